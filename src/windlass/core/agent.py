@@ -1,0 +1,51 @@
+"""Who: a named participant with a mailbox, a branch and a worktree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from windlass.core.address import Address
+
+
+class Status(StrEnum):
+    """What an agent is doing, derived from its runs and never stored."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    ERROR = "error"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One participant. Its status is asked (`policy.status_of`), not kept."""
+
+    name: str
+    instance: str = ""
+    project: str
+    provider: str
+    source: str = "work"
+    """Where it comes from: `work`, an agent file, a workflow."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What its provider needs to start it, such as `command` or `script`."""
+    attended: bool = False
+    persistent: bool = False
+    created_at: float = 0.0
+    retired_at: float | None = None
+
+    @property
+    def id(self) -> str:
+        return str(self.address)
+
+    @property
+    def address(self) -> Address:
+        return Address(self.name, self.instance)
+
+    @property
+    def branch(self) -> str:
+        """The branch its work is on, in its worktree, in the hub and in the user's repository."""
+        return f"work/{self.name}" + (f".{self.instance}" if self.instance else "")

@@ -1,0 +1,108 @@
+"""Landing: a branch that wants main, what the checks said, and the receipt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from windlass.core.errors import NotAllowed
+
+
+class ChangeState(StrEnum):
+    QUEUED = "queued"
+    TESTING = "testing"
+    LANDED = "landed"
+    REJECTED = "rejected"
+    HELD = "held"
+    CLOSED = "closed"
+
+
+_STEPS: dict[ChangeState, tuple[ChangeState, ...]] = {
+    ChangeState.QUEUED: (ChangeState.TESTING, ChangeState.REJECTED, ChangeState.HELD, ChangeState.CLOSED),
+    ChangeState.TESTING: (
+        ChangeState.QUEUED,
+        ChangeState.LANDED,
+        ChangeState.REJECTED,
+        ChangeState.HELD,
+        ChangeState.CLOSED,
+    ),
+    ChangeState.REJECTED: (ChangeState.QUEUED, ChangeState.HELD, ChangeState.CLOSED),
+    ChangeState.HELD: (ChangeState.QUEUED, ChangeState.CLOSED),
+}
+
+
+class Hold(StrEnum):
+    """What a held change waits for."""
+
+    CHECKS = "checks"
+    """The project has no check command yet."""
+    CHECKOUT = "checkout"
+    """The user's checkout has something in the way."""
+    HUMAN = "human"
+    """It was returned too often; a person must look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What one command said about one tree."""
+
+    command: str
+    tree: str
+    passed: bool
+    exit_code: int | None
+    seconds: float
+    started_at: float
+    reason: str = ""
+    """In words, when it did not pass: exit code 1, timed out after 600 s …"""
+    document: str = ""
+    """Where its output is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """The receipt of a landed change."""
+
+    main: str
+    """The branch that moved."""
+    before: str
+    after: str
+    tree: str
+    commits: tuple[str, ...]
+    files: tuple[str, ...]
+    landed_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A branch that wants main."""
+
+    id: str
+    project: str
+    branch: str
+    head: str
+    title: str
+    agent: str = ""
+    task: str = ""
+    undoes: str = ""
+    """The landed change that this one takes back."""
+    state: ChangeState = ChangeState.QUEUED
+    hold: Hold | None = None
+    reason: str = ""
+    returns: int = 0
+    """How often it went back to its author."""
+    candidate: str = ""
+    """The commit that main would move to."""
+    checks: tuple[CheckResult, ...] = ()
+    """The newest result for each command."""
+    landing: Landing | None = None
+    queued_at: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        return self.state in (ChangeState.LANDED, ChangeState.CLOSED)
+
+    def move(self, to: ChangeState, *, reason: str = "", hold: Hold | None = None) -> Change:
+        """Return this change one step further, or refuse."""
+        if to not in _STEPS.get(self.state, ()):
+            raise NotAllowed(f"Change {self.id} cannot go from {self.state} to {to}.")
+        return replace(self, state=to, reason=reason, hold=hold)

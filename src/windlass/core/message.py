@@ -1,0 +1,63 @@
+"""Saying: a message in a channel, and its way to each reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    SAY = "say"
+    ASK = "ask"
+    ANSWER = "answer"
+    HANDOFF = "handoff"
+    REPORT = "report"
+    NUDGE = "nudge"
+
+
+class Receipt(StrEnum):
+    """How far a message got with one reader."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    READ = "read"
+    ACKED = "acked"
+    FAILED = "failed"
+
+
+_ORDER = (Receipt.PENDING, Receipt.DELIVERED, Receipt.READ, Receipt.ACKED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """Something said by one to others."""
+
+    id: str
+    channel: str
+    sender: str
+    to: tuple[str, ...]
+    body: str
+    kind: Kind = Kind.SAY
+    reply_to: str = ""
+    sent_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One message on its way to one reader."""
+
+    message: str
+    reader: str
+    receipt: Receipt = Receipt.PENDING
+    run: str = ""
+    """The run whose prompt carried it."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.message}/{self.reader}"
+
+    def move(self, to: Receipt, *, run: str = "") -> Delivery:
+        """Return this delivery further along; it never goes back."""
+        if to is not Receipt.FAILED and self.receipt in _ORDER and _ORDER.index(to) < _ORDER.index(self.receipt):
+            return replace(self, run=run or self.run)
+        return replace(self, receipt=to, run=run or self.run)

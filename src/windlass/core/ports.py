@@ -1,0 +1,340 @@
+"""What the engine needs from the world, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from windlass.core.agent import Agent
+from windlass.core.change import Change, CheckResult, Landing
+from windlass.core.document import Document
+from windlass.core.event import Event
+from windlass.core.message import Delivery, Message
+from windlass.core.project import Project
+from windlass.core.provider import Provider
+from windlass.core.run import Chunk, Identity, Run
+from windlass.core.settings import CheckSettings, Settings
+from windlass.core.signal import Signal
+from windlass.core.task import Task
+
+T = TypeVar("T")
+N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
+Noun = Agent | Change | Delivery | Document | Message | Project | Run | Task
+
+
+class Clock(Protocol):
+    """The time, twice: for people, and for measuring."""
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+# ── remembering ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Reading(Protocol):
+    """Questions to the store, as it was at one moment."""
+
+    def find(self, kind: type[N], key: str, /) -> N | None:
+        """The noun with that id."""
+        ...
+
+    def projects(self) -> list[Project]: ...
+    def project_at(self, path: str, /) -> Project | None: ...
+
+    def agents(self, *, retired: bool = False, before: float | None = None, limit: int = 1000) -> list[Agent]:
+        """Newest first: those at work, or the retired ones created before a time, by page."""
+        ...
+
+    def names_taken(self) -> set[str]:
+        """Every agent name there ever was."""
+        ...
+
+    def ready_tasks(self, *, limit: int = 100) -> list[Task]:
+        """Open tasks whose needs are all done, oldest first."""
+        ...
+
+    def unfinished_tasks(self) -> list[Task]:
+        """Tasks that have not ended, oldest first."""
+        ...
+
+    def live_runs(self) -> list[Run]: ...
+
+    def runs_of(self, agent: str, /) -> list[Run]:
+        """An agent's runs, first to last."""
+        ...
+
+    def latest_runs(self, agents: Sequence[str], /) -> dict[str, Run]:
+        """The newest run of each of these agents, for those that have one."""
+        ...
+
+    def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
+        """The queue, oldest first; or those that landed or were closed, newest first."""
+        ...
+
+    def change_of_task(self, task: str, /) -> Change | None:
+        """The newest change that a task made."""
+        ...
+
+    def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
+        """A channel's messages whose number is greater than `after`, in order."""
+        ...
+
+    def undelivered(self, *, limit: int = 1000) -> list[Delivery]:
+        """Deliveries to agents that no run has carried to its end yet (pending, delivered), oldest first."""
+        ...
+
+    def deliveries_of(self, run: str, /) -> list[Delivery]:
+        """What a run's prompt carries, in order of sending."""
+        ...
+
+    def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
+        """Questions to the human that have no answer yet, oldest first."""
+        ...
+
+    def events(self, *, after: int, limit: int = 500) -> list[Event]: ...
+
+    def last_seq(self) -> int:
+        """The newest event's number; 0 when nothing has happened."""
+        ...
+
+    def output_end(self, run: str, /) -> int:
+        """How many bytes of a run's output are kept."""
+        ...
+
+    def chunks(self, run: str, *, offset: int = 0, limit: int = 100) -> list[Chunk]:
+        """A run's output from an offset on (the first chunk may begin before it)."""
+        ...
+
+    def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
+        """When each of these runs last said something, for those that did."""
+        ...
+
+
+class Writing(Reading, Protocol):
+    """One transaction. Every row is written together with the event that says so."""
+
+    def next_id(self, kind: type[Noun], /) -> str:
+        """A new id: t1, r1, m1, c1 …"""
+        ...
+
+    def record(self, kind: str, subject: str, /, *rows: Noun, **data: Any) -> Event:
+        """Write the rows, and the event that carries them as they have become."""
+        ...
+
+    def append(self, chunk: Chunk, /) -> Event:
+        """Keep output, with its event (run, offset, length). It must begin where the last one ended."""
+        ...
+
+
+class Store(Protocol):
+    """All that is remembered. A function given to `write` is one transaction: all of it, or nothing."""
+
+    async def write(self, step: Callable[[Writing], T], /) -> T: ...
+    async def read(self, question: Callable[[Reading], T], /) -> T: ...
+
+
+# ── processes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A process to start: detached, in its own session, output and exit code into its run's folder."""
+
+    run: str
+    argv: tuple[str, ...]
+    cwd: str
+    environment: Mapping[str, str]
+    """Added to the daemon's own, cleaned one; the marker is the adapter's business."""
+    stdin: str = ""
+    """A file; nothing means an empty input."""
+
+
+class Processes(Protocol):
+    """Agents' processes. They outlive us; we find them again."""
+
+    async def start(self, launch: Launch, /) -> Identity:
+        """Start it. Raises BadInput if the program is not there, Unavailable if the system has no room."""
+        ...
+
+    async def find(self, run: str, /) -> Identity | None:
+        """The live process that carries this run's marker, if there is one."""
+        ...
+
+    def alive(self, identity: Identity, /) -> bool:
+        """Whether this very process lives (a reused pid does not count, nor does a zombie)."""
+        ...
+
+    async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:
+        """End the run's whole tree, also what left its session. Returns how many processes there were."""
+        ...
+
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
+        """Call `stir(run)` on the loop whenever its output grew or it has gone."""
+        ...
+
+    def forget(self, run: str, /) -> None:
+        """Follow it no longer."""
+        ...
+
+    def output(self, run: str, offset: int, limit: int, /) -> bytes:
+        """Its output from an offset on, at most `limit` bytes."""
+        ...
+
+    def exit_code(self, run: str, /) -> int | None:
+        """What the shim wrote when it ended; None if it could not."""
+        ...
+
+
+# ── files that agents and we exchange ────────────────────────────────────────────────────────────────────────
+
+
+class Workdirs(Protocol):
+    """The files of a run: in its folder under our home, and in the agent's worktree."""
+
+    async def brief(
+        self, run: str, worktree: str, *, prompt: str, manifest: Mapping[str, Any], files: Mapping[str, str]
+    ) -> Briefing:
+        """Write prompt and input files (manifest last), and move an old signal away."""
+        ...
+
+    def signal(self, run: str, worktree: str, /) -> Signal | None:
+        """The signal given in this run; never follows links, never blocks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Briefing:
+    """Where a run finds things."""
+
+    prompt: str
+    """The prompt's file."""
+    signal: str
+    """Where the agent writes its signal."""
+    files: Mapping[str, str]
+    """Where each provider file was written, by option name."""
+
+
+# ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """What an agent's worktree holds, looked at without trusting anything in it."""
+
+    head: str
+    """The commit its branch is at, which is in the hub now."""
+    branch: str
+    """The branch that is checked out there, or nothing."""
+    commits: int
+    """How many commits its branch has that main has not."""
+    changed: tuple[str, ...] = ()
+    """Tracked files with uncommitted changes."""
+    untracked: tuple[str, ...] = ()
+    snapshot: str = ""
+    """The commit that holds the tree as it is, under a hidden ref of the hub."""
+    holes: tuple[str, ...] = ()
+    """What the snapshot can't cover: nested repositories, files too large."""
+
+    @property
+    def clean(self) -> bool:
+        return not self.changed and not self.untracked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A commit that main could move to."""
+
+    commit: str
+    tree: str
+    before: str
+    """The tip of main it was made on."""
+    commits: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+class Git(Protocol):
+    """A project's repository, the hub beside it, and the worktrees of its agents."""
+
+    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
+        """The top folder and main branch of the user's repository at a path, or a clear refusal."""
+        ...
+
+    async def main(self, project: Project, /) -> str:
+        """Bring the hub up to date and return the tip of main."""
+        ...
+
+    async def branch_taken(self, project: Project, branch: str, /) -> bool: ...
+
+    async def worktree(self, project: Project, agent: Agent, /) -> tuple[str, str]:
+        """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
+        ...
+
+    def worktree_path(self, project: Project, agent: Agent, /) -> str: ...
+
+    def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
+        """Variables that keep an agent's own git away from the user's settings."""
+        ...
+
+    async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
+        """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
+        ...
+
+    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
+        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
+        ...
+
+    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
+        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
+        ...
+
+    async def landed(self, project: Project, commit: str, /) -> bool:
+        """Whether main already contains this commit."""
+        ...
+
+    async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
+        """Make the commit that takes a landing back, on a branch of the hub."""
+        ...
+
+    async def diff(self, project: Project, agent: Agent, /) -> str:
+        """What an agent has changed since main, as it is in its worktree now."""
+        ...
+
+    async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
+        """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all."""
+        ...
+
+
+class Checks(Protocol):
+    """The project's own commands."""
+
+    async def run(
+        self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
+    ) -> tuple[CheckResult, str]:
+        """Run setup and command on exactly the candidate's tree. Returns the verdict and the kept output."""
+        ...
+
+
+# ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Providers(Protocol):
+    def get(self, name: str, /) -> Provider:
+        """Raises NotFound with the near miss."""
+        ...
+
+    def all(self) -> Iterable[Provider]: ...
+
+
+class SettingsReader(Protocol):
+    def read(self, project: Project | None, /) -> Settings:
+        """The settings in force now, for a project or for the home alone."""
+        ...

@@ -1,0 +1,108 @@
+"""How an agent says that its run is over: `{"status": "done" | "questions" | "error", …}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+EXCERPT = 200
+LARGEST = 1_000_000
+"""Bytes. A longer signal is refused unread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    id: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class SaidDone:
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidQuestions:
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaidError:
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadSignal:
+    """Something is there, but it is no signal. `problem` is told to the agent."""
+
+    problem: str
+    excerpt: str = ""
+
+
+Signal = SaidDone | SaidQuestions | SaidError | BadSignal
+
+
+def read_signal(content: bytes) -> Signal:
+    """Understand the bytes of a signal file, or say what is wrong with them."""
+    excerpt = content[:EXCERPT].decode("utf-8", "replace")
+    if len(content) > LARGEST:
+        return BadSignal(f"it has more than {LARGEST} bytes", excerpt)
+    if not content.strip():
+        return BadSignal("it is empty")
+    try:
+        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
+    except UnicodeDecodeError:
+        return BadSignal("it is not UTF-8", excerpt)
+    except RecursionError:
+        return BadSignal("it is nested too deeply", excerpt)
+    except ValueError as error:
+        return BadSignal(f"it is not JSON: {error}", excerpt)
+    if not isinstance(value, dict):
+        return BadSignal("it is not a JSON object", excerpt)
+    signal = _understand(value)
+    return BadSignal(signal, excerpt) if isinstance(signal, str) else signal
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def _understand(value: Mapping[str, Any]) -> SaidDone | SaidQuestions | SaidError | str:
+    """A signal, or what is wrong with it."""
+    match value.get("status"):
+        case "done":
+            return SaidDone(_text(value.get("result")))
+        case "error":
+            return SaidError(_text(value.get("error")) or "no reason given")
+        case "questions":
+            return _questions(value.get("questions"))
+        case None:
+            return 'it has no "status"'
+        case other:
+            return f'"status" is {_text(other)[:40]!r}, which is none of done, questions, error'
+
+
+def _questions(value: Any) -> SaidQuestions | str:
+    if not isinstance(value, list) or not value:
+        return '"questions" must be a list with at least one question'
+    questions = tuple(_question(index, each) for index, each in enumerate(value, start=1))
+    if not all(each.question for each in questions):
+        return 'each question must have a "question" text'
+    return SaidQuestions(questions)
+
+
+def _question(index: int, value: Any) -> Question:
+    if isinstance(value, dict):
+        return Question(_text(value.get("id")) or f"q{index}", _text(value.get("question")))
+    return Question(f"q{index}", _text(value))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

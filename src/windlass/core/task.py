@@ -1,0 +1,59 @@
+"""What: one piece of work, and the steps it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from windlass.core.errors import NotAllowed
+
+
+class TaskState(StrEnum):
+    OPEN = "open"
+    ACTIVE = "active"
+    WAITING = "waiting"
+    LANDING = "landing"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+_ENDS = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
+
+_STEPS: dict[TaskState, tuple[TaskState, ...]] = {
+    TaskState.OPEN: (TaskState.ACTIVE, TaskState.FAILED, TaskState.CANCELLED),
+    TaskState.ACTIVE: (TaskState.WAITING, TaskState.LANDING, *_ENDS),
+    TaskState.WAITING: (TaskState.ACTIVE, TaskState.CANCELLED),
+    TaskState.LANDING: (TaskState.ACTIVE, TaskState.WAITING, *_ENDS),
+    TaskState.FAILED: (TaskState.ACTIVE,),
+    TaskState.CANCELLED: (TaskState.ACTIVE,),
+}
+"""A failed or cancelled task is taken up again when its agent is woken by a person; done is final."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One piece of work. A task with children is a phase; there is no second noun."""
+
+    id: str
+    project: str
+    title: str
+    brief: str = ""
+    parent: str = ""
+    needs: tuple[str, ...] = ()
+    agent: str = ""
+    state: TaskState = TaskState.OPEN
+    reason: str = ""
+    """Why it is where it is, in words for people."""
+    created_at: float = 0.0
+    ended_at: float | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in _ENDS
+
+    def move(self, to: TaskState, *, now: float, reason: str = "") -> Task:
+        """Return this task one step further, or refuse."""
+        if to not in _STEPS.get(self.state, ()):
+            raise NotAllowed(f"Task {self.id} cannot go from {self.state} to {to}.")
+        return replace(self, state=to, reason=reason, ended_at=now if to in _ENDS else None)
