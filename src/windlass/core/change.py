@@ -59,6 +59,18 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A commit that main could move to."""
+
+    commit: str
+    tree: str
+    before: str
+    """The tip of main it was made on."""
+    commits: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
     """The receipt of a landed change."""
 
@@ -90,8 +102,7 @@ class Change:
     reason: str = ""
     returns: int = 0
     """How often it went back to its author."""
-    candidate: str = ""
-    """The commit that main would move to."""
+    candidate: Candidate | None = None
     checks: tuple[CheckResult, ...] = ()
     """The newest result for each command."""
     landing: Landing | None = None

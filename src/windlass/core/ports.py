@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from windlass.core.agent import Agent
-from windlass.core.change import Change, CheckResult, Landing
+from windlass.core.change import Candidate, Change, CheckResult, Landing
 from windlass.core.document import Document
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
@@ -247,18 +247,6 @@ class Tree:
     @property
     def clean(self) -> bool:
         return not self.changed and not self.untracked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A commit that main could move to."""
-
-    commit: str
-    tree: str
-    before: str
-    """The tip of main it was made on."""
-    commits: tuple[str, ...]
-    files: tuple[str, ...]
 
 
 class Git(Protocol):

@@ -73,6 +73,8 @@ class Run:
     identity: Identity | None = None
     stopping: str = ""
     """Why we asked it to stop, if we did: an exit after that is not a crash."""
+    said: str = ""
+    """The signal, as JSON, when it was given by a command instead of a file."""
     outcome: Outcome | None = None
     reason: str = ""
     evidence: tuple[str, ...] = ()

@@ -1,0 +1,57 @@
+"""Which change is next, and what becomes of it. Pure; the landing tick only carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windlass.core.change import Change, ChangeState, CheckResult, Hold
+from windlass.core.settings import CheckSettings, Limits
+
+
+def next_change(queue: Sequence[Change]) -> Change | None:
+    """The one under test, else the first in line."""
+    under_test = [each for each in queue if each.state is ChangeState.TESTING]
+    waiting = [each for each in queue if each.state is ChangeState.QUEUED]
+    return min(under_test or waiting, key=lambda each: each.queued_at, default=None)
+
+
+def to_release(queue: Sequence[Change], checks: CheckSettings, *, retry_checkout: bool) -> list[Change]:
+    """Held changes whose reason may be gone."""
+
+    def free(change: Change) -> bool:
+        if change.hold is Hold.CHECKS:
+            return bool(checks.command)
+        return change.hold is Hold.CHECKOUT and retry_checkout
+
+    return [each for each in queue if each.state is ChangeState.HELD and free(each)]
+
+
+def known_result(change: Change, tree: str, checks: CheckSettings) -> CheckResult | None:
+    """A result of this very command on this very tree, which need not be asked for again."""
+    for result in change.checks:
+        if result.passed and result.tree == tree and result.command == checks.command:
+            return result
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """It goes back to its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """There is no author to mend it; whoever asked is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escalate:
+    """It went back often enough; a person must look."""
+
+
+def decide_refusal(change: Change, limits: Limits) -> Return | Refuse | Escalate:
+    """What becomes of a change that conflicts or fails its checks."""
+    if not change.agent:
+        return Refuse()
+    return Return() if change.returns < limits.returns else Escalate()

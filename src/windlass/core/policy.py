@@ -1,0 +1,236 @@
+"""Choices between nouns: what an ended run means, how mail reaches an agent, what an agent's status is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from windlass.core.agent import Agent, Status
+from windlass.core.change import Change, ChangeState
+from windlass.core.message import Kind, Message
+from windlass.core.ports import Tree
+from windlass.core.provider import Claim
+from windlass.core.run import Cause, Outcome, Run
+from windlass.core.settings import Limits
+from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
+from windlass.core.task import Task, TaskState
+
+# ── waking ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Start a run for the mail, in the session of an earlier run where there is one."""
+
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Leave the mail where it is, for this reason."""
+
+    reason: str
+
+
+def decide_wake(agent: Agent, latest: Run | None, *, resumes: bool) -> Wake | Wait:
+    """Choose how an agent learns that it has mail."""
+    if latest and latest.live:
+        return Wait("busy; it is woken when this run ends")
+    if agent.attended:
+        return Wait("a person drives this agent")
+    if agent.retired_at is not None:
+        return Wait("its work is finished")
+    if latest and latest.outcome is Outcome.STOPPED:
+        return Wait("stopped by hand")
+    return Wake(latest.session if latest and resumes else "")
+
+
+def cause_of(mail: Iterable[Message]) -> Cause:
+    """Why a run that carries this mail is started."""
+    return Cause.REMINDER if all(each.kind is Kind.NUDGE for each in mail) else Cause.MAIL
+
+
+def free_slots(live: int, limits: Limits) -> int:
+    """How many runs may be started now."""
+    return max(0, limits.runs - live)
+
+
+# ── the end of a run ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Then(StrEnum):
+    """What follows the end of a run."""
+
+    LAND = "land"
+    FINISH = "finish"
+    ASK = "ask"
+    REMIND = "remind"
+    FAIL = "fail"
+    REST = "rest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Everything that is known when a run's process has gone."""
+
+    exit_code: int | None
+    signal: Signal | None
+    tree: Tree | None
+    """None when the worktree is lost."""
+    stopping: str = ""
+    tries: int = 0
+    """How many runs just before this one did not end well."""
+    claim: Claim = Claim.SIGNAL
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What we hold to be true about a run, on which evidence, and what follows."""
+
+    outcome: Outcome
+    then: Then
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+    result: str = ""
+    note: str = ""
+    """What the agent is told when it is reminded."""
+    questions: tuple[Question, ...] = ()
+
+
+def judge(ending: Ending, limits: Limits) -> Verdict:
+    """Decide how a run ended: from its signal, its exit, its tree and our own doing together."""
+    evidence = evidence_of(ending)
+    if ending.stopping:
+        return Verdict(outcome=Outcome.STOPPED, then=Then.REST, reason=ending.stopping, evidence=evidence)
+    if ending.tree is None:
+        return Verdict(
+            outcome=Outcome.FAILED, then=Then.FAIL, reason="its worktree is gone; its branch is kept", evidence=evidence
+        )
+    match ending.signal:
+        case SaidQuestions(questions):
+            asked = "; ".join(each.question for each in questions)
+            return Verdict(outcome=Outcome.ASKED, then=Then.ASK, reason=asked, evidence=evidence, questions=questions)
+        case SaidError(error):
+            return Verdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=error, evidence=evidence)
+        case SaidDone(result):
+            return _judge_done(ending, ending.tree, result, limits, evidence)
+        case BadSignal(problem, excerpt):
+            note = f"Your signal file could not be read: {problem}.\nIt began: {excerpt!r}\nWrite it again."
+            return _unfinished(ending, limits.reminders, f"bad signal: {problem}", note, evidence)
+        case None:
+            return _judge_silence(ending, ending.tree, limits, evidence)
+
+
+def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
+    """It says done: believe the tree, not the word."""
+    if tree.branch != ending.branch:
+        where = f"on {tree.branch}" if tree.branch else "on no branch"
+        note = f"You said done, but your worktree is {where}. Put your commits on {ending.branch} and check it out."
+        return _unfinished(ending, limits.reminders, f"said done, but is {where}, not {ending.branch}", note, evidence)
+    left = (*tree.changed, *tree.untracked)
+    if tree.changed or (left and ending.tries < limits.reminders):
+        note = f"You said done, but these files are not committed: {_some(left)}. Commit what belongs to the task."
+        return _unfinished(
+            ending, limits.reminders, f"said done, but left {_some(left)} uncommitted", note, evidence, failed=True
+        )
+    then = Then.LAND if tree.commits else Then.FINISH
+    reason = "" if tree.commits else "nothing was committed, so there is nothing to land"
+    return Verdict(outcome=Outcome.DONE, then=then, reason=reason, evidence=evidence, result=result)
+
+
+def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
+    """No signal: a crash, something forgotten, or a plain command that has done its work."""
+    if ending.exit_code == 0 and ending.claim is Claim.EXIT and tree.commits:
+        return _judge_done(ending, tree, "", limits, evidence)
+    if ending.exit_code == 0:
+        note = "Your last run ended without a signal. If the work is finished and committed, say so; else go on."
+        return _unfinished(ending, limits.reminders, "it ended without a signal", note, evidence)
+    how = "it was killed" if ending.exit_code is None else f"exit code {ending.exit_code}"
+    note = f"Your last run ended before it was finished: {how}. Your files are as you left them. Go on."
+    return _unfinished(ending, limits.retries, f"{how}, without a signal", note, evidence)
+
+
+def _unfinished(
+    ending: Ending, allowed: int, reason: str, note: str, evidence: tuple[str, ...], *, failed: bool = False
+) -> Verdict:
+    """Tell the agent and let it go on, as often as is allowed."""
+    outcome = Outcome.FAILED if failed else Outcome.CRASHED
+    if ending.tries < allowed:
+        return Verdict(outcome=outcome, then=Then.REMIND, reason=reason, evidence=evidence, note=note)
+    after = f" (after {ending.tries + 1} runs)" if ending.tries else ""
+    return Verdict(outcome=outcome, then=Then.FAIL, reason=reason + after, evidence=evidence)
+
+
+def evidence_of(ending: Ending) -> tuple[str, ...]:
+    """The facts, in words."""
+    facts = ["exit code unknown" if ending.exit_code is None else f"exit code {ending.exit_code}"]
+    facts.append("no signal" if ending.signal is None else f"signal: {_signal_word(ending.signal)}")
+    if ending.tree is None:
+        return (*facts, "worktree lost")
+    tree = ending.tree
+    facts.append(f"{tree.commits} commit{'' if tree.commits == 1 else 's'} on {tree.branch or 'no branch'}")
+    if tree.changed:
+        facts.append(f"uncommitted: {_some(tree.changed)}")
+    if tree.untracked:
+        facts.append(f"untracked: {_some(tree.untracked)}")
+    if tree.holes:
+        facts.append(f"not in the snapshot: {_some(tree.holes)}")
+    return (*facts, *(("clean tree",) if tree.clean else ()))
+
+
+def _signal_word(signal: Signal) -> str:
+    match signal:
+        case SaidDone():
+            return "done"
+        case SaidQuestions():
+            return "questions"
+        case SaidError():
+            return "error"
+        case BadSignal():
+            return "unreadable"
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def tries_before(runs: Sequence[Run]) -> int:
+    """How many runs at the end of this history did not end well."""
+    count = 0
+    for run in reversed(runs):
+        if run.outcome not in (Outcome.CRASHED, Outcome.FAILED):
+            break
+        count += 1
+    return count
+
+
+# ── status ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def status_of(latest: Run | None, task: Task | None, change: Change | None) -> Status:
+    """Derive what an agent is doing."""
+    if latest is None:
+        return Status.STOPPED if task and task.state is TaskState.CANCELLED else Status.IDLE
+    if latest.live:
+        return Status.RUNNING
+    if change and change.state is ChangeState.HELD:
+        return Status.WAITING
+    if task and task.state is TaskState.ACTIVE:
+        return Status.IDLE  # it is about to be started again
+    if task and task.state is TaskState.CANCELLED:
+        return Status.STOPPED
+    if latest.outcome is Outcome.DONE:
+        return Status.COMPLETED if task is None or task.ended else Status.IDLE
+    return _AFTER[latest.outcome] if latest.outcome else Status.IDLE
+
+
+_AFTER = {
+    Outcome.ASKED: Status.WAITING,
+    Outcome.EXHAUSTED: Status.WAITING,
+    Outcome.FAILED: Status.ERROR,
+    Outcome.CRASHED: Status.ERROR,
+    Outcome.STOPPED: Status.STOPPED,
+}
