@@ -66,6 +66,10 @@ class Reading(Protocol):
         """Tasks that have not ended, oldest first."""
         ...
 
+    def task_of(self, agent: str, /) -> Task | None:
+        """The newest task that is an agent's."""
+        ...
+
     def live_runs(self) -> list[Run]: ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
@@ -201,9 +205,16 @@ class Workdirs(Protocol):
     """The files of a run: in its folder under our home, and in the agent's worktree."""
 
     async def brief(
-        self, run: str, worktree: str, *, prompt: str, manifest: Mapping[str, Any], files: Mapping[str, str]
+        self,
+        run: str,
+        worktree: str,
+        *,
+        prompt: str,
+        manifest: Mapping[str, Any],
+        inputs: Mapping[str, str],
+        files: Mapping[str, str],
     ) -> Briefing:
-        """Write prompt and input files (manifest last), and move an old signal away."""
+        """Write the prompt, the provider's files and the worktree's inputs (manifest last); move an old signal away."""
         ...
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
@@ -321,8 +332,14 @@ class Providers(Protocol):
 
     def all(self) -> Iterable[Provider]: ...
 
+    def require(self, provider: Provider, /) -> None:
+        """Raises Unavailable, saying how to install it, if its program is not here."""
+        ...
+
 
 class SettingsReader(Protocol):
-    def read(self, project: Project | None, /) -> Settings:
-        """The settings in force now, for a project or for the home alone."""
+    """The settings in force now; files are read anew when they have changed."""
+
+    def at(self, path: str, /) -> Settings:
+        """For the project whose checkout is there; with no path, for the home alone."""
         ...

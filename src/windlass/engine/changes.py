@@ -1,0 +1,69 @@
+"""What people ask of landed changes: the receipt, and taking one back."""
+
+from __future__ import annotations
+
+from windlass.core.change import Change, ChangeState
+from windlass.core.errors import Conflict, NotFound
+from windlass.core.ports import Clock, Git, Reading, Store, Writing
+from windlass.core.project import Project
+from windlass.engine.bell import Bell
+
+
+class Changes:
+    """Finds changes, and makes the one that undoes another."""
+
+    def __init__(self, store: Store, git: Git, clock: Clock, bell: Bell) -> None:
+        self.store = store
+        self.git = git
+        self.clock = clock
+        self.bell = bell
+
+    async def get(self, key: str) -> Change:
+        change = await self.store.read(lambda store: store.find(Change, key))
+        if change is None:
+            raise NotFound(f"There is no change {key}.", hint="Run `windlass queue --all` to see them.")
+        return change
+
+    async def undo(self, key: str) -> Change:
+        """Queue a change that takes a landed one back; it goes through the same gate."""
+        change = await self.get(key)
+        if change.landing is None:
+            raise Conflict(f"{key} has not landed, so there is nothing to undo.", hint="See `windlass queue`.")
+        project = await self._project(change.project)
+        known = await self.store.read(lambda store: _undoing(store, change.id))
+        if known is not None:
+            raise Conflict(f"{known.id} already undoes {key}; it is {known.state}.", hint="See `windlass queue --all`.")
+        title = f"Undo {change.id}: {change.title}"
+        branch = f"undo/{change.id}"
+        head = await self.git.revert(project, change.landing, branch, title)
+        now = self.clock.now()
+
+        def step(store: Writing) -> Change:
+            made = Change(
+                id=store.next_id(Change),
+                project=change.project,
+                branch=branch,
+                head=head,
+                title=title,
+                undoes=change.id,
+                queued_at=now,
+            )
+            store.record("change.queued", made.id, made)
+            return made
+
+        made = await self.store.write(step)
+        self.bell.ring()
+        return made
+
+    async def _project(self, key: str) -> Project:
+        project = await self.store.read(lambda store: store.find(Project, key))
+        if project is None:
+            raise NotFound(f"There is no project {key}.")
+        return project
+
+
+def _undoing(store: Reading, key: str) -> Change | None:
+    """The change that undoes this one, unless it was refused."""
+    every = [*store.changes(), *store.changes(ended=True)]
+    alive = (each for each in every if each.state not in (ChangeState.REJECTED, ChangeState.CLOSED))
+    return next((each for each in alive if each.undoes == key), None)

@@ -1,0 +1,75 @@
+"""The deliver tick: mail wakes its readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windlass.core import policy
+from windlass.core.agent import Agent
+from windlass.core.errors import Conflict
+from windlass.core.message import Delivery, Message
+from windlass.core.ports import Providers, Reading, SettingsReader, Store
+from windlass.core.run import Run
+from windlass.core.task import Task
+from windlass.engine.runs import Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """What one agent has not been told yet."""
+
+    agent: Agent
+    task: Task
+    latest: Run
+    deliveries: tuple[Delivery, ...]
+    messages: tuple[Message, ...]
+
+
+class Deliver:
+    """Starts a run for each agent that has mail and may be woken."""
+
+    def __init__(self, store: Store, runs: Runs, providers: Providers, settings: SettingsReader) -> None:
+        self.store = store
+        self.runs = runs
+        self.providers = providers
+        self.settings = settings
+
+    async def tick(self) -> bool:
+        """Wake as many agents as there are free slots."""
+        live, waiting = await self.store.read(_live_and_mail)
+        slots = policy.free_slots(live, self.settings.at("").limits)
+        for mail in waiting:
+            if slots and await self._wake(mail):
+                slots -= 1
+        return False
+
+    async def _wake(self, mail: Mail) -> bool:
+        resumes = self.providers.get(mail.agent.provider).resumes
+        match policy.decide_wake(mail.agent, mail.latest, resumes=resumes):
+            case policy.Wait():
+                return False
+            case policy.Wake(session):
+                cause = policy.cause_of(mail.messages)
+                try:
+                    await self.runs.start(mail.agent, mail.task, cause, mail.deliveries, session)
+                except Conflict:
+                    return False  # started or finished since we looked
+        return True
+
+
+def _live_and_mail(store: Reading) -> tuple[int, list[Mail]]:
+    by_reader: dict[str, list[Delivery]] = {}
+    for delivery in store.undelivered():
+        by_reader.setdefault(delivery.reader, []).append(delivery)
+    mail = (_mail(store, reader, deliveries) for reader, deliveries in by_reader.items())
+    return len(store.live_runs()), [each for each in mail if each is not None]
+
+
+def _mail(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
+    agent = store.find(Agent, reader)
+    latest = store.latest_runs([reader]).get(reader)
+    task = store.find(Task, latest.task) if latest else None
+    if agent is None or latest is None or task is None:
+        return None
+    messages = (store.find(Message, each.message) for each in deliveries)
+    return Mail(agent, task, latest, tuple(deliveries), tuple(each for each in messages if each is not None))

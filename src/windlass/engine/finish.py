@@ -1,0 +1,165 @@
+"""The end of a run: the claim is held against the facts, and all that follows is one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from windlass.core import policy
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.agent import Agent
+from windlass.core.change import Change, ChangeState
+from windlass.core.errors import NotFound
+from windlass.core.message import Kind, Receipt
+from windlass.core.policy import Ending, Then, Verdict
+from windlass.core.ports import Clock, Git, Processes, Providers, Reading, SettingsReader, Store, Tree, Workdirs, Writing
+from windlass.core.project import Project
+from windlass.core.run import Outcome, Run
+from windlass.core.signal import Signal, read_signal
+from windlass.core.task import Task, TaskState
+from windlass.engine.bell import Bell
+from windlass.engine.talk import channel_of, nudge, say
+
+log = logging.getLogger("windlass")
+
+LOOKS_AT_ONCE = 4
+
+EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
+"""All other outcomes are `run.finished`."""
+
+
+class Finish:
+    """Judges runs whose process has gone."""
+
+    def __init__(
+        self,
+        store: Store,
+        git: Git,
+        processes: Processes,
+        workdirs: Workdirs,
+        providers: Providers,
+        settings: SettingsReader,
+        clock: Clock,
+        bell: Bell,
+    ) -> None:
+        self.store = store
+        self.git = git
+        self.processes = processes
+        self.workdirs = workdirs
+        self.providers = providers
+        self.settings = settings
+        self.clock = clock
+        self.bell = bell
+        self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
+
+    async def run(self, run: Run) -> None:
+        """Gather the facts, judge, and record what follows."""
+        settings = self.settings.at("")
+        await self.processes.stop(run.id, run.identity, grace=settings.daemon.stop_grace_seconds)
+        agent, project, runs = await self.store.read(lambda store: _about(store, run))
+        tree = await self._look(project, agent, run)
+        ending = Ending(
+            exit_code=self.processes.exit_code(run.id),
+            signal=self._signal(run, project, agent),
+            tree=tree,
+            stopping=run.stopping,
+            tries=policy.tries_before([each for each in runs if each.number < run.number]),
+            claim=self.providers.get(run.provider).claim,
+            branch=agent.branch,
+        )
+        verdict = policy.judge(ending, self.settings.at(project.path).limits)
+        now = self.clock.now()
+        await self.store.write(lambda store: record(store, run.id, verdict, ending, now))
+        self.bell.ring()
+
+    async def _look(self, project: Project, agent: Agent, run: Run) -> Tree | None:
+        try:
+            async with self._looks:
+                return await self.git.look(project, agent, run.id)
+        except NotFound as error:
+            log.warning("run %s: %s", run.id, error)
+            return None
+
+    def _signal(self, run: Run, project: Project, agent: Agent) -> Signal | None:
+        if run.said:
+            return read_signal(run.said.encode())
+        return self.workdirs.signal(run.id, self.git.worktree_path(project, agent))
+
+
+def _about(store: Reading, run: Run) -> tuple[Agent, Project, list[Run]]:
+    agent = store.find(Agent, run.agent)
+    project = store.find(Project, agent.project) if agent else None
+    if agent is None or project is None:
+        raise NotFound(f"Run {run.id} has lost its agent or project.")
+    return agent, project, store.runs_of(run.agent)
+
+
+def record(store: Writing, run_id: str, verdict: Verdict, ending: Ending, now: float) -> None:
+    """Within a transaction: the outcome, and what it means for mail, task and change."""
+    run = store.find(Run, run_id)
+    if run is None or not run.live:
+        return
+    ended = run.end(
+        verdict.outcome,
+        now=now,
+        reason=verdict.reason,
+        evidence=verdict.evidence,
+        exit_code=ending.exit_code,
+        result=verdict.result,
+    )
+    seen = verdict.outcome is not Outcome.CRASHED
+    mail = [each.move(Receipt.READ) for each in store.deliveries_of(run.id)] if seen else []
+    store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
+    task = store.find(Task, run.task)
+    if task is not None and not task.ended:
+        _follow_up(store, ended, task, verdict, ending.tree, now)
+
+
+def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, tree: Tree | None, now: float) -> None:
+    match verdict.then:
+        case Then.LAND if tree is not None:
+            _submit(store, run, task, tree.head, now)
+        case Then.ASK:
+            body = "\n".join(f"{each.id}: {each.question}" for each in verdict.questions)
+            store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=verdict.reason))
+            _tell(store, run, body, now, kind=Kind.ASK)
+        case Then.REMIND:
+            nudge(store, run.agent, verdict.note, task=task.id, now=now)
+        case Then.REST:
+            store.record("task.cancelled", task.id, task.move(TaskState.CANCELLED, now=now, reason=verdict.reason))
+        case Then.FINISH:
+            store.record("task.done", task.id, task.move(TaskState.DONE, now=now, reason=verdict.reason))
+            _tell(store, run, verdict.result or verdict.reason, now)
+        case _:
+            store.record("task.failed", task.id, task.move(TaskState.FAILED, now=now, reason=verdict.reason))
+            _tell(store, run, f"{run.agent} could not finish: {verdict.reason}", now)
+
+
+def _submit(store: Writing, run: Run, task: Task, head: str, now: float) -> None:
+    """Put the agent's branch into the queue; a change that was refused goes there again."""
+    agent = store.find(Agent, run.agent)
+    known = store.change_of_task(task.id)
+    store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now))
+    if known is not None and known.state in (ChangeState.REJECTED, ChangeState.HELD):
+        change = replace(known.move(ChangeState.QUEUED), head=head, candidate=None, queued_at=now)
+    else:
+        change = Change(
+            id=store.next_id(Change),
+            project=task.project,
+            branch=agent.branch if agent else "",
+            head=head,
+            title=task.title,
+            agent=run.agent,
+            task=task.id,
+            queued_at=now,
+        )
+    store.record("change.queued", change.id, change)
+    if run.result:
+        _tell(store, run, run.result, now)
+
+
+def _tell(store: Writing, run: Run, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
+    """A report or a question from the agent to the person."""
+    sender = run.agent if kind is Kind.ASK or run.outcome is Outcome.DONE else str(SYSTEM)
+    say(store, sender=sender, to=(str(HUMAN),), body=body, channel=channel_of(run.task), now=now, kind=kind)

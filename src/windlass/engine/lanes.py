@@ -1,0 +1,57 @@
+"""Work that runs beside a tick: at most one piece per key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from windlass.engine.troubles import Troubles
+
+Work = Callable[[], Awaitable[object]]
+
+
+class Lanes:
+    """Keeps slow work (a start, a look at a tree, checks) from delaying the tick that began it."""
+
+    def __init__(self, name: str, troubles: Troubles, *, at_once: int) -> None:
+        self.name = name
+        self.troubles = troubles
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again: dict[str, Work] = {}
+        self._turns = asyncio.Semaphore(at_once)
+        self._closed = False
+
+    def begin(self, key: str, work: Work) -> None:
+        """Start this work; where some is under way for the key, do it once more after that."""
+        if self._closed:
+            return
+        if key in self._tasks:
+            self._again[key] = work
+            return
+        self._tasks[key] = asyncio.create_task(self._carry(key, work), name=f"{self.name} {key}")
+
+    def busy(self, key: str) -> bool:
+        return key in self._tasks
+
+    async def settle(self) -> None:
+        """Wait until all that was begun has ended."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def close(self) -> None:
+        """Break off what is under way; every step of it can be repeated."""
+        self._closed = True
+        for task in list(self._tasks.values()):
+            task.cancel()
+        await self.settle()
+
+    async def _carry(self, key: str, work: Work) -> None:
+        try:
+            async with self._turns:
+                await work()
+        except Exception as error:  # noqa: BLE001 - one piece of work must never take the others down
+            self.troubles.report(self.name, error)
+        finally:
+            self._tasks.pop(key, None)
+            if again := self._again.pop(key, None):
+                self.begin(key, again)

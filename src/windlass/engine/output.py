@@ -1,0 +1,68 @@
+"""What agents have printed: history first, then live, without a gap."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+
+from windlass.core.agent import Agent
+from windlass.core.errors import NotFound
+from windlass.core.ports import Reading, Store
+from windlass.core.run import Chunk, Run
+from windlass.core.task import Task, TaskState
+from windlass.engine.bell import Bell
+
+
+class Output:
+    """Reads an agent's output from the store, which has every byte once."""
+
+    def __init__(self, store: Store, bell: Bell) -> None:
+        self.store = store
+        self.bell = bell
+
+    async def read(self, name: str, *, number: int = 0, follow: bool = False) -> AsyncIterator[tuple[Run, Chunk]]:
+        """An agent's chunks in order; with `follow`, as long as it runs or is about to."""
+        ear = self.bell.ear()
+        done: dict[str, int] = {}
+        await self._check(name, number)
+        while True:
+            ear.clear()
+            over = await self.store.read(lambda store: _is_over(store, name))
+            async for run, chunk in self._new(name, number, done):
+                yield run, chunk
+            if not follow or over:
+                return
+            await ear.wait()
+
+    async def _new(self, name: str, number: int, done: dict[str, int]) -> AsyncIterator[tuple[Run, Chunk]]:
+        runs = await self.store.read(lambda store: store.runs_of(name))
+        for run in runs:
+            if number and run.number != number:
+                continue
+            while chunks := await self.store.read(partial(_after, run.id, done.get(run.id, 0))):
+                for chunk in chunks:
+                    done[run.id] = chunk.end
+                    yield run, chunk
+
+    async def _check(self, name: str, number: int) -> None:
+        agent, runs = await self.store.read(lambda store: (store.find(Agent, name), store.runs_of(name)))
+        if agent is None:
+            raise NotFound(f"There is no agent {name}.")
+        if number and number not in {each.number for each in runs}:
+            raise NotFound(f"{name} has no run {number}; it has {len(runs)}.")
+
+
+def _after(run: str, offset: int, store: Reading) -> list[Chunk]:
+    return store.chunks(run, offset=offset, limit=20)
+
+
+def _is_over(store: Reading, name: str) -> bool:
+    """No live run, and none that is about to start."""
+    run = store.latest_runs([name]).get(name)
+    if run is None:
+        task = store.task_of(name)
+        return task is None or task.ended
+    if run.live:
+        return False
+    task = store.find(Task, run.task)
+    return task is None or task.state not in (TaskState.OPEN, TaskState.ACTIVE, TaskState.LANDING)

@@ -1,0 +1,57 @@
+"""The user's repositories, registered when first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePath
+
+from windlass.core.errors import NotFound
+from windlass.core.ports import Clock, Git, SettingsReader, Store, Writing
+from windlass.core.project import Project
+
+
+class Projects:
+    """Finds the project that a folder belongs to."""
+
+    def __init__(self, store: Store, git: Git, settings: SettingsReader, clock: Clock, uuid: Callable[[], str]) -> None:
+        self.store = store
+        self.git = git
+        self.settings = settings
+        self.clock = clock
+        self.uuid = uuid
+
+    async def at(self, path: str, *, main: str = "") -> Project:
+        """The project of the repository at a path; a new one is registered."""
+        top, _ = await self.git.inspect(path, main=main)
+        wanted = self.settings.at(top).project
+        _, branch = await self.git.inspect(path, main=main or wanted.main)
+        known = await self.store.read(lambda store: store.project_at(top))
+        project = Project(
+            id=known.id if known else wanted.uuid or self.uuid(),
+            name=wanted.name or PurePath(top).name,
+            path=top,
+            main=branch,
+            added_at=known.added_at if known else self.clock.now(),
+        )
+        if project != known:
+            await self.store.write(lambda store: _register(store, project))
+        return project
+
+    async def known_at(self, path: str) -> Project | None:
+        """The project of a folder, if it was ever used."""
+        top, _ = await self.git.inspect(path)
+        return await self.store.read(lambda store: store.project_at(top))
+
+    async def get(self, key: str) -> Project:
+        project = await self.store.read(lambda store: store.find(Project, key))
+        if project is None:
+            raise NotFound(f"There is no project {key}.")
+        return project
+
+
+def _register(store: Writing, project: Project) -> None:
+    """A moved or renamed project keeps its id; a copied settings file does not steal another's."""
+    other = store.find(Project, project.id)
+    kind = "project.added" if other is None else "project.changed"
+    store.record(kind, project.id, replace(project, added_at=other.added_at) if other else project)

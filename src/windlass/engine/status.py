@@ -1,0 +1,172 @@
+"""What a person is shown about agents: derived from rows, with its evidence and its age."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from windlass.core import policy, render
+from windlass.core.address import HUMAN
+from windlass.core.agent import Agent, Status
+from windlass.core.change import Change, ChangeState
+from windlass.core.errors import NotFound
+from windlass.core.message import Message
+from windlass.core.ports import Clock, Git, Processes, Reading, Store
+from windlass.core.project import Project
+from windlass.core.run import Identity, Run, Usage
+from windlass.core.task import Task
+from windlass.engine.talk import channel_of
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One agent, as it is now."""
+
+    agent: Agent
+    status: Status
+    evidence: str
+    age: float
+    """Seconds since the newest fact about it."""
+    task: Task | None
+    run: Run | None
+    change: Change | None
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One agent with all that belongs to it."""
+
+    view: View
+    runs: Sequence[Run]
+    usage: Usage
+    worktree: str
+    questions: Sequence[Message]
+    reports: Sequence[Message]
+
+
+class Statuses:
+    """Answers who does what, since when, and how we know."""
+
+    def __init__(self, store: Store, git: Git, processes: Processes, clock: Clock) -> None:
+        self.store = store
+        self.git = git
+        self.processes = processes
+        self.clock = clock
+
+    async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
+        """The agents at work, newest first; with `retired`, the finished ones after them."""
+        now = self.clock.now()
+
+        def question(store: Reading) -> list[View]:
+            agents = store.agents(limit=PAGE)
+            if retired:
+                agents = [*agents, *store.agents(retired=True, limit=PAGE)]
+            if project:
+                agents = [each for each in agents if each.project == project]
+            return _views(store, agents, self.processes.alive, now)
+
+        return await self.store.read(question)
+
+    async def page(self, name: str) -> Page:
+        """All about one agent."""
+        now = self.clock.now()
+
+        def question(store: Reading) -> Page:
+            agent = store.find(Agent, name)
+            if agent is None:
+                raise NotFound(f"There is no agent {name}.")
+            project = store.find(Project, agent.project)
+            view = _views(store, [agent], self.processes.alive, now)[0]
+            runs = store.runs_of(agent.id)
+            messages = store.messages(channel_of(view.task.id)) if view.task else []
+            return Page(
+                view=view,
+                runs=runs,
+                usage=sum((each.usage for each in runs), Usage()),
+                worktree=self.git.worktree_path(project, agent) if project else "",
+                questions=store.open_asks(sender=agent.id),
+                reports=[each for each in messages if str(HUMAN) in each.to],
+            )
+
+        return await self.store.read(question)
+
+
+def _views(store: Reading, agents: Sequence[Agent], alive: Callable[[Identity], bool], now: float) -> list[View]:
+    latest = store.latest_runs([each.id for each in agents])
+    spoke = store.last_output([each.id for each in latest.values()])
+    return [_view(store, agent, latest.get(agent.id), spoke, alive, now) for agent in agents]
+
+
+def _view(
+    store: Reading,
+    agent: Agent,
+    run: Run | None,
+    spoke: dict[str, float],
+    alive: Callable[[Identity], bool],
+    now: float,
+) -> View:
+    task = store.find(Task, run.task) if run else store.task_of(agent.id)
+    change = store.change_of_task(task.id) if task else None
+    status = policy.status_of(run, task, change)
+    last = spoke.get(run.id) if run else None
+    lives = alive(run.identity) if run and run.live and run.identity else None
+    return View(
+        agent=agent,
+        status=status,
+        evidence=evidence(status, run, task, change, lives=lives, spoke=last, now=now),
+        age=max(0.0, now - _newest(agent, run, task, change, last)),
+        task=task,
+        run=run,
+        change=change,
+        cost_usd=run.usage.cost_usd if run else 0.0,
+    )
+
+
+def _newest(agent: Agent, run: Run | None, task: Task | None, change: Change | None, spoke: float | None) -> float:
+    times = [agent.created_at, spoke]
+    if run:
+        times += [run.starting_at, run.started_at, run.ended_at]
+    if task:
+        times += [task.created_at, task.ended_at]
+    if change:
+        times += [change.queued_at, change.landing.landed_at if change.landing else None]
+    return max(each for each in times if each is not None)
+
+
+def evidence(
+    status: Status,
+    run: Run | None,
+    task: Task | None,
+    change: Change | None,
+    *,
+    lives: bool | None,
+    spoke: float | None,
+    now: float,
+) -> str:
+    """Why we say so, in one line."""
+    if run and run.live:
+        return _of_live(run, lives, spoke, now)
+    if change and not (task and task.ended) and change.state is not ChangeState.REJECTED:
+        return f"{change.id} is {change.state}" + (f": {change.reason}" if change.reason else "")
+    if change and change.landing:
+        return f"{change.id} landed {render.age(now - change.landing.landed_at)} ago as {change.landing.after[:10]}"
+    if run is None:
+        if status is Status.STOPPED and task:
+            return task.reason
+        return "waits for a free slot" if task else "nothing to do"
+    ago = f"{render.age(now - run.ended_at)} ago" if run.ended_at is not None else ""
+    if status is Status.IDLE and change and change.state is ChangeState.REJECTED:
+        return f"{change.id} came back {ago}: {change.reason}"
+    return f"run {run.number} {run.outcome} {ago}" + (f": {run.reason}" if run.reason else "")
+
+
+def _of_live(run: Run, lives: bool | None, spoke: float | None, now: float) -> str:
+    if run.identity is None:
+        return f"starting for {render.age(now - run.starting_at)}"
+    process = f"pid {run.identity.pid} " + ("alive" if lives else "gone, about to be judged")
+    said = f"last output {render.age(now - spoke)} ago" if spoke is not None else "no output yet"
+    stopping = ", asked to stop" if run.stopping else ""
+    return f"{process}, {said}{stopping}"

@@ -1,0 +1,84 @@
+"""One way to speak: a message, and a delivery to each of its readers."""
+
+from __future__ import annotations
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.agent import Agent
+from windlass.core.errors import Conflict, NotFound
+from windlass.core.message import Delivery, Kind, Message
+from windlass.core.ports import Clock, Store, Writing
+from windlass.engine.bell import Bell
+
+
+def say(
+    store: Writing,
+    *,
+    sender: str,
+    to: tuple[str, ...],
+    body: str,
+    channel: str,
+    now: float,
+    kind: Kind = Kind.SAY,
+    reply_to: str = "",
+) -> Message:
+    """Within a transaction: append one message, and owe it to each of its readers."""
+    message = Message(
+        id=store.next_id(Message),
+        channel=channel,
+        sender=sender,
+        to=to,
+        body=body,
+        kind=kind,
+        reply_to=reply_to,
+        sent_at=now,
+    )
+    deliveries = (Delivery(message=message.id, reader=each) for each in dict.fromkeys(to))
+    store.record("message.sent", message.id, message, *deliveries)
+    return message
+
+
+def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
+    """The daemon tells an agent to go on."""
+    return say(
+        store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE
+    )
+
+
+def channel_of(task: str) -> str:
+    """The channel that a task's messages share."""
+    return f"task/{task}" if task else "main"
+
+
+class Talk:
+    """What people say to agents."""
+
+    def __init__(self, store: Store, clock: Clock, bell: Bell) -> None:
+        self.store = store
+        self.clock = clock
+        self.bell = bell
+
+    async def answer(self, agent: str, body: str) -> Message:
+        """Answer the open questions of an agent; the answer wakes it."""
+        now = self.clock.now()
+
+        def step(store: Writing) -> Message:
+            if store.find(Agent, agent) is None:
+                raise NotFound(f"There is no agent {agent}.")
+            asks = store.open_asks(sender=agent)
+            if not asks:
+                raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
+            ask = asks[-1]
+            return say(
+                store,
+                sender=str(HUMAN),
+                to=(agent,),
+                body=body,
+                channel=ask.channel,
+                now=now,
+                kind=Kind.ANSWER,
+                reply_to=ask.id,
+            )
+
+        message = await self.store.write(step)
+        self.bell.ring()
+        return message

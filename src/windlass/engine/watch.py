@@ -1,0 +1,158 @@
+"""The watch tick: output is kept as it grows, and runs that are over are handed to `Finish`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from windlass.core.agent import Agent
+from windlass.core.lines import Lines
+from windlass.core.ports import Clock, Git, Processes, Providers, SettingsReader, Store, Workdirs, Writing
+from windlass.core.ports import Reading as StoreReading
+from windlass.core.project import Project
+from windlass.core.provider import Reading
+from windlass.core.run import Chunk, Identity, Run
+from windlass.core.signal import BadSignal
+from windlass.engine.bell import Bell
+from windlass.engine.finish import Finish
+from windlass.engine.lanes import Lanes
+from windlass.engine.runs import Runs
+
+STEP = 1_000_000
+"""Bytes that are kept in one transaction."""
+LOOK_BACK = 64_000
+"""How far back an unfinished line is looked for after a restart."""
+
+
+@dataclass(slots=True)
+class Tail:
+    """How far one run's output has been read, in this daemon's life."""
+
+    offset: int
+    lines: Lines
+    worktree: str
+    signalled_at: float | None = None
+    """When a signal was first seen while the process lived."""
+
+
+class Watch:
+    """One attendant per live run. Whatever stirs, it looks at the facts anew."""
+
+    def __init__(
+        self,
+        store: Store,
+        git: Git,
+        processes: Processes,
+        workdirs: Workdirs,
+        providers: Providers,
+        settings: SettingsReader,
+        clock: Clock,
+        bell: Bell,
+        runs: Runs,
+        finish: Finish,
+        lanes: Lanes,
+    ) -> None:
+        self.store = store
+        self.git = git
+        self.processes = processes
+        self.workdirs = workdirs
+        self.providers = providers
+        self.settings = settings
+        self.clock = clock
+        self.bell = bell
+        self.runs = runs
+        self.finish = finish
+        self.lanes = lanes
+        self._tails: dict[str, Tail] = {}
+        runs.stir = self.stir
+
+    def stir(self, run: str) -> None:
+        """Something happened to this run's output or process."""
+        self.lanes.begin(run, lambda: self._attend(run))
+
+    async def tick(self) -> bool:
+        """Look after every live run; between ticks, the kernel stirs those that need it."""
+        for run in await self.store.read(lambda store: store.live_runs()):
+            self.stir(run.id)
+        return False
+
+    async def _attend(self, key: str) -> None:
+        """One repeatable step for one run."""
+        run = await self.store.read(lambda store: store.find(Run, key))
+        if run is None or not run.live or self.runs.lanes.busy(key) and run.identity is None:
+            return
+        if run.identity is None:
+            if not await self.runs.recover(run):
+                await self._conclude(run, await self._tail(run))
+            return
+        tail = await self._tail(run)
+        alive = self.processes.alive(run.identity)  # before reading, so that nothing said at the end is missed
+        await self._ingest(run, tail)
+        if not alive:
+            await self._conclude(run, tail)
+        elif self._is_over(run, tail):
+            await self._end(run, run.identity)
+
+    async def _tail(self, run: Run) -> Tail:
+        """How far this run has been read; after a restart, from what is kept."""
+        if run.id not in self._tails:
+            offset, worktree = await self.store.read(lambda store: (store.output_end(run.id), self._worktree(store, run)))
+            start = max(0, offset - LOOK_BACK)
+            kept = self.processes.output(run.id, start, offset - start)
+            self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), worktree)
+            if run.identity is not None:
+                self.processes.follow(run.id, run.identity, self.stir)
+        return self._tails[run.id]
+
+    def _worktree(self, store: StoreReading, run: Run) -> str:
+        agent = store.find(Agent, run.agent)
+        project = store.find(Project, agent.project) if agent else None
+        return self.git.worktree_path(project, agent) if project and agent else ""
+
+    async def _ingest(self, run: Run, tail: Tail) -> None:
+        """Keep what was written since the last look: bytes, offset and what they tell, in one transaction."""
+        provider = self.providers.get(run.provider)
+        while content := self.processes.output(run.id, tail.offset, STEP):
+            lines, whole = tail.lines.feed(content)
+            readings = [provider.read(each) for each in whole]
+            chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
+            await self.store.write(partial(_keep, chunk, readings))
+            tail.offset, tail.lines = chunk.end, lines
+            self.bell.ring()
+
+    def _is_over(self, run: Run, tail: Tail) -> bool:
+        """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
+        if run.stopping:
+            return True
+        if not run.said and isinstance(self.workdirs.signal(run.id, tail.worktree), BadSignal | None):
+            return False
+        now = self.clock.monotonic()
+        tail.signalled_at = tail.signalled_at or now
+        return now - tail.signalled_at >= self.settings.at("").daemon.stop_grace_seconds
+
+    async def _end(self, run: Run, identity: Identity) -> None:
+        await self.processes.stop(run.id, identity, grace=self.settings.at("").daemon.stop_grace_seconds)
+        self.stir(run.id)
+
+    async def _conclude(self, run: Run, tail: Tail) -> None:
+        await self._ingest(run, tail)
+        await self.finish.run(run)
+        self.processes.forget(run.id)
+        del self._tails[run.id]
+
+
+def _keep(chunk: Chunk, readings: list[Reading], store: Writing) -> None:
+    store.append(chunk)
+    run = store.find(Run, chunk.run)
+    if run is None:
+        return
+    learned = run
+    for reading in readings:
+        learned = replace(
+            learned,
+            session=reading.session or learned.session,
+            usage=learned.usage + reading.usage if reading.usage else learned.usage,
+            result=reading.result or learned.result,
+        )
+    if learned != run:
+        store.record("run.learned", run.id, learned)
