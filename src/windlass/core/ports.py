@@ -307,6 +307,10 @@ class Git(Protocol):
         """What an agent has changed since main, as it is in its worktree now."""
         ...
 
+    async def diff_between(self, project: Project, before: str, after: str, /) -> str:
+        """What lies between two commits of the hub."""
+        ...
+
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
         """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all."""
         ...
@@ -343,3 +347,24 @@ class SettingsReader(Protocol):
     def at(self, path: str, /) -> Settings:
         """For the project whose checkout is there; with no path, for the home alone."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The outside world, as the engine is given it."""
+
+    store: Store
+    git: Git
+    processes: Processes
+    workdirs: Workdirs
+    checks: Checks
+    providers: Providers
+    settings: SettingsReader
+    clock: Clock
+    random: Callable[[], float]
+    """A number from 0 up to 1."""
+    uuid: Callable[[], str]
+    blocks: Mapping[str, str]
+    """The texts that prompts are made of."""
+    home: str
+    """Our folder."""

@@ -1,1 +1,1 @@
-"""."""
+"""Builds every object once, runs the ticks, serves the surfaces."""

@@ -1,1 +1,76 @@
-"""."""
+"""What the system can do: verbs and ticks over the ports. `Engine` is all that a surface may call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from windlass.core.ports import Ports
+from windlass.engine.bell import Bell
+from windlass.engine.changes import Changes
+from windlass.engine.deliver import Deliver
+from windlass.engine.diffs import Diffs
+from windlass.engine.dispatch import Dispatch
+from windlass.engine.finish import Finish
+from windlass.engine.landing import Gate
+from windlass.engine.lanes import Lanes
+from windlass.engine.output import Output
+from windlass.engine.projects import Projects
+from windlass.engine.runs import Runs
+from windlass.engine.status import Statuses
+from windlass.engine.talk import Talk
+from windlass.engine.tasks import Tasks
+from windlass.engine.tidy import Tidy
+from windlass.engine.troubles import Troubles
+from windlass.engine.watch import Watch
+
+Tick = Callable[[], Awaitable[bool]]
+
+STARTS_AT_ONCE = 8
+ATTENDANTS_AT_ONCE = 1000
+PROJECTS_AT_ONCE = 4
+
+
+class Engine:
+    """Every topic, built once."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+        self.bell = bell = Bell()
+        self.troubles = Troubles(ports.clock)
+        self._starts = Lanes("start", self.troubles, at_once=STARTS_AT_ONCE)
+        self._attendants = Lanes("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
+        self._landings = Lanes("land", self.troubles, at_once=PROJECTS_AT_ONCE)
+        self.projects = Projects(ports)
+        self.tasks = Tasks(ports, self.projects, bell)
+        self.talk = Talk(ports, bell)
+        self.changes = Changes(ports, bell)
+        self.status = Statuses(ports)
+        self.output = Output(ports, bell)
+        self.diffs = Diffs(ports)
+        self.runs = Runs(ports, bell, self._starts)
+        self._watch = Watch(ports, bell, self.runs, Finish(ports, bell), self._attendants)
+        self._dispatch = Dispatch(ports, self.runs)
+        self._deliver = Deliver(ports, self.runs)
+        self._gate = Gate(ports, bell, self._landings)
+        self._tidy = Tidy(ports, bell)
+
+    @property
+    def ticks(self) -> dict[str, tuple[Tick, float]]:
+        """The five ticks, and how many seconds each waits at most for the bell."""
+        return {
+            "watch": (self._watch.tick, 2.0),
+            "dispatch": (self._dispatch.tick, 30.0),
+            "deliver": (self._deliver.tick, 30.0),
+            "land": (self._gate.tick, 5.0),
+            "tidy": (self._tidy.tick, 60.0),
+        }
+
+    async def settle(self) -> None:
+        """Wait for the work that ticks have begun beside themselves."""
+        for lanes in (self._starts, self._attendants, self._landings):
+            await lanes.settle()
+
+    async def close(self) -> None:
+        """Break off what is under way; the next daemon takes it up from the store."""
+        for lanes in (self._landings, self._starts, self._attendants):
+            await lanes.close()

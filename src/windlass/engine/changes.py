@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Conflict, NotFound
-from windlass.core.ports import Clock, Git, Reading, Store, Writing
+from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.engine.bell import Bell
 
@@ -12,10 +12,10 @@ from windlass.engine.bell import Bell
 class Changes:
     """Finds changes, and makes the one that undoes another."""
 
-    def __init__(self, store: Store, git: Git, clock: Clock, bell: Bell) -> None:
-        self.store = store
-        self.git = git
-        self.clock = clock
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.clock = ports.clock
         self.bell = bell
 
     async def get(self, key: str) -> Change:

@@ -8,7 +8,7 @@ from windlass.core import policy
 from windlass.core.agent import Agent
 from windlass.core.errors import Conflict
 from windlass.core.message import Delivery, Message
-from windlass.core.ports import Providers, Reading, SettingsReader, Store
+from windlass.core.ports import Ports, Reading
 from windlass.core.run import Run
 from windlass.core.task import Task
 from windlass.engine.runs import Runs
@@ -28,11 +28,11 @@ class Mail:
 class Deliver:
     """Starts a run for each agent that has mail and may be woken."""
 
-    def __init__(self, store: Store, runs: Runs, providers: Providers, settings: SettingsReader) -> None:
-        self.store = store
+    def __init__(self, ports: Ports, runs: Runs) -> None:
+        self.store = ports.store
         self.runs = runs
-        self.providers = providers
-        self.settings = settings
+        self.providers = ports.providers
+        self.settings = ports.settings
 
     async def tick(self) -> bool:
         """Wake as many agents as there are free slots."""
@@ -51,7 +51,7 @@ class Deliver:
             case policy.Wake(session):
                 cause = policy.cause_of(mail.messages)
                 try:
-                    await self.runs.start(mail.agent, mail.task, cause, mail.deliveries, session)
+                    await self.runs.start(mail.agent, mail.task, cause, mail=mail.deliveries, session=session)
                 except Conflict:
                     return False  # started or finished since we looked
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from windlass.core import policy
 from windlass.core.agent import Agent
 from windlass.core.errors import Conflict
-from windlass.core.ports import Reading, SettingsReader, Store
+from windlass.core.ports import Ports, Reading
 from windlass.core.run import Cause
 from windlass.core.task import Task
 from windlass.engine.runs import Runs
@@ -14,10 +14,10 @@ from windlass.engine.runs import Runs
 class Dispatch:
     """Starts what is ready, oldest first."""
 
-    def __init__(self, store: Store, runs: Runs, settings: SettingsReader) -> None:
-        self.store = store
+    def __init__(self, ports: Ports, runs: Runs) -> None:
+        self.store = ports.store
         self.runs = runs
-        self.settings = settings
+        self.settings = ports.settings
 
     async def tick(self) -> bool:
         """Start as many ready tasks as there are free slots."""
@@ -25,7 +25,7 @@ class Dispatch:
         slots = policy.free_slots(live, self.settings.at("").limits)
         for task, agent in ready[:slots]:
             try:
-                await self.runs.start(agent, task, Cause.TASK, mail=())
+                await self.runs.start(agent, task, Cause.TASK)
             except Conflict:
                 continue  # taken or cancelled since we looked
         return False

@@ -13,7 +13,7 @@ from windlass.core.change import Change, ChangeState
 from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Receipt
 from windlass.core.policy import Ending, Then, Verdict
-from windlass.core.ports import Clock, Git, Processes, Providers, Reading, SettingsReader, Store, Tree, Workdirs, Writing
+from windlass.core.ports import Ports, Reading, Tree, Writing
 from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
 from windlass.core.signal import Signal, read_signal
@@ -32,24 +32,14 @@ EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
 class Finish:
     """Judges runs whose process has gone."""
 
-    def __init__(
-        self,
-        store: Store,
-        git: Git,
-        processes: Processes,
-        workdirs: Workdirs,
-        providers: Providers,
-        settings: SettingsReader,
-        clock: Clock,
-        bell: Bell,
-    ) -> None:
-        self.store = store
-        self.git = git
-        self.processes = processes
-        self.workdirs = workdirs
-        self.providers = providers
-        self.settings = settings
-        self.clock = clock
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.processes = ports.processes
+        self.workdirs = ports.workdirs
+        self.providers = ports.providers
+        self.settings = ports.settings
+        self.clock = ports.clock
         self.bell = bell
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
@@ -113,10 +103,10 @@ def record(store: Writing, run_id: str, verdict: Verdict, ending: Ending, now: f
     store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
     task = store.find(Task, run.task)
     if task is not None and not task.ended:
-        _follow_up(store, ended, task, verdict, ending.tree, now)
+        _follow_up(store, ended, task, verdict, tree=ending.tree, now=now)
 
 
-def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, tree: Tree | None, now: float) -> None:
+def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, tree: Tree | None, now: float) -> None:
     match verdict.then:
         case Then.LAND if tree is not None:
             _submit(store, run, task, tree.head, now)

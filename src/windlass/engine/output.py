@@ -7,7 +7,7 @@ from functools import partial
 
 from windlass.core.agent import Agent
 from windlass.core.errors import NotFound
-from windlass.core.ports import Reading, Store
+from windlass.core.ports import Ports, Reading
 from windlass.core.run import Chunk, Run
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
@@ -16,15 +16,14 @@ from windlass.engine.bell import Bell
 class Output:
     """Reads an agent's output from the store, which has every byte once."""
 
-    def __init__(self, store: Store, bell: Bell) -> None:
-        self.store = store
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
         self.bell = bell
 
     async def read(self, name: str, *, number: int = 0, follow: bool = False) -> AsyncIterator[tuple[Run, Chunk]]:
         """An agent's chunks in order; with `follow`, as long as it runs or is about to."""
         ear = self.bell.ear()
         done: dict[str, int] = {}
-        await self._check(name, number)
         while True:
             ear.clear()
             over = await self.store.read(lambda store: _is_over(store, name))
@@ -44,7 +43,8 @@ class Output:
                     done[run.id] = chunk.end
                     yield run, chunk
 
-    async def _check(self, name: str, number: int) -> None:
+    async def check(self, name: str, number: int) -> None:
+        """Refuse an agent or a run that is not there."""
         agent, runs = await self.store.read(lambda store: (store.find(Agent, name), store.runs_of(name)))
         if agent is None:
             raise NotFound(f"There is no agent {name}.")

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePath
 
 from windlass.core.errors import NotFound
-from windlass.core.ports import Clock, Git, SettingsReader, Store, Writing
+from windlass.core.ports import Ports, Writing
 from windlass.core.project import Project
 
 
 class Projects:
     """Finds the project that a folder belongs to."""
 
-    def __init__(self, store: Store, git: Git, settings: SettingsReader, clock: Clock, uuid: Callable[[], str]) -> None:
-        self.store = store
-        self.git = git
-        self.settings = settings
-        self.clock = clock
-        self.uuid = uuid
+    def __init__(self, ports: Ports) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.uuid = ports.uuid
 
     async def at(self, path: str, *, main: str = "") -> Project:
         """The project of the repository at a path; a new one is registered."""
-        top, _ = await self.git.inspect(path, main=main)
+        top = await self.locate(path)
         wanted = self.settings.at(top).project
         _, branch = await self.git.inspect(path, main=main or wanted.main)
         known = await self.store.read(lambda store: store.project_at(top))
@@ -38,9 +37,14 @@ class Projects:
             await self.store.write(lambda store: _register(store, project))
         return project
 
+    async def locate(self, path: str) -> str:
+        """The top folder of the repository at a path."""
+        top, _ = await self.git.inspect(path)
+        return top
+
     async def known_at(self, path: str) -> Project | None:
         """The project of a folder, if it was ever used."""
-        top, _ = await self.git.inspect(path)
+        top = await self.locate(path)
         return await self.store.read(lambda store: store.project_at(top))
 
     async def get(self, key: str) -> Project:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from windlass.core import codec
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Delivery, Message, Receipt
-from windlass.core.ports import Clock, Git, Launch, Processes, Providers, Reading, SettingsReader, Store, Workdirs, Writing
+from windlass.core.ports import Launch, Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.prompt import build_prompt
 from windlass.core.provider import Start
@@ -24,62 +24,58 @@ from windlass.engine.lanes import Lanes
 log = logging.getLogger("windlass")
 
 
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Who is to do what, where, and what it has been told since."""
+
+    agent: Agent
+    task: Task
+    project: Project
+    mail: tuple[Message, ...]
+
+
 class Runs:
     """Starts and stops runs. The row of a live run is the claim: one per agent."""
 
-    def __init__(
-        self,
-        store: Store,
-        git: Git,
-        processes: Processes,
-        workdirs: Workdirs,
-        providers: Providers,
-        settings: SettingsReader,
-        clock: Clock,
-        bell: Bell,
-        lanes: Lanes,
-        blocks: Mapping[str, str],
-        home: str,
-    ) -> None:
-        self.store = store
-        self.git = git
-        self.processes = processes
-        self.workdirs = workdirs
-        self.providers = providers
-        self.settings = settings
-        self.clock = clock
+    def __init__(self, ports: Ports, bell: Bell, lanes: Lanes) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.processes = ports.processes
+        self.workdirs = ports.workdirs
+        self.providers = ports.providers
+        self.clock = ports.clock
         self.bell = bell
         self.lanes = lanes
-        self.blocks = blocks
-        self.home = home
+        self.blocks = ports.blocks
+        self.home = ports.home
         self.stir: Callable[[str], None] = lambda _: None
 
-    async def start(self, agent: Agent, task: Task, cause: Cause, mail: Sequence[Delivery], session: str = "") -> None:
+    async def start(
+        self, agent: Agent, task: Task, cause: Cause, *, mail: Sequence[Delivery] = (), session: str = ""
+    ) -> None:
         """Claim the agent for a run, then launch it beside the tick."""
-        now = self.clock.now()
-        run = await self.store.write(lambda store: claim(store, agent, task.id, cause, mail, session, now))
+        claim = Claim(agent=agent, task=task.id, cause=cause, mail=tuple(mail), session=session, now=self.clock.now())
+        run = await self.store.write(claim.make)
         self.bell.ring()
         self.lanes.begin(run.id, lambda: self.launch(run))
 
     async def launch(self, run: Run) -> None:
         """Make ready all that a run needs, start its process, and record it."""
         try:
-            agent, task, project, mail = await self.store.read(lambda store: _assignment(store, run))
-            worktree, base = await self.git.worktree(project, agent)
-            prompt = build_prompt(
-                agent=agent, task=task, main=project.main, blocks=self.blocks, mail=mail, cause=run.cause
-            )
-            launch = await self._prepare(run, agent, task, project, worktree, prompt)
-            identity = await self.processes.start(launch)
+            given = await self.store.read(lambda store: _assignment(store, run))
+            worktree, base = await self.git.worktree(given.project, given.agent)
+            identity = await self.processes.start(await self._prepare(run, given, worktree))
         except WindlassError as error:
             await self._could_not_start(run, error)
             return
         await self._began(replace(run, identity=identity, base=base))
 
-    async def _prepare(
-        self, run: Run, agent: Agent, task: Task, project: Project, worktree: str, prompt: str
-    ) -> Launch:
+    async def _prepare(self, run: Run, given: Assignment, worktree: str) -> Launch:
         """Write the run's files, and say what to start with which environment."""
+        agent, task, project = given.agent, given.task, given.project
+        prompt = build_prompt(
+            agent=agent, task=task, main=project.main, blocks=self.blocks, mail=given.mail, cause=run.cause
+        )
         provider = self.providers.get(run.provider)
         briefing = await self.workdirs.brief(
             run.id,
@@ -122,11 +118,6 @@ class Runs:
             return False
         return True
 
-    def adopt(self, run: Run) -> None:
-        """Follow the process of a run that an earlier daemon started."""
-        if run.identity is not None:
-            self.processes.follow(run.id, run.identity, self.stir)
-
     async def stop(self, name: str, reason: str) -> bool:
         """Ask a run to stop, or a task not to begin. False: there was nothing to stop."""
         stopping = await self.store.write(lambda store: _ask_to_stop(store, name, reason, self.clock.now()))
@@ -157,18 +148,15 @@ class Runs:
     async def _began(self, run: Run) -> None:
         now = self.clock.now()
 
-        def step(store: Writing) -> Run | None:
+        def step(store: Writing) -> None:
             current = store.find(Run, run.id)
-            if current is None or not current.live or run.identity is None:
-                return None
-            begun = current.begin(run.identity, base=run.base or current.base, now=now)
-            store.record("run.started", run.id, begun)
-            return begun
+            if current is not None and current.live and run.identity is not None:
+                begun = current.begin(run.identity, base=run.base or current.base, now=now)
+                store.record("run.started", run.id, begun)
 
-        begun = await self.store.write(step)
-        if begun is not None and begun.identity is not None:
-            self.processes.follow(begun.id, begun.identity, self.stir)
+        await self.store.write(step)
         self.bell.ring()
+        self.stir(run.id)
 
     async def _could_not_start(self, run: Run, error: WindlassError) -> None:
         now = self.clock.now()
@@ -187,41 +175,50 @@ class Runs:
         self.bell.ring()
 
 
-def claim(
-    store: Writing, agent: Agent, task_id: str, cause: Cause, mail: Sequence[Delivery], session: str, now: float
-) -> Run:
-    """Within a transaction: the intent to run, the task taken up, the mail put into its prompt."""
-    runs = store.runs_of(agent.id)
-    if runs and runs[-1].live:
-        raise Conflict(f"{agent.id} is running already.")
-    task = store.find(Task, task_id)
-    if task is None or task.state is TaskState.DONE:
-        raise Conflict(f"The task of {agent.id} is done.")
-    run = Run(
-        id=store.next_id(Run),
-        agent=agent.id,
-        task=task.id,
-        number=len(runs) + 1,
-        provider=agent.provider,
-        cause=cause,
-        session=session,
-        base=runs[-1].base if runs else "",
-        starting_at=now,
-    )
-    active = task if task.state is TaskState.ACTIVE else task.move(TaskState.ACTIVE, now=now)
-    carried = (each.move(Receipt.DELIVERED, run=run.id) for each in mail)
-    store.record("run.starting", run.id, run, active, *carried)
-    return run
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The intent to run, as one transaction."""
+
+    agent: Agent
+    task: str
+    cause: Cause
+    mail: tuple[Delivery, ...]
+    session: str
+    now: float
+
+    def make(self, store: Writing) -> Run:
+        """Write the run, the task taken up, and the mail put into its prompt; or refuse."""
+        runs = store.runs_of(self.agent.id)
+        if runs and runs[-1].live:
+            raise Conflict(f"{self.agent.id} is running already.")
+        task = store.find(Task, self.task)
+        if task is None or task.ended:
+            raise Conflict(f"The task of {self.agent.id} is over.")
+        run = Run(
+            id=store.next_id(Run),
+            agent=self.agent.id,
+            task=task.id,
+            number=len(runs) + 1,
+            provider=self.agent.provider,
+            cause=self.cause,
+            session=self.session,
+            base=runs[-1].base if runs else "",
+            starting_at=self.now,
+        )
+        active = task if task.state is TaskState.ACTIVE else task.move(TaskState.ACTIVE, now=self.now)
+        carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self.mail)
+        store.record("run.starting", run.id, run, active, *carried)
+        return run
 
 
-def _assignment(store: Reading, run: Run) -> tuple[Agent, Task, Project, list[Message]]:
+def _assignment(store: Reading, run: Run) -> Assignment:
     agent = store.find(Agent, run.agent)
     task = store.find(Task, run.task)
     project = store.find(Project, agent.project) if agent else None
     if agent is None or task is None or project is None:
         raise NotFound(f"Run {run.id} has lost its agent, task or project.")
     found = (store.find(Message, each.message) for each in store.deliveries_of(run.id))
-    return agent, task, project, [each for each in found if each is not None]
+    return Assignment(agent, task, project, tuple(each for each in found if each is not None))
 
 
 def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Task | None:

@@ -11,7 +11,7 @@ from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import NotFound
 from windlass.core.message import Message
-from windlass.core.ports import Clock, Git, Processes, Reading, Store
+from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.run import Identity, Run, Usage
 from windlass.core.task import Task
@@ -50,11 +50,11 @@ class Page:
 class Statuses:
     """Answers who does what, since when, and how we know."""
 
-    def __init__(self, store: Store, git: Git, processes: Processes, clock: Clock) -> None:
-        self.store = store
-        self.git = git
-        self.processes = processes
-        self.clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.processes = ports.processes
+        self.clock = ports.clock
 
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
@@ -97,13 +97,14 @@ class Statuses:
 def _views(store: Reading, agents: Sequence[Agent], alive: Callable[[Identity], bool], now: float) -> list[View]:
     latest = store.latest_runs([each.id for each in agents])
     spoke = store.last_output([each.id for each in latest.values()])
-    return [_view(store, agent, latest.get(agent.id), spoke, alive, now) for agent in agents]
+    return [_view(store, agent, latest.get(agent.id), spoke=spoke, alive=alive, now=now) for agent in agents]
 
 
 def _view(
     store: Reading,
     agent: Agent,
     run: Run | None,
+    *,
     spoke: dict[str, float],
     alive: Callable[[Identity], bool],
     now: float,

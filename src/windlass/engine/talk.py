@@ -6,7 +6,7 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.message import Delivery, Kind, Message
-from windlass.core.ports import Clock, Store, Writing
+from windlass.core.ports import Ports, Writing
 from windlass.engine.bell import Bell
 
 
@@ -39,9 +39,7 @@ def say(
 
 def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
     """The daemon tells an agent to go on."""
-    return say(
-        store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE
-    )
+    return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE)
 
 
 def channel_of(task: str) -> str:
@@ -52,9 +50,9 @@ def channel_of(task: str) -> str:
 class Talk:
     """What people say to agents."""
 
-    def __init__(self, store: Store, clock: Clock, bell: Bell) -> None:
-        self.store = store
-        self.clock = clock
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.clock = ports.clock
         self.bell = bell
 
     async def answer(self, agent: str, body: str) -> Message:

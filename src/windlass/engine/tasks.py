@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windlass.core import names
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput, NotFound
-from windlass.core.ports import Clock, Git, Providers, SettingsReader, Store, Writing
+from windlass.core.ports import Ports, Writing
 from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.settings import WorkSettings
@@ -33,25 +33,15 @@ class Order:
 class Tasks:
     """Adds and finds tasks."""
 
-    def __init__(
-        self,
-        store: Store,
-        projects: Projects,
-        git: Git,
-        providers: Providers,
-        settings: SettingsReader,
-        clock: Clock,
-        bell: Bell,
-        random: Callable[[], float],
-    ) -> None:
-        self.store = store
+    def __init__(self, ports: Ports, projects: Projects, bell: Bell) -> None:
+        self.store = ports.store
         self.projects = projects
-        self.git = git
-        self.providers = providers
-        self.settings = settings
-        self.clock = clock
+        self.git = ports.git
+        self.providers = ports.providers
+        self.settings = ports.settings
+        self.clock = ports.clock
         self.bell = bell
-        self.random = random
+        self.random = ports.random
 
     async def add(self, order: Order) -> tuple[Task, Agent]:
         """A task and a new agent for it, or a refusal before anything is created."""
@@ -100,9 +90,7 @@ class Tasks:
             options.setdefault("command", work.command)
         missing = [each for each in provider.options if not options.get(each)]
         if missing:
-            raise BadInput(
-                f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`."
-            )
+            raise BadInput(f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`.")
         provider.check(options)
         self.providers.require(provider)
         return provider, options

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.ports import Clock, Git, Reading, Store, Writing
+from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
@@ -26,10 +26,10 @@ class Finished:
 class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
-    def __init__(self, store: Store, git: Git, clock: Clock, bell: Bell) -> None:
-        self.store = store
-        self.git = git
-        self.clock = clock
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.clock = ports.clock
         self.bell = bell
 
     async def tick(self) -> bool:

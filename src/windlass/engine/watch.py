@@ -7,7 +7,7 @@ from functools import partial
 
 from windlass.core.agent import Agent
 from windlass.core.lines import Lines
-from windlass.core.ports import Clock, Git, Processes, Providers, SettingsReader, Store, Workdirs, Writing
+from windlass.core.ports import Ports, Writing
 from windlass.core.ports import Reading as StoreReading
 from windlass.core.project import Project
 from windlass.core.provider import Reading
@@ -38,27 +38,14 @@ class Tail:
 class Watch:
     """One attendant per live run. Whatever stirs, it looks at the facts anew."""
 
-    def __init__(
-        self,
-        store: Store,
-        git: Git,
-        processes: Processes,
-        workdirs: Workdirs,
-        providers: Providers,
-        settings: SettingsReader,
-        clock: Clock,
-        bell: Bell,
-        runs: Runs,
-        finish: Finish,
-        lanes: Lanes,
-    ) -> None:
-        self.store = store
-        self.git = git
-        self.processes = processes
-        self.workdirs = workdirs
-        self.providers = providers
-        self.settings = settings
-        self.clock = clock
+    def __init__(self, ports: Ports, bell: Bell, runs: Runs, finish: Finish, lanes: Lanes) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.processes = ports.processes
+        self.workdirs = ports.workdirs
+        self.providers = ports.providers
+        self.settings = ports.settings
+        self.clock = ports.clock
         self.bell = bell
         self.runs = runs
         self.finish = finish
@@ -79,7 +66,7 @@ class Watch:
     async def _attend(self, key: str) -> None:
         """One repeatable step for one run."""
         run = await self.store.read(lambda store: store.find(Run, key))
-        if run is None or not run.live or self.runs.lanes.busy(key) and run.identity is None:
+        if run is None or not run.live or (self.runs.lanes.busy(key) and run.identity is None):
             return
         if run.identity is None:
             if not await self.runs.recover(run):
@@ -96,7 +83,9 @@ class Watch:
     async def _tail(self, run: Run) -> Tail:
         """How far this run has been read; after a restart, from what is kept."""
         if run.id not in self._tails:
-            offset, worktree = await self.store.read(lambda store: (store.output_end(run.id), self._worktree(store, run)))
+            offset, worktree = await self.store.read(
+                lambda store: (store.output_end(run.id), self._worktree(store, run))
+            )
             start = max(0, offset - LOOK_BACK)
             kept = self.processes.output(run.id, start, offset - start)
             self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), worktree)

@@ -1,0 +1,169 @@
+"""Reading and writing settings files. Nothing else reads them, or the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from windlass.core.errors import BadInput, Unavailable
+from windlass.core.settings import Settings, build, check_key, keys, parse_value
+
+ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider"}
+"""Variables that stand for a setting."""
+
+Layer = tuple[str, Mapping[str, Any]]
+
+
+def home_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where everything that Windlass remembers is kept."""
+    chosen = environment.get("WINDLASS_HOME")
+    return Path(chosen).expanduser().absolute() if chosen else Path.home() / ".windlass"
+
+
+def project_file(top: str) -> Path:
+    return Path(top) / ".windlass" / "config.toml"
+
+
+class SettingsFiles:
+    """Built-in < home < project < environment, read anew whenever a file has changed."""
+
+    def __init__(self, home: Path, environment: Mapping[str, str] = os.environ) -> None:
+        self.home_file = home / "config.toml"
+        self.environment = _from_environment(environment)
+        self._read: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._built: dict[str, tuple[tuple[Any, ...], Settings]] = {}
+
+    def at(self, path: str, /) -> Settings:
+        """The settings in force for a project, or for the home alone."""
+        layers = self._layers(path)
+        stamp = tuple(id(values) for _, values in layers)
+        known = self._built.get(path)
+        if known is None or known[0] != stamp:
+            known = (stamp, build(Settings, *layers))
+            self._built[path] = known
+        return known[1]
+
+    def files(self, path: str) -> list[Path]:
+        """The files that count, the weakest first."""
+        return [self.home_file, *([project_file(path)] if path else [])]
+
+    def set(self, file: Path, key: str, text: str) -> Any:
+        """Write one setting into a file; everything else in it stays as it is."""
+        value = parse_value(key, text)
+        before = _read_text(file)
+        after = with_value(before, key, value)
+        build(Settings, (str(file), _parse(file, after)))
+        _write(file, after)
+        return value
+
+    def _layers(self, path: str) -> list[Layer]:
+        layers: list[Layer] = [(str(file), self._values(file)) for file in self.files(path)]
+        return [*layers, ("the environment", self.environment)]
+
+    def _values(self, file: Path) -> dict[str, Any]:
+        try:
+            stat = file.stat()
+        except OSError:
+            self._read.pop(file, None)
+            return _NOTHING
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        known = self._read.get(file)
+        if known is None or known[0] != stamp:
+            known = (stamp, _parse(file, _read_text(file)))
+            self._read[file] = known
+        return known[1]
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, key in ENVIRONMENT.items():
+        if text := environment.get(variable):
+            table, _, name = key.partition(".")
+            values.setdefault(table, {})[name] = parse_value(key, text)
+    return values
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file} is not UTF-8 text.") from error
+    except OSError as error:
+        raise Unavailable(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _parse(file: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{file}: {error}.", hint="Mend the line named, or run `windlass config path`.") from error
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_name(file.name + ".new")
+        fresh.write_text(text, "utf-8")
+        fresh.replace(file)
+    except OSError as error:
+        raise Unavailable(f"{file} cannot be written: {error.strerror}.") from error
+
+
+_TABLE = re.compile(r"\s*\[([A-Za-z0-9_.-]+)\]\s*(?:#.*)?")
+
+
+def with_value(text: str, key: str, value: Any) -> str:
+    """A settings file's text with one key set; comments and order stay."""
+    check_key(key)
+    table, _, name = key.rpartition(".")
+    line = f"{name} = {_toml(value)}"
+    lines = text.splitlines()
+    start = next((at for at, each in enumerate(lines) if _is_table(each, table)), None)
+    if start is None:
+        return "\n".join([*lines, *([""] if lines else []), f"[{table}]", line]) + "\n"
+    end = next((at for at in range(start + 1, len(lines)) if _TABLE.fullmatch(lines[at])), len(lines))
+    for at in range(start + 1, end):
+        if re.match(rf"\s*{re.escape(name)}\s*=", lines[at]):
+            return "\n".join([*lines[:at], line, *lines[at + 1 :]]) + "\n"
+    while end > start + 1 and not lines[end - 1].strip():
+        end -= 1
+    return "\n".join([*lines[:end], line, *lines[end:]]) + "\n"
+
+
+def _is_table(line: str, table: str) -> bool:
+    match = _TABLE.fullmatch(line)
+    return match is not None and match.group(1) == table
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
+    return _toml_text(str(value))
+
+
+def _toml_text(text: str) -> str:
+    special = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    escaped = (special.get(each) or (each if each.isprintable() else f"\\U{ord(each):08x}") for each in text)
+    return '"' + "".join(escaped) + '"'
+
+
+def flat(settings: Settings) -> dict[str, Any]:
+    """Every setting by its full name."""
+    values: dict[str, Any] = {}
+    for key in keys():
+        table, _, name = key.partition(".")
+        values[key] = getattr(getattr(settings, table), name)
+    return values

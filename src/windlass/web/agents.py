@@ -1,0 +1,79 @@
+"""Agents: who does what, what they said, and stopping them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.responses import Response
+
+from windlass.core import codec
+from windlass.core.errors import BadInput, Conflict
+from windlass.core.run import Chunk, Run
+from windlass.web import shapes, wire
+from windlass.web.call import Call
+
+
+async def every(call: Call) -> Response:
+    views = await call.engine.status.every(retired=wire.flag(call.request, "all"), project=await call.project())
+    return wire.listing([shapes.agent(each) for each in views], now=call.now)
+
+
+async def show(call: Call) -> Response:
+    return wire.answer(shapes.page(await call.engine.status.page(call.name), now=call.now))
+
+
+async def logs(call: Call) -> Response:
+    chunks = call.engine.output.read(
+        call.name, number=wire.number(call.request, "run", 0), follow=wire.flag(call.request, "follow")
+    )
+    await call.engine.output.check(call.name, wire.number(call.request, "run", 0))
+
+    async def shaped() -> AsyncIterator[dict[str, Any]]:
+        async for run, chunk in chunks:
+            yield _chunk(run, chunk)
+
+    return wire.lines(shaped())
+
+
+def _chunk(run: Run, chunk: Chunk) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "number": run.number,
+        "offset": chunk.offset,
+        "time": chunk.at,
+        "raw": base64.b64encode(chunk.content).decode("ascii"),
+        "text": chunk.content.decode("utf-8", "replace"),
+    }
+
+
+async def diff(call: Call) -> Response:
+    return wire.answer({"diff": await call.engine.diffs.of(call.name)})
+
+
+async def stop(call: Call) -> Response:
+    if not await call.engine.runs.stop(call.name, "stopped by hand"):
+        raise Conflict(
+            f"{call.name} is not running, so there is nothing to stop.", hint=f"See `windlass show {call.name}`."
+        )
+    return wire.answer({"stopped": [call.name]})
+
+
+async def stop_all(call: Call) -> Response:
+    views = await call.engine.status.every()
+    stopped = [each.agent.id for each in views if await call.engine.runs.stop(each.agent.id, "stopped by hand")]
+    return wire.answer({"stopped": stopped})
+
+
+async def reply(call: Call) -> Response:
+    words = wire.text(await wire.body(call.request), "body").strip()
+    if not words:
+        raise BadInput("The answer has no words.")
+    return wire.answer({"message": codec.plain(await call.engine.talk.answer(call.name, words))})
+
+
+async def signal(call: Call) -> Response:
+    """A run gives its own signal; whose it is, the connection says."""
+    run = await call.engine.runs.signal(call.caller.must_be_run(), await wire.body(call.request))
+    return wire.answer({"run": run.id, "agent": run.agent})

@@ -1,0 +1,84 @@
+"""The API: every route in one table, every error in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from windlass.core.errors import NotFound, WindlassError
+from windlass.engine import Engine
+from windlass.web import agents, changes, events, projects, system, tasks, wire
+from windlass.web.call import Call, House
+from windlass.web.callers import Doorkeeper
+
+READ, WRITE = "GET", "POST"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A route: how it is called, the verb behind it, and whether agents may call it, too."""
+
+    method: str
+    path: str
+    verb: Callable[[Call], Awaitable[Response]]
+    by_runs: bool = False
+
+
+RULES = (
+    Rule(READ, "/status", system.status, by_runs=True),
+    Rule(READ, "/doctor", system.doctor, by_runs=True),
+    Rule(READ, "/settings", system.settings, by_runs=True),
+    Rule(WRITE, "/settings", system.change_setting),
+    Rule(WRITE, "/shutdown", system.shutdown),
+    Rule(WRITE, "/projects", projects.add),
+    Rule(READ, "/projects/checks", projects.checks, by_runs=True),
+    Rule(WRITE, "/tasks", tasks.add),
+    Rule(READ, "/tasks/{id}", tasks.show, by_runs=True),
+    Rule(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),
+    Rule(READ, "/agents", agents.every, by_runs=True),
+    Rule(READ, "/agents/{name}", agents.show, by_runs=True),
+    Rule(READ, "/agents/{name}/logs", agents.logs, by_runs=True),
+    Rule(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
+    Rule(WRITE, "/agents/{name}/stop", agents.stop),
+    Rule(WRITE, "/agents/{name}/answer", agents.reply),
+    Rule(WRITE, "/agent/signal", agents.signal, by_runs=True),
+    Rule(WRITE, "/stop", agents.stop_all),
+    Rule(READ, "/queue", changes.queue, by_runs=True),
+    Rule(READ, "/changes/{id}", changes.show, by_runs=True),
+    Rule(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
+    Rule(WRITE, "/changes/{id}/undo", changes.undo),
+    Rule(READ, "/events", events.stream, by_runs=True),
+)
+
+
+def build(engine: Engine, house: House, door: Doorkeeper) -> Starlette:
+    """The whole API."""
+    routes = [Route(rule.path, _endpoint(engine, house, door, rule), methods=[rule.method]) for rule in RULES]
+    return Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
+
+
+def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        try:
+            caller = door.caller(request)
+            if not rule.by_runs:
+                caller.must_be_human()
+            return await rule.verb(Call(engine, house, request, caller))
+        except WindlassError as error:
+            return wire.refusal(error)
+
+    return endpoint
+
+
+def _no_route(request: Request, _: Exception) -> Response:
+    return wire.refusal(
+        NotFound(
+            f"There is no {request.method} {request.url.path}.",
+            hint="This client and the daemon may differ in version; try `windlass daemon stop`.",
+        )
+    )

@@ -1,0 +1,49 @@
+"""Who is calling: the connection tells, never an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from windlass.core.errors import NotAllowed
+
+Trace = Callable[[int], str | None]
+"""From a process to the run it belongs to, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A person, or a run."""
+
+    run: str = ""
+
+    def must_be_human(self) -> None:
+        if self.run:
+            raise NotAllowed(
+                "An agent may not do that; only a person outside every run can.",
+                hint="Inside a run: `windlass agent complete`, `windlass agent ask`, `windlass agent fail`.",
+            )
+
+    def must_be_run(self) -> str:
+        if not self.run:
+            raise NotAllowed("Only an agent can give its own signal; this caller is outside every run.")
+        return self.run
+
+
+class Doorkeeper:
+    """Looks at the other end of the socket."""
+
+    def __init__(self, uid: int, trace: Trace) -> None:
+        self.uid = uid
+        self.trace = trace
+
+    def caller(self, request: Request) -> Caller:
+        """The peer's user must be ours; a process inside a run is that run."""
+        if request.client is None:
+            raise NotAllowed("The caller cannot be told apart.")
+        uid, pid = int(request.client.host), request.client.port
+        if uid != self.uid:
+            raise NotAllowed(f"This daemon belongs to another user (uid {self.uid}).")
+        return Caller(self.trace(pid) or "")

@@ -1,0 +1,34 @@
+"""Projects: registering a repository, and the checks it has or could have."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from windlass.core import codec
+from windlass.web import wire
+from windlass.web.call import Call
+
+
+async def add(call: Call) -> Response:
+    values = await wire.body(call.request)
+    main = wire.text(values, "main", "")
+    project = await call.engine.projects.at(wire.text(values, "path"), main=main)
+    config = ""
+    if values.get("write"):
+        config = call.house.desk.write_project(
+            project,
+            name=wire.text(values, "name", "") or project.name,
+            main=main,
+            command=wire.text(values, "checks_command", ""),
+            setup=wire.text(values, "checks_setup", ""),
+        )
+        project = await call.engine.projects.at(project.path)
+        call.engine.bell.ring()
+    return wire.answer(codec.plain(project) | {"config": config}, status=201)
+
+
+async def checks(call: Call) -> Response:
+    top = await call.engine.projects.locate(call.path)
+    known = call.engine.ports.settings.at(top).checks
+    guess = call.house.desk.guess_checks(top)
+    return wire.answer({"command": known.command, "setup": known.setup, "guess": guess})

@@ -1,0 +1,121 @@
+"""The stable keys of what programs read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windlass.core import codec
+from windlass.core.change import Change, CheckResult, Landing
+from windlass.core.event import Event
+from windlass.core.run import Run
+from windlass.core.task import Task
+from windlass.engine.status import Page, View
+
+
+def agent(view: View) -> dict[str, Any]:
+    """One line of `windlass list --json`."""
+    return {
+        "name": view.agent.name,
+        "instance": view.agent.instance,
+        "source": view.agent.source,
+        "status": view.status,
+        "evidence": view.evidence,
+        "age_seconds": round(view.age, 3),
+        "task": view.task.id if view.task else None,
+        "provider": view.agent.provider,
+        "run": view.run.id if view.run else None,
+        "cost_usd": view.cost_usd,
+        "task_title": view.task.title if view.task else "",
+        "project": view.agent.project,
+    }
+
+
+def page(page: Page, *, now: float) -> dict[str, Any]:
+    """`windlass show --json`."""
+    view = page.view
+    return agent(view) | {
+        "branch": view.agent.branch,
+        "worktree": page.worktree,
+        "session": view.run.session if view.run else "",
+        "runs": [run(each) for each in page.runs],
+        "usage": codec.plain(page.usage),
+        "questions": [{"id": each.id, "question": each.body} for each in page.questions],
+        "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
+        "change": change(view.change, now=now) if view.change else None,
+    }
+
+
+def run(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "number": run.number,
+        "cause": run.cause,
+        "outcome": run.outcome,
+        "reason": run.reason,
+        "evidence": list(run.evidence),
+        "exit_code": run.exit_code,
+        "pid": run.identity.pid if run.identity else None,
+        "session": run.session,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "usage": codec.plain(run.usage),
+    }
+
+
+def task(task: Task) -> dict[str, Any]:
+    return dict(codec.plain(task))
+
+
+def change(change: Change, *, now: float) -> dict[str, Any]:
+    """One line of `windlass queue --json`."""
+    since = change.landing.landed_at if change.landing else change.queued_at
+    return {
+        "id": change.id,
+        "branch": change.branch,
+        "task": change.task or None,
+        "agent": change.agent or None,
+        "state": change.state,
+        "reason": change.reason,
+        "candidate": change.candidate.commit if change.candidate else None,
+        "checks": [_check(each) for each in change.checks],
+        "title": change.title,
+        "returns": change.returns,
+        "undoes": change.undoes or None,
+        "age_seconds": round(max(0.0, now - since), 3),
+    }
+
+
+def _check(result: CheckResult) -> dict[str, Any]:
+    keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
+    return {key: getattr(result, key) for key in keys}
+
+
+def receipt(change: Change, landing: Landing) -> dict[str, Any]:
+    """What landed, on which evidence, and how to take it back."""
+    return {
+        "change": change.id,
+        "title": change.title,
+        "agent": change.agent or None,
+        "task": change.task or None,
+        "main": landing.main,
+        "before": landing.before,
+        "after": landing.after,
+        "tree": landing.tree,
+        "commits": list(landing.commits),
+        "files": list(landing.files),
+        "checks": [_check(each) for each in change.checks],
+        "landed_at": landing.landed_at,
+        "undo": f"windlass undo {change.id}",
+    }
+
+
+def event(event: Event) -> dict[str, Any]:
+    """One line of `windlass watch`."""
+    return {
+        "seq": event.seq,
+        "time": event.time,
+        "kind": event.kind,
+        "subject": event.subject,
+        **event.data,
+        **({"became": list(event.became)} if event.became else {}),
+    }

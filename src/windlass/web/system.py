@@ -1,0 +1,48 @@
+"""The daemon itself: status, settings, doctor, leaving."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from windlass.core import codec
+from windlass.web import wire
+from windlass.web.call import Call
+
+
+async def status(call: Call) -> Response:
+    live = await call.engine.ports.store.read(lambda store: store.live_runs())
+    return wire.answer(
+        {
+            "pid": call.house.pid,
+            "version": call.house.version,
+            "uptime_seconds": round(call.engine.ports.clock.monotonic() - call.house.started, 3),
+            "home": call.house.home,
+            "agents": len(live),
+            "troubles": codec.plain(call.engine.troubles.all()),
+        }
+    )
+
+
+async def settings(call: Call) -> Response:
+    values, files = call.house.desk.shown(await call.top())
+    return wire.answer({"values": values, "files": files})
+
+
+async def change_setting(call: Call) -> Response:
+    given = await wire.body(call.request)
+    path = wire.text(given, "path", "")
+    top = await call.engine.projects.locate(path) if path and not given.get("home") else ""
+    key = wire.text(given, "key")
+    value, file = call.house.desk.change(top, key, wire.text(given, "value"))
+    call.engine.bell.ring()
+    return wire.answer({"key": key, "value": value, "file": file})
+
+
+async def doctor(call: Call) -> Response:
+    findings = await call.house.examine(call.path)
+    return wire.listing([codec.plain(each) for each in findings], now=call.now)
+
+
+async def shutdown(call: Call) -> Response:
+    call.house.leave()
+    return wire.answer({"leaving": True})

@@ -1,0 +1,87 @@
+"""How values go over the wire: answers, errors, bodies and streams."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from windlass.core import codec
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TimedOut, Unavailable, WindlassError
+
+LARGEST_BODY = 4_000_000
+
+NUMBERS: dict[type[WindlassError], int] = {
+    BadInput: 400,
+    NotAllowed: 403,
+    NotFound: 404,
+    Conflict: 409,
+    Unavailable: 503,
+    TimedOut: 504,
+}
+"""The HTTP number of each error; nowhere else."""
+
+
+def answer(value: Any, *, status: int = 200) -> Response:
+    return Response(codec.encode(value), status_code=status, media_type="application/json")
+
+
+def listing(items: list[Any], *, now: float) -> Response:
+    """A list, and when it was true."""
+    return answer({"as_of": now, "items": items})
+
+
+def refusal(error: WindlassError) -> Response:
+    kind = next(each for each in type(error).__mro__ if each in NUMBERS or each is WindlassError)
+    body = {"error": {"kind": kind.__name__, "message": str(error), "hint": error.hint}}
+    return answer(body, status=NUMBERS.get(kind, 500))
+
+
+async def body(request: Request) -> Mapping[str, Any]:
+    """The request's JSON object."""
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > LARGEST_BODY:
+            raise BadInput(f"The request has more than {LARGEST_BODY} bytes.")
+    try:
+        value = codec.decode(content or b"{}")
+    except ValueError as error:
+        raise BadInput(f"The request is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise BadInput("The request is not a JSON object.")
+    return value
+
+
+def text(values: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    """A text from a request's body."""
+    value = values.get(key, default)
+    if not isinstance(value, str):
+        raise BadInput(f"{key} must be a text." if key in values else f"{key} is missing.")
+    return value
+
+
+def number(request: Request, key: str, default: int) -> int:
+    """A whole number from a request's query."""
+    given = request.query_params.get(key)
+    if given is None:
+        return default
+    if not given.isdecimal() or len(given) > 18:
+        raise BadInput(f"{key} must be a whole number, not {given!r}.")
+    return int(given)
+
+
+def flag(request: Request, key: str) -> bool:
+    return request.query_params.get(key, "0") not in ("", "0", "false")
+
+
+def lines(values: AsyncIterator[Any]) -> Response:
+    """A stream of JSON lines."""
+
+    async def encoded() -> AsyncIterator[bytes]:
+        async for each in values:
+            yield codec.encode(each) + b"\n"
+
+    return StreamingResponse(encoded(), media_type="application/x-ndjson")
