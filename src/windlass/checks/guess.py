@@ -62,7 +62,7 @@ def _python(top: Path) -> Found:
     tests = [each for each in ("tests", "test") if (top / each).is_dir()]
     if _uses_pytest(top):
         return "python3 -m pytest -q", "", "the project is set up for pytest"
-    if tests or list(top.glob("test_*.py")):
+    if tests or any(top.glob("test_*.py")):
         where = f" -s {tests[0]} -t ." if tests else ""
         return f"python3 -m unittest discover{where}", "", "there are Python tests"
     return None

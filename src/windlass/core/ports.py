@@ -34,8 +34,6 @@ class Clock(Protocol):
         """Seconds that never jump."""
         ...
 
-    async def sleep(self, seconds: float) -> None: ...
-
 
 # ── remembering ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -144,6 +142,10 @@ class Store(Protocol):
 
     async def write(self, step: Callable[[Writing], T], /) -> T: ...
     async def read(self, question: Callable[[Reading], T], /) -> T: ...
+
+    async def verify(self) -> str:
+        """What is wrong with the journal's chain; nothing if it is sound."""
+        ...
 
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -67,5 +67,5 @@ def listen(home: Path) -> socket.socket:
         os.umask(before)
         os.close(folder)
     door.listen(1024)
-    door.setblocking(False)
+    door.settimeout(0.0)
     return door

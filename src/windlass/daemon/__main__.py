@@ -1,0 +1,86 @@
+"""`python -m windlass.daemon`: one daemon for one home."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import logging.handlers
+import os
+import signal
+import sys
+from pathlib import Path
+
+from windlass.core.errors import Conflict, WindlassError
+from windlass.daemon.boot import Building, build
+from windlass.daemon.idle import leave_when_idle
+from windlass.daemon.lifecycle import HomeLock, listen, prepare_home
+from windlass.daemon.loops import keep_all
+from windlass.daemon.server import Server
+from windlass.daemon.settings import home_folder
+from windlass.web.app import build as build_app
+
+log = logging.getLogger("windlass")
+
+LOG_BYTES = 5_000_000
+ALREADY_RUNNING = 4
+FAILED = 6
+
+
+def main() -> int:
+    """Serve until told to leave. Exit codes are those of the CLI."""
+    foreground = "--foreground" in sys.argv[1:]
+    home = home_folder()
+    try:
+        prepare_home(home)
+        _log_to(home / "daemon.log", foreground=foreground)
+        with HomeLock(home):
+            asyncio.run(_serve(home, foreground=foreground))
+    except Conflict as error:
+        return _say(error, ALREADY_RUNNING)
+    except WindlassError as error:
+        return _say(error, FAILED)
+    return 0
+
+
+def _say(error: WindlassError, code: int) -> int:
+    sys.stderr.write(f"windlass: {error}\n" + (f"  {error.hint}\n" if error.hint else ""))
+    return code
+
+
+def _log_to(file: Path, *, foreground: bool) -> None:
+    os.umask(0o077)
+    handlers: list[logging.Handler] = [logging.handlers.RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=2)]
+    if foreground:
+        handlers.append(logging.StreamHandler())
+    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.INFO, handlers=handlers, format=form)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+async def _serve(home: Path, *, foreground: bool) -> None:
+    leaving = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leaving.set)
+    async with build(home, leaving.set) as building:
+        door = listen(home)
+        log.info("listening, pid %s", os.getpid())
+        server = Server(build_app(building.engine, building.house, building.door), door)
+        moving = [asyncio.create_task(keep_all(building.engine)), *_idle(building, leaving, home, foreground=foreground)]
+        try:
+            await server.run_until(leaving)
+        finally:
+            (home / "daemon.sock").unlink(missing_ok=True)
+            for task in moving:
+                task.cancel()
+            await asyncio.gather(*moving, return_exceptions=True)
+    log.info("left; agents go on")
+
+
+def _idle(building: Building, leaving: asyncio.Event, home: Path, *, foreground: bool) -> list[asyncio.Task[None]]:
+    """A daemon that a service manager keeps stays; one that started by itself leaves when nothing needs it."""
+    return [] if foreground else [asyncio.create_task(leave_when_idle(building, home, leaving))]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The only place that builds adapters."""
+
+from __future__ import annotations
+
+import os
+import random
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from windlass import __version__
+from windlass.checks import CommandChecks
+from windlass.checks.guess import guess
+from windlass.core.ports import Ports
+from windlass.daemon.clock import SystemClock
+from windlass.daemon.desk import Desk
+from windlass.daemon.doctor import Doctor
+from windlass.daemon.settings import SettingsFiles
+from windlass.engine import Engine
+from windlass.git import HubGit
+from windlass.library import prompt_blocks
+from windlass.process.callers import trace
+from windlass.process.detached import DetachedProcesses
+from windlass.process.shell import run_shell, sweep
+from windlass.providers import load
+from windlass.store.sqlite import SqliteStore
+from windlass.web.call import House
+from windlass.web.callers import Doorkeeper
+from windlass.workdir import RunFolders
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """The whole program, ready to move."""
+
+    engine: Engine
+    house: House
+    door: Doorkeeper
+    settings: SettingsFiles
+
+
+@asynccontextmanager
+async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building]:
+    """Every object, built once; closed in the order that loses nothing."""
+    clock = SystemClock()
+    settings = SettingsFiles(home)
+    store = SqliteStore(str(home / "windlass.db"), clock)
+    await sweep(store.home_id, "check-")
+    processes = DetachedProcesses(home / "runs", store.home_id)
+    git = HubGit(home)
+    ports = Ports(
+        store=store,
+        git=git,
+        processes=processes,
+        workdirs=RunFolders(home),
+        checks=CommandChecks(home, store.home_id, git, run_shell),
+        providers=load(),
+        settings=settings,
+        clock=clock,
+        random=random.random,
+        uuid=lambda: str(uuid.uuid4()),
+        blocks=prompt_blocks(),
+        home=str(home),
+    )
+    engine = Engine(ports)
+    house = House(
+        version=__version__,
+        pid=os.getpid(),
+        started=clock.monotonic(),
+        home=str(home),
+        desk=Desk(settings, guess),
+        examine=Doctor(engine, home).examine,
+        leave=leave,
+    )
+    door = Doorkeeper(os.getuid(), partial(trace, home_id=store.home_id))
+    try:
+        yield Building(engine, house, door, settings)
+    finally:
+        await engine.close()
+        processes.close()
+        await store.close()

@@ -1,0 +1,98 @@
+"""What `windlass doctor` looks at: facts about this machine, this home and one repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from windlass.core.errors import WindlassError
+from windlass.engine import Engine
+from windlass.web.call import Finding
+
+LEAST_FREE = 500_000_000
+"""Bytes on the home's disk below which work will soon stop."""
+
+
+class Doctor:
+    """Looks, and says what to do next."""
+
+    def __init__(self, engine: Engine, home: Path) -> None:
+        self.engine = engine
+        self.home = home
+
+    async def examine(self, path: str) -> Sequence[Finding]:
+        """Everything, the repository at a path included."""
+        return [
+            self._python(),
+            self._git_program(),
+            self._home(),
+            self._disk(),
+            await self._journal(),
+            await self._runs(),
+            self._ticks(),
+            self._identity(),
+            *(await self._repository(path) if path else []),
+        ]
+
+    def _python(self) -> Finding:
+        return Finding(name="python", ok=sys.version_info >= (3, 11), detail=sys.version.split()[0])
+
+    def _git_program(self) -> Finding:
+        found = shutil.which("git")
+        return Finding(name="git", ok=bool(found), detail=found or "not found", hint="" if found else "Install git.")
+
+    def _home(self) -> Finding:
+        writable = os.access(self.home, os.W_OK)
+        hint = "" if writable else "Set WINDLASS_HOME to a folder that you can write to."
+        return Finding(name="home", ok=writable, detail=str(self.home), hint=hint)
+
+    def _disk(self) -> Finding:
+        free = shutil.disk_usage(self.home).free
+        hint = "" if free > LEAST_FREE else "Make room: agents and checks will fail when the disk is full."
+        return Finding(name="disk", ok=free > LEAST_FREE, detail=f"{free / 1e9:.1f} GB free", hint=hint)
+
+    async def _journal(self) -> Finding:
+        problem = await self.engine.ports.store.verify()
+        last = await self.engine.ports.store.read(lambda store: store.last_seq())
+        detail = problem or f"{last} events, each chained to the one before"
+        hint = "Keep the home folder as it is; the journal was changed by something else." if problem else ""
+        return Finding(name="journal", ok=not problem, detail=detail, hint=hint)
+
+    async def _runs(self) -> Finding:
+        live = await self.engine.ports.store.read(lambda store: store.live_runs())
+        alive = self.engine.ports.processes.alive
+        gone = [each.id for each in live if each.identity and not alive(each.identity)]
+        detail = f"{len(live)} live" + (f"; about to be judged: {', '.join(gone)}" if gone else "")
+        return Finding(name="runs", ok=True, detail=detail)
+
+    def _ticks(self) -> Finding:
+        troubles = self.engine.troubles.all()
+        if not troubles:
+            return Finding(name="ticks", ok=True, detail="no trouble since the daemon started")
+        newest = troubles[-1]
+        detail = f"{newest.tick}: {newest.message} ({newest.times} times)"
+        return Finding(name="ticks", ok=False, detail=detail, hint="See `windlass daemon logs`.")
+
+    def _identity(self) -> Finding:
+        detail = "agents run with your own rights (unenforced); there is no sandbox yet"
+        return Finding(name="sandbox", ok=True, detail=detail)
+
+    async def _repository(self, path: str) -> list[Finding]:
+        try:
+            project = await self.engine.projects.at(path)
+            checks = self.engine.ports.settings.at(project.path).checks
+        except WindlassError as error:
+            return [Finding(name="repository", ok=False, detail=str(error), hint=error.hint)]
+        hint = "" if checks.command else 'Run `windlass init`, or `windlass config set checks.command "…"`.'
+        return [
+            Finding(name="repository", ok=True, detail=f"{project.path}, changes land on {project.main}"),
+            Finding(
+                name="checks",
+                ok=bool(checks.command),
+                detail=checks.command or "no command: changes are held, nothing lands untested",
+                hint=hint,
+            ),
+        ]
