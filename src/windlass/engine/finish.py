@@ -13,7 +13,18 @@ from windlass.core.change import Change, ChangeState
 from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Receipt
 from windlass.core.policy import Ending, Then, Verdict
-from windlass.core.ports import Clock, Git, Processes, Providers, Reading, SettingsReader, Store, Tree, Workdirs, Writing
+from windlass.core.ports import (
+    Clock,
+    Git,
+    Processes,
+    Providers,
+    Reading,
+    SettingsReader,
+    Store,
+    Tree,
+    Workdirs,
+    Writing,
+)
 from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
 from windlass.core.signal import Signal, read_signal

@@ -73,16 +73,16 @@ class Gate:
             if not candidate.commits:
                 await self._close(change, "main has all of it already")
                 return
-            change = await self._write_change(
-                "change.staged", _to_testing(change, candidate)
-            )
+            change = await self._write_change("change.staged", _to_testing(change, candidate))
             result, output = await self._test(project, change, candidate, settings.checks)
             if not result.passed:
                 await self._refuse(change, rejection(change, result, output), result.reason, settings.limits)
                 return
             await self._land(project, change, candidate)
         except Conflict as error:
-            await self._refuse(change, conflict_note(change, project.main, str(error)), "conflicts with main", settings.limits)
+            await self._refuse(
+                change, conflict_note(change, project.main, str(error)), "conflicts with main", settings.limits
+            )
 
     async def _landed_before(self, project: Project, change: Change) -> bool:
         """After a crash between moving main and recording it: record it."""
@@ -163,7 +163,9 @@ class Gate:
                     store.record("change.rejected", change.id, current.move(ChangeState.REJECTED, reason=reason))
                     _tell_human(store, current, body, now)
                 case gate.Escalate():
-                    held = current.move(ChangeState.HELD, reason=f"{reason}; returned {current.returns} times", hold=Hold.HUMAN)
+                    held = current.move(
+                        ChangeState.HELD, reason=f"{reason}; returned {current.returns} times", hold=Hold.HUMAN
+                    )
                     store.record("change.held", change.id, held)
                     _tell_human(store, current, body, now, kind=Kind.ASK)
 
@@ -179,7 +181,9 @@ class Gate:
         def step(store: Writing) -> None:
             closed = change.move(ChangeState.CLOSED, reason=reason)
             task = store.find(Task, change.task)
-            rows = [task.move(TaskState.DONE, now=now, reason=reason)] if task and task.state is TaskState.LANDING else []
+            rows = (
+                [task.move(TaskState.DONE, now=now, reason=reason)] if task and task.state is TaskState.LANDING else []
+            )
             store.record("change.closed", change.id, closed, *rows)
 
         await self.store.write(step)
@@ -247,9 +251,7 @@ def _return(store: Writing, change: Change, body: str, reason: str, now: float) 
 
 
 def _tell_human(store: Writing, change: Change, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
-    say(
-        store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel_of(change.task), now=now, kind=kind
-    )
+    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel_of(change.task), now=now, kind=kind)
 
 
 def _message(change: Change) -> str:

@@ -11,7 +11,18 @@ from windlass.core import codec
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Delivery, Message, Receipt
-from windlass.core.ports import Clock, Git, Launch, Processes, Providers, Reading, SettingsReader, Store, Workdirs, Writing
+from windlass.core.ports import (
+    Clock,
+    Git,
+    Launch,
+    Processes,
+    Providers,
+    Reading,
+    SettingsReader,
+    Store,
+    Workdirs,
+    Writing,
+)
 from windlass.core.project import Project
 from windlass.core.prompt import build_prompt
 from windlass.core.provider import Start

@@ -39,9 +39,7 @@ def say(
 
 def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
     """The daemon tells an agent to go on."""
-    return say(
-        store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE
-    )
+    return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE)
 
 
 def channel_of(task: str) -> str:

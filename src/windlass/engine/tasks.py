@@ -100,9 +100,7 @@ class Tasks:
             options.setdefault("command", work.command)
         missing = [each for each in provider.options if not options.get(each)]
         if missing:
-            raise BadInput(
-                f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`."
-            )
+            raise BadInput(f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`.")
         provider.check(options)
         self.providers.require(provider)
         return provider, options

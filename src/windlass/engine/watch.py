@@ -96,7 +96,9 @@ class Watch:
     async def _tail(self, run: Run) -> Tail:
         """How far this run has been read; after a restart, from what is kept."""
         if run.id not in self._tails:
-            offset, worktree = await self.store.read(lambda store: (store.output_end(run.id), self._worktree(store, run)))
+            offset, worktree = await self.store.read(
+                lambda store: (store.output_end(run.id), self._worktree(store, run))
+            )
             start = max(0, offset - LOOK_BACK)
             kept = self.processes.output(run.id, start, offset - start)
             self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), worktree)
