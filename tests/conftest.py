@@ -1,0 +1,213 @@
+"""Every test in a world of its own: home, git settings and Windlass home are temporary, and nothing stays behind."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = "WINDLASS_TEST_ROOT"
+"""Names the suite's folder to the processes of the suite (xdist's workers, and what tests start)."""
+ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
+GIT_SETTINGS = "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
+LEAVING_SECONDS = 5.0
+STRAY = ("WINDLASS_", "GIT_", "XDG_", "CLICOLOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
+"""Variables of the person who runs the tests that would change what is tested."""
+
+Git = Callable[..., str]
+
+
+# ── a world of its own ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Cut the suite off from the person's home before anything is imported or started."""
+    if ROOT not in os.environ:
+        config.pluginmanager.register(Closing(Path.home(), Path(tempfile.mkdtemp(prefix="wl-"))))
+    os.environ.update(_world(Path(os.environ[ROOT]) / "session"))
+
+
+def _leave_home(root: Path) -> None:
+    """Forget the person's settings; keep the Python that runs this, also where it is a version manager's shim."""
+    pyenv = Path.home() / ".pyenv"
+    for name in [each for each in os.environ if each.startswith(STRAY)]:
+        del os.environ[name]
+    os.environ.update(LC_ALL="C.UTF-8", TZ="UTC", GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0")
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    if pyenv.is_dir():
+        os.environ.setdefault("PYENV_ROOT", str(pyenv))
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` stays where it is looked for
+    os.environ.update({ROOT: str(root), "TMPDIR": str(root / "tmp")})
+    (root / "tmp").mkdir()
+    tempfile.tempdir = None  # read TMPDIR anew
+
+
+def _world(folder: Path) -> dict[str, str]:
+    """Make a home; return the variables that lead there."""
+    home = folder / "home"
+    home.mkdir(parents=True, exist_ok=True)
+    settings = home / ".gitconfig"
+    if not settings.exists():
+        settings.write_text(GIT_SETTINGS)
+    return {
+        "HOME": str(home),
+        "GIT_CONFIG_GLOBAL": str(settings),
+        "WINDLASS_HOME": str(folder / "wl"),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_DATA_HOME": str(home / ".local/share"),
+        "XDG_STATE_HOME": str(home / ".local/state"),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+    }
+
+
+@pytest.fixture(autouse=True)
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A short folder of the test's own, with HOME and WINDLASS_HOME in it. Gone after the test, with all in it."""
+    folder = Path(tempfile.mkdtemp(dir=os.environ[ROOT], prefix=""))
+    for name, value in _world(folder).items():
+        monkeypatch.setenv(name, value)
+    yield folder
+    left = _leavers(folder) if (folder / "wl").exists() else []
+    shutil.rmtree(folder, ignore_errors=True)
+    assert not left, f"left running: {left}"
+
+
+@pytest.fixture
+def git() -> Git:
+    """`git("log", "--oneline", cwd=repo)`: run git as a person would, and return what it prints."""
+
+    def run(*arguments: str, cwd: str | Path) -> str:
+        done = subprocess.run(("git", *arguments), cwd=cwd, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr}"
+        return done.stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def repo(tmp_path: Path, git: Git) -> Path:
+    """A person's repository: on `main`, one commit, clean."""
+    path = tmp_path / "repo"
+    path.mkdir()
+    git("init", "-q", "-b", "main", cwd=path)
+    (path / "README.md").write_text("# A small project\n")
+    git("add", "-A", cwd=path)
+    git("commit", "-q", "-m", "Begin", cwd=path)
+    return path
+
+
+# ── nothing stays behind ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _leavers(*folders: Path) -> list[str]:
+    """Processes that live in these folders and do not leave in time; they are ended: the machine stays clean."""
+    deadline = time.monotonic() + LEAVING_SECONDS
+    while (found := _inhabitants(folders)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    return [f"{pid}: {words}" for pid, words in found.items()]
+
+
+def _inhabitants(folders: tuple[Path, ...]) -> dict[int, str]:
+    """Our own processes that work in one of these folders, or have a WINDLASS_ variable that leads there."""
+    found: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and _lives_in(entry, folders):
+            found[int(entry.name)] = _words(entry)
+    return found
+
+
+def _lives_in(process: Path, folders: tuple[Path, ...]) -> bool:
+    try:
+        where = (process / "cwd").readlink()
+        variables = (process / "environ").read_bytes().split(b"\0")
+    except OSError:  # gone, a zombie, or someone else's
+        return False
+    places = [each.partition(b"=")[2] for each in variables if each.startswith(b"WINDLASS_")]
+    inside = any(place.startswith(os.fsencode(folder) + b"/") for place in places for folder in folders)
+    return inside or any(where.is_relative_to(folder) for folder in folders)
+
+
+def _words(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "gone by now"
+
+
+# ── at the end ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Closing:
+    """Looks, after the last test, for what was left behind or skipped; not in xdist's workers, but where they began."""
+
+    def __init__(self, home: Path, root: Path) -> None:
+        self.root = root
+        self.default_home = home / ".windlass"
+        self.had_home = self.default_home.exists()
+        self.skipped: list[tuple[str, str]] = []
+        self.troubles: list[str] = []
+        _leave_home(root)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:  # failed as expected counts as well
+            self.skipped.append((report.nodeid, _why(report)))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:  # a whole file
+            self.skipped.append((report.nodeid, _why(report)))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """After xdist's workers have gone."""
+        self.troubles += [f"left running: {each}" for each in _leavers(self.root, *_basetemp(session.config))]
+        self.troubles += [f"left behind: {each}" for each in (self.root / "tmp").iterdir()]
+        if self.default_home.exists() and not self.had_home:
+            self.troubles.append(f"made in the person's own home: {self.default_home}")
+        if os.environ.get("CI"):
+            self.troubles += _unexplained(self.skipped)
+        if self.troubles and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for each in self.troubles:
+            terminalreporter.write_line(each, red=True)
+
+    def pytest_unconfigure(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _why(report: pytest.TestReport | pytest.CollectReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return str(report.wasxfail) or "expected to fail"
+    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+
+
+def _unexplained(skipped: list[tuple[str, str]]) -> list[str]:
+    """Skips that the list of allowed ones does not name."""
+    lines = [each for each in ALLOWED_SKIPS.read_text().splitlines() if each.strip() and not each.startswith("#")]
+    allowed = [each.partition("  #")[0].strip() for each in lines]
+    return [
+        f"skipped without leave: {name} ({why}); see {ALLOWED_SKIPS.name}"
+        for name, why in skipped
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)
+    ]
+
+
+def _basetemp(config: pytest.Config) -> list[Path]:
+    """Where `tmp_path` folders are made."""
+    factory = getattr(config, "_tmp_path_factory", None)
+    return [factory.getbasetemp()] if factory else []
