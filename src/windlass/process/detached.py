@@ -11,6 +11,7 @@ from pathlib import Path
 
 from windlass.core.ports import Launch
 from windlass.core.run import Identity
+from windlass.process.census import Survey
 from windlass.process.children import Children
 from windlass.process.environment import cleaned
 from windlass.process.exits import on_exit
@@ -19,7 +20,7 @@ from windlass.process.identity import is_alive
 from windlass.process.proc import MARKER, Process
 from windlass.process.spawn import start_shim
 from windlass.process.tail import Tail
-from windlass.process.tree import Survey, Tree
+from windlass.process.tree import Tree
 
 _STARTERS = 2
 
@@ -47,8 +48,7 @@ class DetachedProcesses:
 
     async def find(self, run: str, /) -> Identity | None:
         """The topmost living process with this run's marker: its shim, as long as that lives."""
-        wanted = self._marker(run)
-        found = [each for each in (await self._survey()).values() if each.marker == wanted]
+        found = (await self._survey()).marked(self._marker(run))
         top = min(found, key=_from_the_top, default=None)
         return top.identity if top else None
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from windlass.core.errors import Unavailable
 from windlass.core.run import Identity
 from windlass.process.identity import is_alive
 from windlass.process.poll import poll
@@ -20,8 +21,8 @@ def on_exit(identity: Identity, gone: Callable[[], None]) -> Callable[[], None]:
     except ProcessLookupError:
         return loop.call_soon(gone).cancel
     except OSError:  # no pidfd on this kernel, or no descriptor left
-        return _poll(identity, gone)
-    if not is_alive(identity):
+        return poll(partial(_lives, identity), gone, seen=True)
+    if not _lives(identity):
         os.close(descriptor)
         return loop.call_soon(gone).cancel
     return _watch(loop, descriptor, gone)
@@ -45,10 +46,11 @@ def _watch(loop: asyncio.AbstractEventLoop, descriptor: int, gone: Callable[[], 
     return end
 
 
-def _poll(identity: Identity, gone: Callable[[], None]) -> Callable[[], None]:
-    if not is_alive(identity):
-        return asyncio.get_running_loop().call_soon(gone).cancel
-    return poll(partial(is_alive, identity), gone)
+def _lives(identity: Identity) -> bool:
+    try:
+        return is_alive(identity)
+    except Unavailable:  # nobody can tell now; the next look may
+        return True
 
 
 async def all_gone(identities: Iterable[Identity], within: float) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from windlass.core.errors import Unavailable
 from windlass.core.run import Identity
 
 MARKER = "WINDLASS_MARKER"
@@ -15,7 +17,8 @@ MARKER = "WINDLASS_MARKER"
 
 _ENTRY = MARKER.encode() + b"="
 _GONE = ("Z", "X", "x")
-_LARGEST_ENVIRONMENT = 8 << 20
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,12 @@ def boot_id() -> str:
 
 def process(pid: int) -> Process | None:
     """The process with that pid, or None if there is none (its marker is not looked at)."""
-    return _parse(pid, _read(f"/proc/{pid}/stat", 4096))
+    return _parse(pid, _read(f"/proc/{pid}/stat"))
 
 
 def marker_of(pid: int) -> str:
     """The marker in a process's environment; nothing if it has none, or if we may not look."""
-    environment = _read(f"/proc/{pid}/environ", _LARGEST_ENVIRONMENT)
+    environment = _read(f"/proc/{pid}/environ")
     if environment.startswith(_ENTRY):
         start = 0
     elif (start := environment.find(b"\0" + _ENTRY) + 1) == 0:
@@ -61,18 +64,20 @@ def marker_of(pid: int) -> str:
     return os.fsdecode(environment[start + len(_ENTRY) :].partition(b"\0")[0])
 
 
-def census() -> dict[int, Process]:
+def living() -> Iterator[Process]:
     """Every living process with its marker."""
-    return {each.pid: each for each in _living()}
-
-
-def _living() -> Iterator[Process]:
-    with os.scandir("/proc") as entries:
-        pids = [int(each.name) for each in entries if each.name.isdecimal()]
-    for pid in pids:
+    for pid in _pids():
         found = process(pid)
         if found and not found.gone:
             yield replace(found, marker=marker_of(pid))
+
+
+def _pids() -> list[int]:
+    try:
+        with os.scandir("/proc") as entries:
+            return [int(each.name) for each in entries if each.name.isdecimal()]
+    except OSError as error:
+        raise Unavailable(f"The processes can't be listed: {error.strerror}.") from error
 
 
 def _parse(pid: int, stat: bytes) -> Process | None:
@@ -83,14 +88,20 @@ def _parse(pid: int, stat: bytes) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]), fields[0].decode())
 
 
-def _read(path: str, limit: int) -> bytes:
+def _read(path: str) -> bytes:
     """A file of /proc, or nothing: processes vanish, and those of others are closed to us."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if error.errno in _NO_ROOM:  # then we know nothing; it would be wrong to say that the process has gone
+            raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
         return b""
     try:
-        return os.read(descriptor, limit)
+        content = some = os.read(descriptor, _AT_ONCE)
+        while len(some) == _AT_ONCE:
+            some = os.read(descriptor, _AT_ONCE)
+            content += some
+        return content
     except OSError:
         return b""
     finally:

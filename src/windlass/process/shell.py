@@ -13,10 +13,11 @@ from typing import Any, Self, TypeVar
 from windlass.core.errors import Unavailable
 from windlass.core.run import Identity
 from windlass.process.capture import Capture
+from windlass.process.census import Survey
 from windlass.process.exits import all_gone
 from windlass.process.proc import MARKER
 from windlass.process.spawn import SHELL, Action, check_folder, spawn
-from windlass.process.tree import Survey, Tree
+from windlass.process.tree import Tree
 
 # $1 where to work, $2 the command; OLDPWD would tell where we work
 _ENTER = 'cd "$1" && unset OLDPWD && exec /bin/sh -c "$2"'

@@ -72,10 +72,19 @@ def spawn(argv: Sequence[str], environment: Mapping[str, str], streams: Iterable
         raise _refusal(error) from error
     except ValueError as error:  # a NUL byte, or a name with "=" in it
         raise BadInput(f"The command or its environment can't be given to a program: {error}.") from error
-    identity = identify(pid)
-    if identity is None:  # only if someone else has reaped our child
-        raise Unavailable(f"The process {pid} vanished while it was being started.")
-    return identity
+    return _known(pid)
+
+
+def _known(pid: int) -> Identity:
+    """Name our new child, or take it back: nobody could ever follow or stop it."""
+    try:
+        if identity := identify(pid):
+            return identity
+    except Unavailable:
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    raise Unavailable(f"The process {pid} was reaped by someone else while it was being started.")
 
 
 def locate(argv: Sequence[str], environment: Mapping[str, str], cwd: str) -> str:

@@ -31,7 +31,7 @@ class Tail:
         try:
             number = self._add(folder)
         except OSError:  # no inotify, or no room for one more watch
-            return poll(partial(_sizes, folder), changed)
+            return poll(partial(_sizes, folder), changed, seen=_sizes(folder))
         self._watches[number] = changed
         return partial(self._remove, number)
 

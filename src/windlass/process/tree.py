@@ -5,36 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from windlass.core.errors import TimedOut
 from windlass.core.run import Identity
+from windlass.process.census import Census
 from windlass.process.exits import all_gone
 from windlass.process.identity import send
-from windlass.process.proc import Process, boot_id, census
-
-Census = Mapping[int, Process]
+from windlass.process.proc import Process, boot_id
 
 _SHIM_TIME = 1.0
 _KILL_TIME = 10.0
-
-
-class Survey:
-    """Looks at all processes. Those who ask before a look has begun share it: stopping many at once stays cheap."""
-
-    def __init__(self) -> None:
-        self._one_at_a_time = asyncio.Lock()
-        self._next: asyncio.Task[Census] | None = None
-
-    async def __call__(self) -> Census:
-        if self._next is None:
-            self._next = asyncio.create_task(self._look())
-        return await asyncio.shield(self._next)
-
-    async def _look(self) -> Census:
-        async with self._one_at_a_time:
-            self._next = None  # who asks from now on may want to see what happens during this look
-            return await asyncio.to_thread(census)
 
 
 class Tree:
@@ -89,49 +70,43 @@ class Tree:
 
 
 def members(
-    processes: Census, ours: Callable[[str], bool], root: Identity | None = None, seen: Iterable[Identity] = ()
+    census: Census, ours: Callable[[str], bool], root: Identity | None = None, seen: Iterable[Identity] = ()
 ) -> set[Identity]:
     """Who belongs to the tree: by marker, as root, as seen before, and all that came out of these."""
-    exempt = _ourselves(processes)
-    known = {each.pid for each in (*seen, *([root] if root else [])) if _is(processes, each)}
-    known |= {each.pid for each in processes.values() if each.marker and ours(each.marker)}
-    known -= exempt
-    known |= _orphans(processes, ours, root) - exempt
-    while more := _offspring(processes, known) - known - exempt:
-        known |= more
-    return {processes[pid].identity for pid in known}
+    exempt = _ourselves(census)
+    known: set[int] = set()
+    fresh = {each.pid for each in (*seen, *([root] if root else [])) if census.has(each)}
+    fresh |= {each.pid for marker, marked in census.by_marker.items() if ours(marker) for each in marked}
+    fresh |= _orphans(census, ours, root)
+    while fresh := fresh - known - exempt:
+        known |= fresh
+        fresh = {each.pid for pid in fresh for each in _offspring(census, census.by_pid[pid])}
+    return {census.by_pid[pid].identity for pid in known}
 
 
-def _offspring(processes: Census, known: set[int]) -> set[int]:
-    """Children of the known, and those in a session that one of the known leads, or led."""
-    led = {processes[pid].session for pid in known}
-    sessions = known | {each for each in led if each and each not in processes}
-    return {each.pid for each in processes.values() if each.parent in known or each.session in sessions}
+def _offspring(census: Census, process: Process) -> Iterator[Process]:
+    """Its children, and those in the session that it leads, or whose leader has gone."""
+    yield from census.by_parent.get(process.pid, ())
+    yield from census.by_session.get(process.pid, ())
+    if process.session and process.session not in census.by_pid:
+        yield from census.by_session[process.session]
 
 
-def _orphans(processes: Census, ours: Callable[[str], bool], root: Identity | None) -> set[int]:
+def _orphans(census: Census, ours: Callable[[str], bool], root: Identity | None) -> set[int]:
     """Those left in the session of a root that has gone. Its number is not given again while they live."""
-    if root is None or root.boot != boot_id() or root.pid in processes:
+    if root is None or root.boot != boot_id() or root.pid in census.by_pid:
         return set()
-    return {
-        each.pid
-        for each in processes.values()
-        if each.session == root.pid and each.started >= root.started and (not each.marker or ours(each.marker))
-    }
+    session = census.by_session.get(root.pid, ())
+    return {each.pid for each in session if each.started >= root.started and (not each.marker or ours(each.marker))}
 
 
-def _ourselves(processes: Census) -> set[int]:
+def _ourselves(census: Census) -> set[int]:
     """This process and all it came from: never signalled."""
     pid, line = os.getpid(), {1}
-    while pid in processes and pid not in line:
+    while pid in census.by_pid and pid not in line:
         line.add(pid)
-        pid = processes[pid].parent
+        pid = census.by_pid[pid].parent
     return line
-
-
-def _is(processes: Census, identity: Identity) -> bool:
-    found = processes.get(identity.pid)
-    return found is not None and found.identity == identity
 
 
 def _signal(processes: Iterable[Identity], number: signal.Signals) -> None:
