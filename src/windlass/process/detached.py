@@ -1,0 +1,113 @@
+"""The processes of runs: detached from us, so that they outlive a daemon and the next one finds them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from windlass.core.ports import Launch
+from windlass.core.run import Identity
+from windlass.process.census import Survey
+from windlass.process.children import Children
+from windlass.process.environment import cleaned
+from windlass.process.exits import on_exit
+from windlass.process.folder import RunFolder
+from windlass.process.identity import is_alive
+from windlass.process.proc import MARKER, Process
+from windlass.process.spawn import start_shim
+from windlass.process.tail import Tail
+from windlass.process.tree import Tree
+
+_STARTERS = 2
+
+
+class DetachedProcesses:
+    """The `Processes` port for Linux. Each run has a folder under `runs`, and a marker with our home in it."""
+
+    def __init__(self, runs: Path, home_id: str) -> None:
+        self._runs = runs.absolute()
+        self._home = home_id
+        self._starters = ThreadPoolExecutor(_STARTERS, thread_name_prefix="windlass-start")
+        self._children = Children()
+        self._survey = Survey()
+        self._tail = Tail()
+        self._followed: dict[str, tuple[Callable[[], None], ...]] = {}
+
+    async def start(self, launch: Launch, /) -> Identity:
+        """Start a run's program; the loop goes on meanwhile, also while hundreds are started."""
+        folder = RunFolder.of(self._runs, launch.run)
+        environment = cleaned(os.environ) | dict(launch.environment) | {MARKER: self._marker(launch.run)}
+        self._children.reap()
+        return await asyncio.get_running_loop().run_in_executor(
+            self._starters, self._start, launch, folder, environment
+        )
+
+    async def find(self, run: str, /) -> Identity | None:
+        """The topmost living process with this run's marker: its shim, as long as that lives."""
+        found = (await self._survey()).marked(self._marker(run))
+        top = min(found, key=_from_the_top, default=None)
+        return top.identity if top else None
+
+    def alive(self, identity: Identity, /) -> bool:
+        """Whether this very process lives."""
+        return is_alive(identity)
+
+    async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:
+        """End the run's whole tree, the shim last so that it can tell the exit code."""
+        shim = identity or await self.find(run)
+        tree = Tree(self._survey, self._marker(run).__eq__, root=shim)
+        try:
+            return await tree.end(grace=grace, spare=shim)
+        finally:
+            self._children.reap()
+
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
+        """Stir now, and whenever the run's folder changes or its process has gone."""
+        self.forget(run)
+        tell = partial(stir, run)
+        self._followed[run] = (
+            asyncio.get_running_loop().call_soon(tell).cancel,
+            self._tail.watch(RunFolder.of(self._runs, run).path, tell),
+            on_exit(identity, partial(self._gone, tell)),
+        )
+
+    def forget(self, run: str, /) -> None:
+        """Follow a run no longer."""
+        self._children.reap()
+        for end in self._followed.pop(run, ()):
+            end()
+
+    def output(self, run: str, offset: int, limit: int, /) -> bytes:
+        """A run's output from an offset on."""
+        return RunFolder.of(self._runs, run).read_output(offset, limit)
+
+    def exit_code(self, run: str, /) -> int | None:
+        """How the run's program ended; None while it lives, or if its shim could not tell."""
+        return RunFolder.of(self._runs, run).read_exit()
+
+    def close(self) -> None:
+        """Let go of all, and give every descriptor back. The processes go on."""
+        for run in tuple(self._followed):
+            self.forget(run)
+        self._tail.close()
+        self._starters.shutdown(wait=False)
+
+    def _start(self, launch: Launch, folder: RunFolder, environment: dict[str, str]) -> Identity:
+        identity = start_shim(launch, folder, environment)
+        self._children.add(identity.pid)
+        return identity
+
+    def _gone(self, tell: Callable[[], None]) -> None:
+        self._children.reap()
+        tell()
+
+    def _marker(self, run: str) -> str:
+        return f"{self._home}:{run}"
+
+
+def _from_the_top(process: Process) -> tuple[bool, int, int]:
+    return (process.pid != process.session, process.started, process.pid)

@@ -1,0 +1,108 @@
+"""What the kernel tells about processes, in /proc."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from windlass.core.errors import Unavailable
+from windlass.core.run import Identity
+
+MARKER = "WINDLASS_MARKER"
+"""The variable by which a process is known as ours: `<home>:<run>`."""
+
+_ENTRY = MARKER.encode() + b"="
+_GONE = ("Z", "X", "x")
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_AT_ONCE = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, as it was when it was looked at."""
+
+    pid: int
+    parent: int
+    session: int
+    started: int
+    state: str = field(compare=False)
+    """R, S, Z …: it changes all the time, and does not make another process of it."""
+    marker: str = ""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended, and only waits to be reaped."""
+        return self.state in _GONE
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.pid, self.started, boot_id())
+
+
+@cache
+def boot_id() -> str:
+    """The kernel's name for the time since it was booted."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def process(pid: int) -> Process | None:
+    """The process with that pid, or None if there is none (its marker is not looked at)."""
+    return _parse(pid, _read(f"/proc/{pid}/stat"))
+
+
+def marker_of(pid: int) -> str:
+    """The marker in a process's environment; nothing if it has none, or if we may not look."""
+    environment = _read(f"/proc/{pid}/environ")
+    if environment.startswith(_ENTRY):
+        start = 0
+    elif (start := environment.find(b"\0" + _ENTRY) + 1) == 0:
+        return ""
+    return os.fsdecode(environment[start + len(_ENTRY) :].partition(b"\0")[0])
+
+
+def living() -> Iterator[Process]:
+    """Every living process with its marker."""
+    for pid in _pids():
+        found = process(pid)
+        if found and not found.gone:
+            yield replace(found, marker=marker_of(pid))
+
+
+def _pids() -> list[int]:
+    try:
+        with os.scandir("/proc") as entries:
+            return [int(each.name) for each in entries if each.name.isdecimal()]
+    except OSError as error:
+        raise Unavailable(f"The processes can't be listed: {error.strerror}.") from error
+
+
+def _parse(pid: int, stat: bytes) -> Process | None:
+    # the name in parentheses may itself hold spaces and parentheses: the fields begin after the last one
+    fields = stat[stat.rfind(b")") + 1 :].split()
+    if len(fields) < 20:
+        return None
+    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]), fields[0].decode())
+
+
+def _read(path: str) -> bytes:
+    """A file of /proc, or nothing: processes vanish, and those of others are closed to us."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _NO_ROOM:  # then we know nothing; it would be wrong to say that the process has gone
+            raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
+        return b""
+    try:
+        content = some = os.read(descriptor, _AT_ONCE)
+        while len(some) == _AT_ONCE:
+            some = os.read(descriptor, _AT_ONCE)
+            content += some
+        return content
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

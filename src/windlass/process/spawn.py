@@ -1,0 +1,150 @@
+"""Starting a program that outlives us: own session, default signals, none of our descriptors."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from windlass.core.errors import BadInput, Unavailable, WindlassError
+from windlass.core.ports import Launch
+from windlass.core.run import Identity
+from windlass.process.folder import RunFolder
+from windlass.process.identity import identify
+
+SHELL = "/bin/sh"
+
+# $1 the run's folder, $2 where to work, $3 mv, then the program. Nothing is ever put into this text.
+# Signals to the group are caught here, so that the end is still told, and a caught signal is the default again in the
+# program. Once it has ended they are ignored: then they must not hit mv either. What the shell itself would say about
+# a killed program stays out of the output.
+_SHIM = """\
+trap : HUP INT QUIT TERM PIPE ALRM USR1 USR2
+exec 3>&2 2>/dev/null
+( cd "$2" 2>&3 || exit; unset OLDPWD; shift 3; exec "$@" 2>&3 3>&- )
+set -- "$1" "$3" "$?"
+trap '' HUP INT QUIT TERM PIPE ALRM USR1 USR2
+umask 077
+printf '%s\\n' "$3" >"$1/exit.tmp" && "$2" -f "$1/exit.tmp" "$1/exit"
+"""
+
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+_NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
+
+Action = tuple[int, int, int] | tuple[int, int] | tuple[int, int, str, int, int]
+
+
+def start_shim(launch: Launch, folder: RunFolder, environment: Mapping[str, str]) -> Identity:
+    """Start a run's program under a shim that writes its exit code into the run's folder."""
+    check_folder(launch.cwd)
+    program = locate(launch.argv, environment, launch.cwd)
+    stdin = _stdin(launch)
+    try:
+        folder.prepare()
+    except OSError as error:
+        raise Unavailable(f"The folder {folder.path} could not be made: {error.strerror}.") from error
+    argv = [SHELL, "-c", _SHIM, "windlass-run", str(folder.path), launch.cwd, _mover(), program, *launch.argv[1:]]
+    output = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+    actions: list[Action] = [
+        (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(folder.output), output, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return spawn(argv, environment, actions)
+
+
+def spawn(argv: Sequence[str], environment: Mapping[str, str], streams: Iterable[Action]) -> Identity:
+    """Start a program whose first three descriptors `streams` set up. It is our child: someone must reap it."""
+    try:
+        pid = os.posix_spawn(
+            argv[0],
+            list(argv),
+            environment,
+            file_actions=[*streams, *((os.POSIX_SPAWN_CLOSE, each) for each in _inheritable())],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+        )
+    except OSError as error:
+        raise _refusal(error) from error
+    except ValueError as error:  # a NUL byte, or a name with "=" in it
+        raise BadInput(f"The command or its environment can't be given to a program: {error}.") from error
+    return _known(pid)
+
+
+def _known(pid: int) -> Identity:
+    """Name our new child, or take it back: nobody could ever follow or stop it."""
+    try:
+        if identity := identify(pid):
+            return identity
+    except Unavailable:
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    raise Unavailable(f"The process {pid} was reaped by someone else while it was being started.")
+
+
+def locate(argv: Sequence[str], environment: Mapping[str, str], cwd: str) -> str:
+    """The absolute path of the program, as its own environment finds it."""
+    if not argv or not argv[0]:
+        raise BadInput("There is no program to start.")
+    name = argv[0]
+    places = [""] if "/" in name else environment.get("PATH", _DEFAULT_PATH).split(":")
+    for place in places:
+        path = Path(cwd, place, name)
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    raise BadInput(
+        f"The program {name!r} is not there, or can't be executed.",
+        hint="Install it, or run `windlass doctor` to see which programs are found.",
+    )
+
+
+def check_folder(cwd: str) -> None:
+    """Refuse a working folder that is not there."""
+    if not Path(cwd).is_absolute():
+        raise BadInput(f"The folder {cwd!r} is not an absolute path.")
+    if not Path(cwd).is_dir():
+        raise BadInput(
+            f"The folder {cwd} is not there, so nothing can be started in it.",
+            hint="Run `windlass doctor` to see which worktrees are lost.",
+        )
+
+
+def _stdin(launch: Launch) -> str:
+    if launch.stdin and not Path(launch.stdin).is_file():
+        raise BadInput(f"The input file {launch.stdin} of run {launch.run} is not there.")
+    return launch.stdin or os.devnull
+
+
+def _mover() -> str:
+    """mv, as our own PATH finds it: the program's may not have it."""
+    return shutil.which("mv") or shutil.which("mv", path=_DEFAULT_PATH) or "mv"
+
+
+def _inheritable() -> list[int]:
+    """Descriptors that a child would get from us: those that we were started with ourselves."""
+    with os.scandir("/proc/self/fd") as entries:
+        numbers = [int(each.name) for each in entries]
+    return [each for each in numbers if each > 2 and _is_inheritable(each)]
+
+
+def _is_inheritable(descriptor: int) -> bool:
+    try:
+        return os.get_inheritable(descriptor)
+    except OSError:  # closed meanwhile
+        return False
+
+
+def _refusal(error: OSError) -> WindlassError:
+    if error.errno == errno.E2BIG:
+        return BadInput("The command and its environment are longer than the system allows.")
+    if error.errno in _NO_ROOM:
+        return Unavailable(
+            f"The system has no room for another process: {error.strerror}.",
+            hint="Stop an agent with `windlass stop NAME`, or raise the limits that `ulimit -a` shows.",
+        )
+    return Unavailable(f"The process could not be started: {error.strerror}.")

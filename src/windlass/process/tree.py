@@ -1,0 +1,122 @@
+"""Ending a whole tree of processes, also what left its session or dropped its environment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+from windlass.core.errors import TimedOut
+from windlass.core.run import Identity
+from windlass.process.census import Census
+from windlass.process.exits import all_gone
+from windlass.process.identity import send
+from windlass.process.proc import Process, boot_id
+
+_SHIM_TIME = 1.0
+_KILL_TIME = 10.0
+
+
+class Tree:
+    """The processes of one run or check. What was once seen as a member stays one, wherever it moves."""
+
+    def __init__(
+        self, survey: Callable[[], Awaitable[Census]], ours: Callable[[str], bool], *, root: Identity | None = None
+    ) -> None:
+        self._survey = survey
+        self._ours = ours
+        self._root = root
+        self._seen: set[Identity] = set()
+
+    async def end(self, *, grace: float, spare: Identity | None = None) -> int:
+        """Ask all to end, kill those that do not. `spare` is killed last: a shim that still has to tell the end.
+
+        Returns how many processes there were.
+        """
+        members = await self._members()
+        if not members:
+            return 0
+        if grace > 0:
+            _signal(members - {spare}, signal.SIGTERM)
+            await all_gone(members, grace)
+        if await self._members():
+            await self._kill(spare)
+        return len(self._seen)
+
+    async def _kill(self, spare: Identity | None) -> None:
+        await self._freeze(spare)
+        _signal(self._seen - {spare}, signal.SIGKILL)
+        await all_gone(self._seen, _SHIM_TIME)
+        deadline = asyncio.get_running_loop().time() + _KILL_TIME
+        while left := await self._members():
+            if asyncio.get_running_loop().time() > deadline:
+                raise _cannot_end(left)
+            _signal(left, signal.SIGKILL)
+            await all_gone(left, _SHIM_TIME)
+
+    async def _freeze(self, spare: Identity | None) -> None:
+        """Halt all before any is killed: else one could fork in between, and its child be lost from sight."""
+        frozen: set[Identity] = set()
+        while new := await self._members() - frozen - {spare}:
+            _signal(new, signal.SIGSTOP)
+            frozen |= new
+
+    async def _members(self) -> set[Identity]:
+        """Those that live now."""
+        found = members(await self._survey(), self._ours, self._root, self._seen)
+        self._seen |= found
+        return found
+
+
+def members(
+    census: Census, ours: Callable[[str], bool], root: Identity | None = None, seen: Iterable[Identity] = ()
+) -> set[Identity]:
+    """Who belongs to the tree: by marker, as root, as seen before, and all that came out of these."""
+    exempt = _ourselves(census)
+    known: set[int] = set()
+    fresh = {each.pid for each in (*seen, *([root] if root else [])) if census.has(each)}
+    fresh |= {each.pid for marker, marked in census.by_marker.items() if ours(marker) for each in marked}
+    fresh |= _orphans(census, ours, root)
+    while fresh := fresh - known - exempt:
+        known |= fresh
+        fresh = {each.pid for pid in fresh for each in _offspring(census, census.by_pid[pid])}
+    return {census.by_pid[pid].identity for pid in known}
+
+
+def _offspring(census: Census, process: Process) -> Iterator[Process]:
+    """Its children, and those in the session that it leads, or whose leader has gone."""
+    yield from census.by_parent.get(process.pid, ())
+    yield from census.by_session.get(process.pid, ())
+    if process.session and process.session not in census.by_pid:
+        yield from census.by_session[process.session]
+
+
+def _orphans(census: Census, ours: Callable[[str], bool], root: Identity | None) -> set[int]:
+    """Those left in the session of a root that has gone. Its number is not given again while they live."""
+    if root is None or root.boot != boot_id() or root.pid in census.by_pid:
+        return set()
+    session = census.by_session.get(root.pid, ())
+    return {each.pid for each in session if each.started >= root.started and (not each.marker or ours(each.marker))}
+
+
+def _ourselves(census: Census) -> set[int]:
+    """This process and all it came from: never signalled."""
+    pid, line = os.getpid(), {1}
+    while pid in census.by_pid and pid not in line:
+        line.add(pid)
+        pid = census.by_pid[pid].parent
+    return line
+
+
+def _signal(processes: Iterable[Identity], number: signal.Signals) -> None:
+    for each in processes:
+        send(each, number)
+
+
+def _cannot_end(left: Iterable[Identity]) -> TimedOut:
+    pids = ", ".join(str(pid) for pid in sorted(each.pid for each in left))
+    return TimedOut(
+        f"Some processes could not be ended (pid {pids}).",
+        hint=f"See what holds them with `ps -o pid,user,stat,args -p {pids.replace(' ', '')}`.",
+    )

@@ -1,0 +1,334 @@
+"""What every implementation of the `Processes` port promises: the real one, moved by shell programs, and the fake."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from windlass.core.errors import BadInput
+from windlass.core.ports import Launch, Processes
+from windlass.core.run import Identity
+from windlass.process.detached import DetachedProcesses
+from windlass.process.proc import living
+from windlass.testing import FakeProcesses
+
+DEADLINE = 20.0
+NO_PROGRAM = "windlass-no-such-program"
+
+PUPPET = 'while read -r verb what; do case $verb in say) cat "$what" ;; exit) exit "$what" ;; esac; done <"$STRINGS"'
+
+
+class Stage(Protocol):
+    """A port under test, and the strings by which its processes are moved."""
+
+    port: Processes
+
+    def launch(self, run: str) -> Launch: ...
+    def say(self, run: str, words: bytes) -> None: ...
+    def exit(self, run: str, code: int) -> None: ...
+    def vanish(self, run: str, identity: Identity) -> None: ...
+    def close(self) -> None: ...
+
+
+class RealStage:
+    """Each run is a shell that obeys what is written into its pipe."""
+
+    def __init__(self, path: Path) -> None:
+        self.home = f"test-{uuid.uuid4().hex}"
+        self.path = path
+        self.real = DetachedProcesses(path / "runs", self.home)
+        self.port: Processes = self.real
+        self.strings: dict[str, int] = {}
+        self.words = 0
+
+    def launch(self, run: str) -> Launch:
+        pipe = self.path / f"{run}.strings"
+        if run not in self.strings:
+            os.mkfifo(pipe)
+            self.strings[run] = os.open(pipe, os.O_RDWR)
+        return Launch(run=run, argv=("sh", "-c", PUPPET), cwd=str(self.path), environment={"STRINGS": str(pipe)})
+
+    def say(self, run: str, words: bytes) -> None:
+        self.words += 1
+        said = self.path / f"words-{self.words}"
+        said.write_bytes(words)
+        os.write(self.strings[run], b"say %s\n" % os.fsencode(said))
+
+    def exit(self, run: str, code: int) -> None:
+        os.write(self.strings[run], b"exit %d\n" % code)
+
+    def vanish(self, run: str, identity: Identity) -> None:
+        os.killpg(identity.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        self.real.close()
+        for descriptor in self.strings.values():
+            os.close(descriptor)
+        left = [each for each in living() if each.marker.startswith(self.home)]
+        for each in left:
+            os.kill(each.pid, signal.SIGKILL)
+        assert left == []
+
+
+class FakeStage:
+    """The fake obeys directly."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fake = FakeProcesses(missing=[NO_PROGRAM])
+        self.port: Processes = self.fake
+
+    def launch(self, run: str) -> Launch:
+        return Launch(run=run, argv=("puppet",), cwd=str(self.path), environment={})
+
+    def say(self, run: str, words: bytes) -> None:
+        self.fake.say(run, words)
+
+    def exit(self, run: str, code: int) -> None:
+        self.fake.exit(run, code)
+
+    def vanish(self, run: str, identity: Identity) -> None:
+        self.fake.vanish(run)
+
+    def close(self) -> None:
+        return None
+
+
+STAGES: dict[str, Callable[[Path], Stage]] = {"detached": RealStage, "fake": FakeStage}
+
+
+@pytest.fixture(params=STAGES)
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    """A port, which must have left no process when the test is over."""
+    made = STAGES[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+class Ear:
+    """Hears stirs, and waits for what they announce."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self._event = asyncio.Event()
+
+    def __call__(self, run: str) -> None:
+        self.heard.append(run)
+        self._event.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Look after each stir, and only then: a stir that does not come is a failure."""
+        async with asyncio.timeout(DEADLINE):
+            while not condition():
+                await self._event.wait()
+                self._event.clear()
+
+
+def play(stage: Stage, story: Callable[[Processes], Awaitable[None]]) -> None:
+    """Run one story; whatever it started is ended after it."""
+
+    async def whole() -> None:
+        try:
+            await story(stage.port)
+        finally:
+            for run in ("r1", "r2"):
+                stage.port.forget(run)
+                await stage.port.stop(run, None, grace=0)
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_the_exit_code_is_known_once_the_process_has_gone(stage: Stage, code: int) -> None:
+    """A process that ends tells how, and is not alive any more."""
+
+    async def story(port: Processes) -> None:
+        identity = await port.start(stage.launch("r1"))
+        assert port.alive(identity)
+        assert port.exit_code("r1") is None
+        ear = Ear()
+        port.follow("r1", identity, ear)
+
+        stage.exit("r1", code)
+
+        await ear.until(lambda: not port.alive(identity))
+        assert port.exit_code("r1") == code
+
+    play(stage, story)
+
+
+def test_a_process_that_vanishes_leaves_no_exit_code(stage: Stage) -> None:
+    """Who is killed together with its shim can't tell how it ended; that it has gone is known all the same."""
+
+    async def story(port: Processes) -> None:
+        identity = await port.start(stage.launch("r1"))
+        ear = Ear()
+        port.follow("r1", identity, ear)
+
+        stage.vanish("r1", identity)
+
+        await ear.until(lambda: not port.alive(identity))
+        assert port.exit_code("r1") is None
+
+    play(stage, story)
+
+
+def test_output_is_stirred_and_read_from_any_offset(stage: Stage) -> None:
+    """What a process says is announced, and can be read in pieces, byte by byte the same."""
+
+    async def story(port: Processes) -> None:
+        identity = await port.start(stage.launch("r1"))
+        ear = Ear()
+        port.follow("r1", identity, ear)
+
+        stage.say("r1", b"one \xff\x00 ")
+        stage.say("r1", b"two\r\n")
+
+        await ear.until(lambda: ear.heard != [] and port.output("r1", 0, 100) == b"one \xff\x00 two\r\n")
+        assert port.output("r1", 4, 2) == b"\xff\x00"
+        assert port.output("r1", 100, 10) == b""
+        assert set(ear.heard) == {"r1"}
+
+    play(stage, story)
+
+
+def test_following_what_has_already_gone_stirs_at_once(stage: Stage) -> None:
+    """Nobody waits for news that came before they listened."""
+
+    async def story(port: Processes) -> None:
+        identity = await port.start(stage.launch("r1"))
+        first, second = Ear(), Ear()
+        port.follow("r1", identity, first)
+        stage.exit("r1", 3)
+        await first.until(lambda: not port.alive(identity))
+        port.forget("r1")
+
+        port.follow("r1", identity, second)
+
+        await second.until(lambda: "r1" in second.heard)
+
+    play(stage, story)
+
+
+def test_a_forgotten_run_stirs_nobody(stage: Stage) -> None:
+    """After `forget` there is silence, even for what was about to be told; another run is still heard."""
+
+    async def story(port: Processes) -> None:
+        first, second = await port.start(stage.launch("r1")), await port.start(stage.launch("r2"))
+        deaf, ear = Ear(), Ear()
+        port.follow("r1", first, deaf)
+        port.forget("r1")
+        port.follow("r2", second, ear)
+
+        stage.say("r1", b"to nobody")
+        stage.say("r2", b"to you")
+
+        await ear.until(lambda: ear.heard != [] and port.output("r2", 0, 100) == b"to you")
+        assert deaf.heard == []
+
+    play(stage, story)
+
+
+def test_a_live_run_is_found_by_its_name(stage: Stage) -> None:
+    """A process is found again as the very one that was started, and not when it has gone."""
+
+    async def story(port: Processes) -> None:
+        assert await port.find("r1") is None
+        identity = await port.start(stage.launch("r1"))
+        other = await port.start(stage.launch("r2"))
+
+        assert await port.find("r1") == identity
+        assert await port.find("r2") == other
+        assert await port.find("r") is None
+        await port.stop("r1", identity, grace=5)
+        assert await port.find("r1") is None
+
+    play(stage, story)
+
+
+def test_stop_ends_the_run_and_no_other(stage: Stage) -> None:
+    """A stopped run has gone when `stop` returns, with the code of a terminated one; a second stop ends nothing."""
+
+    async def story(port: Processes) -> None:
+        identity = await port.start(stage.launch("r1"))
+        other = await port.start(stage.launch("r2"))
+        ear = Ear()
+        port.follow("r1", identity, ear)
+
+        assert await port.stop("r1", identity, grace=5) >= 1
+
+        assert not port.alive(identity)
+        assert port.exit_code("r1") == 143
+        assert port.alive(other)
+        assert await port.stop("r1", identity, grace=5) == 0
+        await ear.until(lambda: "r1" in ear.heard)
+
+    play(stage, story)
+
+
+def test_another_process_with_the_same_pid_is_not_alive(stage: Stage) -> None:
+    """Only pid, start time and boot together make a process the same."""
+
+    async def story(port: Processes) -> None:
+        identity = await port.start(stage.launch("r1"))
+
+        assert port.alive(identity)
+        assert not port.alive(Identity(identity.pid, identity.started + 1, identity.boot))
+        assert not port.alive(Identity(identity.pid, identity.started, "another boot"))
+
+    play(stage, story)
+
+
+def test_a_second_start_keeps_what_was_said(stage: Stage) -> None:
+    """The output goes on where it was, and the old exit code is not taken for the new one's."""
+
+    async def story(port: Processes) -> None:
+        first = await port.start(stage.launch("r1"))
+        ear = Ear()
+        port.follow("r1", first, ear)
+        stage.say("r1", b"before ")
+        await ear.until(lambda: port.output("r1", 0, 100) == b"before ")
+        stage.exit("r1", 1)
+        await ear.until(lambda: not port.alive(first))
+
+        second = await port.start(stage.launch("r1"))
+
+        assert second != first
+        assert port.exit_code("r1") is None
+        port.follow("r1", second, ear)
+        stage.say("r1", b"after")
+        await ear.until(lambda: port.output("r1", 0, 100) == b"before after")
+
+    play(stage, story)
+
+
+def test_a_missing_program_is_refused(stage: Stage) -> None:
+    """A program that is not there is bad input, and leaves nothing running."""
+
+    async def story(port: Processes) -> None:
+        launch = Launch(run="r1", argv=(NO_PROGRAM, "--help"), cwd="/", environment={})
+        with pytest.raises(BadInput, match=NO_PROGRAM):
+            await port.start(launch)
+
+        assert await port.find("r1") is None
+
+    play(stage, story)
+
+
+def test_nothing_is_known_of_a_run_that_never_was(stage: Stage) -> None:
+    """An unknown run has no output and no exit code; stopping it ends nothing."""
+
+    async def story(port: Processes) -> None:
+        assert port.output("r9", 0, 10) == b""
+        assert port.exit_code("r9") is None
+        assert await port.stop("r9", None, grace=1) == 0
+        port.forget("r9")
+
+    play(stage, story)
