@@ -1,0 +1,235 @@
+"""Agents: who is at work, all about one, its changes, its questions, and stopping it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from windlass.cli.client import Client
+from windlass.cli.command import AgentName, command, here_option, json_option
+from windlass.cli.output import (
+    Column,
+    Row,
+    as_of,
+    block,
+    bold,
+    coloured,
+    dim,
+    one_line,
+    page,
+    paint,
+    paint_state,
+    say,
+    say_json,
+    table,
+    tell,
+)
+from windlass.core.errors import WindlassError
+from windlass.core.render import age, harmless
+
+name_argument = click.argument("name", type=AgentName())
+
+
+def _took(run: Row) -> str:
+    if not run["started_at"]:
+        return ""
+    return age(max(0.0, (run["ended_at"] or time.time()) - run["started_at"]))
+
+
+_AGENTS = (
+    Column("NAME", lambda row: row["name"], style=bold),
+    Column("STATUS", lambda row: row["status"], style=paint_state),
+    Column("EVIDENCE", lambda row: row["evidence"], gives=True, spare=True),
+    Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
+    Column("TASK", lambda row: row.get("task_title") or row["task"], gives=True),
+    Column("PROVIDER", lambda row: row["provider"], spare=True),
+    Column("COST", lambda row: _cost(row["cost_usd"]), spare=True),
+)
+
+_RUNS = (
+    Column("RUN", lambda run: run["number"]),
+    Column("CAUSE", lambda run: run["cause"], spare=True),
+    Column("OUTCOME", lambda run: run["outcome"] or "running", style=paint_state),
+    Column("EXIT", lambda run: "" if run["exit_code"] is None else run["exit_code"]),
+    Column("TOOK", _took, spare=True),
+    Column("WHY", lambda run: run["reason"] or "; ".join(run["evidence"] or ()), gives=True),
+)
+
+
+@command(
+    "list",
+    """
+    windlass list
+    windlass ls --all        the finished ones too
+    windlass list --json | jq '.[].name'
+    """,
+)
+@click.option("--all", "everyone", is_flag=True, help="Those that have finished, too.")
+@here_option
+@json_option
+@click.pass_obj
+def list_command(daemon: Client, everyone: bool, path: str | None, as_json: bool) -> None:
+    """Show who is at work, with the evidence for it."""
+    answer = daemon.get("agents", all=int(everyone), path=path)
+    if as_json:
+        say_json(answer["items"])
+        return
+    if answer["items"]:
+        say("\n".join(table(_AGENTS, answer["items"])))
+    else:
+        say("No agents." if everyone else "No agent is at work.")
+        say('Give one something to do: windlass work "Fix the login race"')
+    say(as_of(answer))
+
+
+@command("show", "windlass show swift-otter\nwindlass show swift-otter --json")
+@name_argument
+@json_option
+@click.pass_obj
+def show_command(daemon: Client, name: str, as_json: bool) -> None:
+    """Show all about one agent: its runs, its questions, its change."""
+    agent = daemon.get("agents", name)
+    if as_json:
+        say_json(agent)
+        return
+    for part in (_head(agent), _runs(agent), _reports(agent), _next_steps(agent)):
+        if part:
+            say("\n".join(part) + "\n")
+    say(as_of(agent))
+
+
+def _head(agent: Row) -> list[str]:
+    task = f"{agent['task']}  {agent.get('task_title') or ''}" if agent["task"] else ""
+    change = agent.get("change")
+    return [
+        f"{bold(one_line(agent['name']))}  {paint_state(agent['status'])}: {one_line(agent['evidence'])}",
+        "",
+        *page(
+            (
+                ("Task", task),
+                ("Project", agent.get("project")),
+                ("Provider", agent["provider"]),
+                ("Branch", agent["branch"]),
+                ("Worktree", agent["worktree"]),
+                ("Session", agent["session"]),
+                ("Used", _usage(agent.get("usage"))),
+                ("Change", change and described(change)),
+                *(("Question", each["question"]) for each in agent.get("questions") or ()),
+            )
+        ),
+    ]
+
+
+def _runs(agent: Row) -> list[str]:
+    return table(_RUNS, agent["runs"]) if agent["runs"] else []
+
+
+def _reports(agent: Row) -> list[str]:
+    lines = []
+    for report in agent.get("reports") or ():
+        lines += [dim(f"Report, {age(max(0.0, time.time() - report['time']))} ago"), block(report["body"], "  ")]
+    return lines
+
+
+def _next_steps(agent: Row) -> list[str]:
+    """What one would type next about this agent."""
+    name, change = agent["name"], agent.get("change")
+    steps = [f'windlass answer {name} "…"'] if agent.get("questions") else []
+    if agent["status"] == "running":
+        steps += [f"windlass logs {name} -f", f"windlass stop {name}"]
+    if change and change["state"] == "landed":
+        steps += [f"windlass receipt {change['id']}"]
+    return [dim("Next: ") + "   ".join(steps)] if steps else []
+
+
+def described(change: Row) -> str:
+    """A change's id, state and reason in one line."""
+    return f"{change['id']} {change['state']}" + (f": {change['reason']}" if change["reason"] else "")
+
+
+@command("diff", "windlass diff swift-otter\nwindlass diff swift-otter | git apply --stat")
+@name_argument
+@json_option
+@click.pass_obj
+def diff_command(daemon: Client, name: str, as_json: bool) -> None:
+    """Show what an agent has changed since main, as its worktree is now."""
+    answer = daemon.get("agents", name, "diff")
+    if as_json:
+        say_json(answer)
+    elif sys.stdout and sys.stdout.isatty():
+        say("\n".join(map(_diff_line, answer["diff"].splitlines())) or f"{name} has changed nothing.")
+    elif sys.stdout:
+        sys.stdout.buffer.write(answer["diff"].encode("utf-8", "surrogateescape"))  # exact, so that git can apply it
+
+
+def _diff_line(line: str) -> str:
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "") if coloured(sys.stdout) else ""
+    if line.startswith(("diff ", "index ", "+++ ", "--- ")):
+        colour = "bold"
+    return paint(harmless(line), colour)
+
+
+@command("answer", 'windlass answer swift-otter "Yes, drop the old table."\nwindlass answer swift-otter - < reply.txt')
+@name_argument
+@click.argument("text")
+@click.pass_obj
+def answer_command(daemon: Client, name: str, text: str) -> None:
+    """Answer an agent's question; it goes on with its work. TEXT may be - to read standard input."""
+    daemon.post("agents", name, "answer", body=given_text(text, "TEXT"))
+    say(f"{name} has your answer. See it go on: windlass logs {name} -f")
+
+
+def given_text(text: str, what: str) -> str:
+    """A text from the command line, or from standard input for `-`; never an empty one."""
+    text = sys.stdin.read() if text == "-" and sys.stdin else text
+    if not text.strip():
+        raise click.UsageError(f"{what} is empty.", click.get_current_context())
+    return text
+
+
+@command("stop", "windlass stop swift-otter\nwindlass stop --all")
+@click.argument("names", nargs=-1, type=AgentName(), metavar="NAME…")
+@click.option("--all", "everyone", is_flag=True, help="Every agent that is at work.")
+@json_option
+@click.pass_context
+def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_json: bool) -> None:
+    """Stop agents, with every process they started. What they have done stays."""
+    if bool(names) == everyone:
+        raise click.UsageError("Say whom to stop: one or more names, or --all.", ctx)
+    stopped, problems = (ctx.obj.post("stop")["stopped"], []) if everyone else _stop_each(ctx.obj, names)
+    if as_json:
+        say_json({"stopped": stopped})
+    elif stopped:
+        say(f"Stopped {', '.join(map(one_line, stopped))}.")
+    elif not problems:
+        say("Nothing was running.")
+    for problem in problems[:-1]:
+        tell(block(f"windlass: {problem}"))
+    if problems:
+        raise problems[-1]
+
+
+def _stop_each(daemon: Client, names: tuple[str, ...]) -> tuple[list[str], list[WindlassError]]:
+    """One unknown name does not keep the others alive."""
+    stopped: list[str] = []
+    problems: list[WindlassError] = []
+    for name in dict.fromkeys(names):
+        try:
+            stopped += daemon.post("agents", name, "stop")["stopped"]
+        except WindlassError as error:
+            problems.append(error)
+    return stopped, problems
+
+
+def _cost(dollars: Any) -> str:
+    return f"${dollars:.2f}" if dollars else ""
+
+
+def _usage(usage: Row | None) -> str:
+    if not usage or not any(usage.values()):
+        return ""
+    tokens = f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out"
+    return ", ".join(filter(None, (tokens, _cost(usage.get("cost_usd")))))

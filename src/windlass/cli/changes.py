@@ -1,0 +1,143 @@
+"""Changes: the queue, a landed change's receipt, and taking it back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import click
+
+from windlass.cli.client import Client
+from windlass.cli.command import ChangeId, command, here_option, json_option
+from windlass.cli.output import Column, Row, as_of, bold, one_line, page, paint_state, say, say_json, table
+from windlass.core.errors import WindlassError
+from windlass.core.render import age
+
+change_argument = click.argument("change", type=ChangeId())
+
+_ENDED = ("landed", "closed", "held", "rejected")
+_SHORT = 10
+"""Characters of a commit's id that people read."""
+
+_QUEUE = (
+    Column("CHANGE", lambda row: row["id"], style=bold),
+    Column("STATE", lambda row: row["state"], style=paint_state),
+    Column("AGENT", lambda row: row["agent"], spare=True),
+    Column("AGE", lambda row: age(row["age_seconds"]) if "age_seconds" in row else "", spare=True),
+    Column("TITLE", lambda row: row.get("title") or row["branch"], gives=True),
+    Column("REASON", lambda row: row["reason"], gives=True),
+)
+
+
+@command("queue", "windlass queue\nwindlass queue --all       what has landed, too\nwindlass queue --json")
+@click.option("--all", "everything", is_flag=True, help="What has landed or was closed, too.")
+@here_option
+@json_option
+@click.pass_obj
+def queue_command(daemon: Client, everything: bool, path: str | None, as_json: bool) -> None:
+    """Show what wants to land, in order, and what each waits for."""
+    answer = daemon.get("queue", all=int(everything), path=path)
+    if as_json:
+        say_json(answer["items"])
+        return
+    if answer["items"]:
+        say("\n".join(table(_QUEUE, answer["items"])))
+    say(_what_is_next(answer["items"]))
+    say(as_of(answer))
+
+
+def _what_is_next(items: list[Row]) -> str:
+    testing = [each["id"] for each in items if each["state"] == "testing"]
+    queued = [each["id"] for each in items if each["state"] == "queued"]
+    held = [each["id"] for each in items if each["state"] == "held"]
+    if testing:
+        words = f"Next: {', '.join(testing)}, being tested" + (f"; then {', '.join(queued)}" if queued else "") + "."
+    else:
+        words = f"Next: {queued[0]}." if queued else "Nothing waits to land."
+    return words + (f" Held until someone acts: {', '.join(held)}." if held else "")
+
+
+@command("receipt", "windlass receipt c3\nwindlass receipt c3 --json")
+@change_argument
+@json_option
+@click.pass_obj
+def receipt_command(daemon: Client, change: str, as_json: bool) -> None:
+    """Show what landed, on which proof, and how to take it back."""
+    receipt = daemon.get("changes", change, "receipt")
+    if as_json:
+        say_json(receipt)
+        return
+    say("\n".join(receipt_lines(receipt)))
+
+
+def receipt_lines(receipt: Row) -> list[str]:
+    """A receipt for people, ending with the command that undoes it."""
+    landed = age(max(0.0, time.time() - receipt["landed_at"]))
+    commits, files = receipt["commits"], receipt["files"]
+    return [
+        f"{bold(receipt['change'])}  {one_line(receipt['title'])}",
+        *page(
+            (
+                ("Landed", f"on {receipt['main']}, {landed} ago"),
+                ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
+                ("Main", f"{receipt['before'][:_SHORT]} → {receipt['after'][:_SHORT]}"),
+                ("Tree", f"{receipt['tree'][:_SHORT]}, the one that was checked"),
+                *(("Check", _check(each)) for each in receipt["checks"]),
+                ("Commits", f"{len(commits)}: {', '.join(each[:_SHORT] for each in commits)}"),
+                ("Files", f"{len(files)}: {', '.join(files)}"),
+                ("Undo", receipt["undo"]),
+            )
+        ),
+    ]
+
+
+def _check(check: Row) -> str:
+    verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
+    return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {check['tree'][:_SHORT]}"
+
+
+@command("undo", "windlass undo c3\nwindlass undo c3 --wait       return when it is undone")
+@change_argument
+@click.option("--wait", is_flag=True, help="Return when main is as it was; exit 0 only then.")
+@json_option
+@click.pass_obj
+def undo_command(daemon: Client, change: str, wait: bool, as_json: bool) -> None:
+    """Take a landed change back. The undoing is a change like any other: it must pass the checks."""
+    undoing = daemon.post("changes", change, "undo")
+    if not as_json:
+        say(f"{undoing['id']} takes {change} back, once it has passed the checks. See it: windlass queue")
+    if wait:
+        undoing = _follow(daemon, undoing["id"], _quiet if as_json else _line)
+    if as_json:
+        say_json(undoing)
+    if wait and undoing["state"] != "landed":
+        raise WindlassError(
+            f"{change} was not taken back: {undoing['id']} is {undoing['state']}: {undoing['reason']}",
+            hint="Run `windlass queue` to see what it waits for.",
+        )
+
+
+def _follow(daemon: Client, change: str, note: Callable[[Row], None]) -> Row:
+    """The change when nothing more happens to it by itself. Listening begins before looking, so no step is missed."""
+    lines = daemon.lines("events")
+    seen = ""
+    while True:
+        latest: Row = daemon.get("changes", change)
+        if latest["state"] != seen:
+            note(latest)
+        seen = latest["state"]
+        if seen in _ENDED:
+            return latest
+        if next((line for line in lines if change.encode() in line), None) is None:
+            lines = daemon.lines("events")
+
+
+def _line(change: Row) -> None:
+    say(
+        f"{change['id']}  {paint_state(change['state'])}"
+        + (f": {one_line(change['reason'])}" if change["reason"] else "")
+    )
+
+
+def _quiet(_change: Row) -> None:
+    """With --json only the end is said."""

@@ -1,0 +1,82 @@
+"""What commands share: examples in the help, and arguments that are names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windlass.cli.client import Client, here, home
+from windlass.core.address import Address
+from windlass.core.errors import BadInput, WindlassError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+COMPLETION_PATIENCE = 0.5
+"""Seconds that a shell waits for names; after that there are none."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="For programs: JSON with stable keys.")
+here_option = click.option(
+    "--here",
+    "path",
+    is_flag=True,
+    callback=lambda _ctx, _param, wanted: here() if wanted else None,
+    help="Only what belongs to the project in this folder.",
+)
+
+
+def command(
+    name: str, examples: str, *, group: click.Group | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command whose help ends with examples."""
+    lines = "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
+    make = group.command if group else click.command
+    return make(name, epilog=f"\b\nExamples:\n{lines}", **options)
+
+
+class AgentName(click.ParamType[str]):
+    """The name of an agent, such as swift-otter."""
+
+    name = "name"
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        if not Address.parse(value).name:
+            raise BadInput(f"{value} names everyone there; one agent is needed here.")
+        return value
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _completed(incomplete, "name", "task_title", "agents", all=1)
+
+
+class ChangeId(click.ParamType[str]):
+    """The id of a change, such as c3."""
+
+    name = "change"
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        if not (value.isascii() and value.isalnum()):
+            raise BadInput(f"{value!r} is not the id of a change.", hint="Run `windlass queue --all` to see the ids.")
+        return value
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _completed(incomplete, "id", "title", "queue", all=1)
+
+
+def _completed(incomplete: str, key: str, title: str, *path: str, **query: Any) -> list[CompletionItem]:
+    """Names that the daemon knows, if it runs; completing never starts one and never complains."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+    from windlass.cli.output import one_line  # noqa: PLC0415
+
+    daemon = Client(home(), start=None, waiting=lambda _seconds: None, patience=COMPLETION_PATIENCE)
+    try:
+        items = daemon.get(*path, **query)["items"]
+    except (WindlassError, OSError, ValueError, KeyError):
+        return []
+    return [
+        CompletionItem(each[key], help=one_line(each.get(title) or ""))
+        for each in items
+        if each[key].startswith(incomplete)
+    ]

@@ -1,0 +1,45 @@
+"""Doctor: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from windlass.cli.client import Client, here
+from windlass.cli.command import command, json_option
+from windlass.cli.output import Row, as_of, cells, dim, one_line, paint, say, say_json
+from windlass.core.errors import WindlassError
+
+
+@command("doctor", "windlass doctor\nwindlass doctor --json")
+@json_option
+@click.pass_context
+def doctor_command(ctx: click.Context, as_json: bool) -> None:
+    """Look at everything Windlass needs, and say what is wrong. Exit 0 only if nothing is."""
+    answer = _examined(ctx.obj)
+    items = answer["items"]
+    if as_json:
+        say_json(items)
+    else:
+        room = max((cells(one_line(each["name"])) for each in items), default=0)
+        say("\n".join(line for each in items for line in _lines(each, room)))
+        say(as_of(answer))
+    ctx.exit(0 if all(each["ok"] for each in items) else 1)
+
+
+def _examined(daemon: Client) -> Any:
+    """What the daemon finds; if there can't be one, that is the finding."""
+    try:
+        return daemon.get("doctor", path=here())
+    except WindlassError as error:
+        return {"items": [{"name": "daemon", "ok": False, "detail": str(error), "hint": error.hint}]}
+
+
+def _lines(item: Row, room: int) -> list[str]:
+    name = one_line(item["name"])
+    mark = paint("ok ", "green") if item["ok"] else paint("bad", "red")
+    lines = [f"{mark}  {name}{' ' * (room - cells(name))}  {one_line(item['detail'])}".rstrip()]
+    if item["hint"] and not item["ok"]:
+        lines += [dim(f"     {' ' * room}  {one_line(each)}") for each in item["hint"].splitlines()]
+    return lines

@@ -1,0 +1,78 @@
+"""Logs: what an agent printed, so far or as it goes."""
+
+from __future__ import annotations
+
+import sys
+from binascii import a2b_base64
+
+import click
+
+from windlass.cli.agents import name_argument
+from windlass.cli.client import Client
+from windlass.cli.command import command, json_option
+from windlass.cli.output import Row, dim, on_terminal, say_json_line
+from windlass.core.render import harmless
+
+
+@command(
+    "logs",
+    """
+    windlass logs swift-otter
+    windlass logs swift-otter -f          go on until it has finished
+    windlass logs swift-otter --run 2     its second run only
+    windlass logs swift-otter --raw > output.bin
+    """,
+)
+@name_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on until the agent has finished.")
+@click.option("--raw", is_flag=True, help="The very bytes that it printed, escapes and all.")
+@click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only its Nth run.")
+@json_option
+@click.pass_obj
+def logs_command(daemon: Client, /, *, name: str, follow: bool, raw: bool, number: int | None, as_json: bool) -> None:
+    """Show what an agent printed. What a terminal would obey is shown as text, unless --raw."""
+    if raw and as_json:
+        raise click.UsageError("Choose --raw or --json; the JSON has the raw bytes in it.", click.get_current_context())
+    printer = _Printer()
+    show = printer.raw if raw else say_json_line if as_json else printer.text
+    for chunk in daemon.stream("agents", name, "logs", follow=int(follow), run=number):
+        show(chunk)
+    if not raw and not as_json:
+        printer.end()
+
+
+class _Printer:
+    """Prints chunks one after the other, with a heading where a new run begins."""
+
+    def __init__(self) -> None:
+        self.run = 0
+        self.ended = True
+        """Whether what was printed last ended its line."""
+
+    def raw(self, chunk: Row) -> None:
+        if sys.stdout:
+            sys.stdout.buffer.write(a2b_base64(chunk["raw"]))
+            sys.stdout.buffer.flush()
+
+    def text(self, chunk: Row) -> None:
+        if chunk["number"] != self.run:
+            self._heading(chunk["number"])
+        text = "\n".join(map(harmless, chunk["text"].replace("\r\n", "\n").split("\n")))
+        self._write(text)
+
+    def end(self) -> None:
+        if not self.ended:
+            self._write("\n")
+
+    def _heading(self, number: int) -> None:
+        """Only people need it; a file gets what was printed and no more."""
+        self.run = number
+        self.end()
+        if on_terminal(sys.stdout):
+            self._write(dim(f"── run {number} ──") + "\n")
+
+    def _write(self, text: str) -> None:
+        if text and sys.stdout:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            self.ended = text.endswith("\n")

@@ -1,0 +1,217 @@
+"""The command line: which commands there are, and how each ends. A command's code is imported when it is used."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import Any
+
+import click
+
+from windlass import __version__
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TimedOut, Unavailable, WindlassError
+
+EXIT_CODES: dict[type[BaseException], int] = {
+    Exception: 1,
+    BadInput: 2,
+    click.ClickException: 2,
+    NotFound: 3,
+    Conflict: 4,
+    NotAllowed: 5,
+    Unavailable: 6,
+    OSError: 6,
+    TimedOut: 7,
+    click.Abort: 130,
+    KeyboardInterrupt: 130,
+    BrokenPipeError: 0,
+}
+"""0 is done, 1 that it ran and failed. An error that is not here has the code of the class it comes from."""
+
+COMPLETE_VARIABLE = "_WINDLASS_COMPLETE"
+
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Begin": {
+        "demo": ("demo", "See the whole of it in a throw-away repository, offline and free."),
+        "init": ("project", "Make this repository a project, and say what must pass before a change lands."),
+        "work": ("work", "Give an agent a piece of work."),
+    },
+    "See": {
+        "list": ("agents", "Who is at work, with the evidence."),
+        "show": ("agents", "All about one agent."),
+        "logs": ("logs", "What an agent printed."),
+        "diff": ("agents", "What an agent has changed so far."),
+        "queue": ("changes", "What wants to land, in order, and why it has not."),
+        "receipt": ("changes", "Proof of a landed change, and how to undo it."),
+        "watch": ("watch", "Everything that happens, as JSON lines."),
+    },
+    "Decide": {
+        "answer": ("agents", "Answer an agent's question."),
+        "stop": ("agents", "Stop agents, with all that they started."),
+        "undo": ("changes", "Take a landed change back, through the same checks."),
+    },
+    "Look after": {
+        "config": ("config", "Read and change settings."),
+        "doctor": ("doctor", "Find out what is wrong, and what to do about it."),
+        "daemon": ("daemon", "The background process."),
+        "completion": ("completion", "Let your shell complete commands and names."),
+    },
+    "For agents, inside a run": {
+        "agent": ("signal", "Say that your work is done, ask, or give up."),
+    },
+}
+"""Every command by topic: the module that has it, and its line of help."""
+
+ALIASES = {"ls": "list"}
+
+ABOUT = """Run many coding agents on one codebase; only what passes the checks reaches main.
+
+\b
+Examples:
+  windlass demo                            see it work, without an account
+  windlass init                            in your repository, once
+  windlass work "Fix the login race"       an agent starts in its own worktree
+  windlass list                            who is at work
+  windlass queue                           what is about to land
+  windlass undo c3                         take a landed change back
+"""
+
+ENDING = """\b
+Exit codes: 0 done, 1 it ran and failed, 2 bad input or usage, 3 not found, 4 conflict,
+5 not allowed, 6 unavailable, 7 timed out, 130 interrupted.
+"""
+
+
+class Table(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return [name for topic in COMMANDS.values() for name in topic]
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = ALIASES.get(cmd_name, cmd_name)
+        for topic in COMMANDS.values():
+            if name in topic:
+                from importlib import import_module  # noqa: PLC0415
+
+                command: click.Command = getattr(import_module(f"windlass.cli.{topic[name][0]}"), f"{name}_command")
+                return command
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant, or the near misses."""
+        unknown = not args[0].startswith("-") and self.get_command(ctx, args[0]) is None
+        if unknown and not ctx.resilient_parsing:
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table as it stands above: showing help imports no command."""
+        for topic, commands in COMMANDS.items():
+            with formatter.section(topic):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
+
+
+@click.group(
+    cls=Table,
+    help=ABOUT,
+    epilog=ENDING,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="windlass", message="%(prog)s %(version)s")
+@click.pass_context
+def windlass(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        return
+    from windlass.cli.client import Client, home  # noqa: PLC0415
+    from windlass.cli.output import waiting_note  # noqa: PLC0415
+
+    ctx.obj = Client(home(), start=_start, waiting=waiting_note("Waiting for the daemon,"))
+
+
+def _start(home: str) -> None:
+    from windlass.cli.launch import start  # noqa: PLC0415
+    from windlass.cli.output import waiting_note  # noqa: PLC0415
+
+    start(home, waiting_note("Starting the daemon,"))
+
+
+def perform(arguments: list[str]) -> int:
+    """Carry out one command line and return its exit code. Whatever goes wrong becomes a sentence."""
+    try:
+        with windlass.make_context("windlass", arguments) as context:
+            windlass.invoke(context)
+        return 0
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except BrokenPipeError:
+        return _code(BrokenPipeError)
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _complain("windlass: interrupted", "", _code(type(error)))
+    except click.exceptions.NoArgsIsHelpError as error:
+        return _complain(error.format_message(), "", _code(type(error)))
+    except click.UsageError as error:
+        return _complain(f"windlass: {error.format_message()}", _usage_hint(error), _code(type(error)))
+    except WindlassError as error:
+        return _complain(f"windlass: {error}", error.hint, _code(type(error)))
+    except Exception as error:
+        if os.environ.get("WINDLASS_DEBUG"):
+            raise
+        return _complain(f"windlass: {_sentence(error)}", "Set WINDLASS_DEBUG=1 to see where.", _code(type(error)))
+
+
+def _code(kind: type[BaseException]) -> int:
+    return next(EXIT_CODES[each] for each in kind.__mro__ if each in EXIT_CODES)
+
+
+def _sentence(error: Exception) -> str:
+    """What the system or a fault of ours said."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return f"Something unexpected happened: {error!r}."
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    return f"Run `{error.ctx.command_path} --help` for examples." if error.ctx else ""
+
+
+def _complain(message: str, hint: str, code: int) -> int:
+    """One sentence, and what to do next. The words may be an agent's, so they are made harmless."""
+    from windlass.cli.output import block, tell  # noqa: PLC0415
+
+    tell(block(message + (f"\n{hint}" if hint else "")))
+    return code
+
+
+def run() -> None:
+    """The entry point. It leaves without Python's own tidying, which would take longer than most commands."""
+    gc.disable()
+    for stream in (sys.stdout, sys.stderr):
+        if stream:
+            _reconfigure(stream)
+    code = _complete() if COMPLETE_VARIABLE in os.environ else perform(sys.argv[1:])
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError as error:
+        code = code or _code(type(error))
+    os._exit(code)
+
+
+def _reconfigure(stream: Any) -> None:
+    """Letters that a terminal's encoding lacks are shown as escapes, not as a failure."""
+    stream.reconfigure(errors="backslashreplace")
+
+
+def _complete() -> int:
+    from click.shell_completion import shell_complete  # noqa: PLC0415
+
+    return shell_complete(windlass, {}, "windlass", COMPLETE_VARIABLE, os.environ[COMPLETE_VARIABLE])
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,239 @@
+"""How answers look: aligned, no wider than the terminal, coloured only there, and harmless."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from windlass.core.render import age, harmless
+
+Row = Mapping[str, Any]
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_COLOURS = {
+    **dict.fromkeys(("running", "testing"), "cyan"),
+    **dict.fromkeys(("completed", "landed", "done"), "green"),
+    **dict.fromkeys(("waiting", "held", "queued", "asked"), "yellow"),
+    **dict.fromkeys(("error", "failed", "crashed", "rejected"), "red"),
+}
+_READABLE = 16
+"""Cells below which a text says too little: before that, columns that can be spared are left out."""
+_NARROWEST = 4
+"""Cells that a column keeps in any case."""
+_GAP = "  "
+
+
+def say(text: str = "") -> None:
+    """One line or several, at once, on standard output."""
+    if sys.stdout:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    """The same on standard error, for what is not the answer."""
+    if sys.stderr:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def say_json(value: Any) -> None:
+    """For programs; ASCII only, so that no text can play tricks on a terminal."""
+    say(json.dumps(value, indent=2))
+
+
+def say_json_line(value: Any) -> None:
+    say(json.dumps(value, separators=(",", ":")))
+
+
+def on_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def coloured(stream: TextIO | None) -> bool:
+    """Colour only on a terminal, and not where it is unwanted."""
+    return on_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, colour: str) -> str:
+    """Text for standard output in a colour, if colours are wanted there."""
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if text and colour and coloured(sys.stdout) else text
+
+
+def paint_state(text: str) -> str:
+    """A status, state or outcome in the colour that all of them have."""
+    return paint(text, _COLOURS.get(text.strip(), ""))
+
+
+def dim(text: str) -> str:
+    return paint(text, "dim")
+
+
+def bold(text: str) -> str:
+    return paint(text, "bold")
+
+
+def width() -> int | None:
+    """How many cells a line may have; None where there is no edge."""
+    if not on_terminal(sys.stdout):
+        return None
+    given = os.environ.get("COLUMNS", "")
+    try:
+        return int(given) if given.isdigit() and int(given) else os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def one_line(text: object) -> str:
+    """Anyone's text on one line, with nothing in it that a terminal would obey."""
+    return harmless(" ".join(str(text).split()))
+
+
+def block(text: str, indent: str = "") -> str:
+    """Anyone's text as it is, line by line, made harmless."""
+    return "\n".join(indent + harmless(line) for line in text.splitlines())
+
+
+def cells(text: str) -> int:
+    """How wide a text is on a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata  # noqa: PLC0415
+
+    return sum(_cells(each, unicodedata) for each in text)
+
+
+def _cells(letter: str, tables: Any) -> int:
+    if tables.combining(letter):
+        return 0
+    return 2 if tables.east_asian_width(letter) in "WF" else 1
+
+
+def shorten(text: str, room: int) -> str:
+    """The text, or its beginning and an ellipsis."""
+    if cells(text) <= room:
+        return text
+    while text and cells(text) > room - 1:
+        text = text[:-1]
+    return f"{text.rstrip()}…" if room > 0 else ""
+
+
+class Column:
+    """One column of a table: its title, what stands in it, and whether it gives way or can be spared."""
+
+    def __init__(
+        self,
+        title: str,
+        cell: Callable[[Row], object],
+        *,
+        gives: bool = False,
+        spare: bool = False,
+        style: Callable[[str], str] | None = None,
+    ) -> None:
+        self.title = title
+        self.cell = cell
+        self.gives = gives
+        self.spare = spare
+        self.style = style or str
+
+
+_Filled = tuple[Column, list[str]]
+
+
+def table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
+    """Aligned lines with a heading, none wider than the terminal."""
+    filled = [(each, [one_line(each.cell(row)) for row in rows]) for each in columns]
+    shown = _worthwhile([each for each in filled if any(each[1])], width())
+    widths = _fit(shown, width())
+    styles = [column.style for column, _ in shown]
+    return [
+        bold(_aligned([column.title for column, _ in shown], widths, [str] * len(shown))),
+        *(_aligned(row, widths, styles) for row in zip(*(texts for _, texts in shown), strict=True)),
+    ]
+
+
+def _worthwhile(columns: list[_Filled], room: int | None) -> list[_Filled]:
+    """The columns that there is room for: the last that can be spared goes first."""
+    while room is not None and sum(min(_natural(each), _READABLE) + len(_GAP) for each in columns) > room:
+        spare = [each for each in columns if each[0].spare]
+        if not spare:
+            break
+        columns = [each for each in columns if each is not spare[-1]]
+    return columns
+
+
+def _fit(columns: list[_Filled], room: int | None) -> list[int]:
+    """How wide each column is: the ones that give way do so, the widest first; then, if need be, all others."""
+    widths = [_natural(each) for each in columns]
+    if room is None:
+        return widths
+    room -= len(_GAP) * (len(columns) - 1)
+    for giving in ([i for i, each in enumerate(columns) if each[0].gives], list(range(len(columns)))):
+        while sum(widths) > room and (wide := [i for i in giving if widths[i] > _NARROWEST]):
+            widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _natural(column: _Filled) -> int:
+    return max(cells(column[0].title), *map(cells, column[1]))
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], styles: Sequence[Callable[[str], str]]) -> str:
+    parts = []
+    for index, (text, room, style) in enumerate(zip(row, widths, styles, strict=True)):
+        shown = shorten(text, room)
+        padding = "" if index == len(row) - 1 else " " * (room - cells(shown))
+        parts.append(style(shown) + padding)
+    return _GAP.join(parts).rstrip()
+
+
+def page(facts: Iterable[tuple[str, object]]) -> list[str]:
+    """Labelled facts, one per line; the empty ones are left out."""
+    shown = [(label, one_line(value)) for label, value in facts if value not in (None, "")]
+    room = max((len(label) for label, _ in shown), default=0)
+    return [
+        (dim(label.ljust(room)) if first else " " * room) + _GAP + line
+        for label, value in shown
+        for first, line in zip((True, *[False] * len(value)), _wrapped(value, room + len(_GAP)), strict=False)
+    ]
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    """Lines that fit beside an indent; a word that is longer than a line stays whole, so that it can be copied."""
+    edge = width()
+    lines = [""]
+    for word in text.split(" "):
+        if edge is not None and lines[-1] and indent + cells(lines[-1]) + 1 + cells(word) > edge:
+            lines.append(word)
+        else:
+            lines[-1] += f" {word}" if lines[-1] else word
+    return lines
+
+
+def as_of(answer: Row) -> str:
+    """How old an answer's facts are."""
+    seconds = max(0.0, time.time() - answer.get("as_of", time.time()))
+    return dim(f"as of {seconds:.1f} s ago" if seconds < 10 else f"as of {age(seconds)} ago")
+
+
+def waiting_note(what: str) -> Callable[[float], None]:
+    """Says on a terminal that something takes long; 0 seconds means that it is over."""
+    shown = False
+
+    def note(seconds: float) -> None:
+        nonlocal shown
+        if seconds >= 1.0 and on_terminal(sys.stderr):
+            sys.stderr.write(f"\r\x1b[2K{what} {seconds:.0f} s")
+            shown = True
+        elif shown and not seconds:
+            sys.stderr.write("\r\x1b[2K")
+            shown = False
+        else:
+            return
+        sys.stderr.flush()
+
+    return note

@@ -1,0 +1,73 @@
+"""Signals: how an agent says from inside its run that it is done, has questions, or gives up."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from windlass.cli.agents import given_text
+from windlass.cli.client import Client, NotRunning
+from windlass.cli.command import command
+from windlass.cli.output import say
+from windlass.core.errors import NotAllowed
+
+
+@click.group("agent", epilog='\b\nExamples:\n  windlass agent complete "Fixed the race; added a test."')
+def agent_command() -> None:
+    """For agents, inside a run: end it by saying how it went. What you claim is checked."""
+
+
+@command(
+    "complete",
+    'windlass agent complete "Fixed the race; added a test."\nwindlass agent complete - < report.md',
+    group=agent_command,
+)
+@click.argument("result", default="")
+@click.pass_obj
+def complete_command(daemon: Client, result: str) -> None:
+    """Say that the work is done and committed. RESULT is your report; - reads standard input."""
+    _signal(daemon, {"status": "done", "result": given_text(result, "RESULT") if result else ""})
+
+
+@command("ask", 'windlass agent ask "May I drop the old table?" "Which version is the oldest?"', group=agent_command)
+@click.argument("questions", nargs=-1, required=True)
+@click.pass_obj
+def ask_command(daemon: Client, questions: tuple[str, ...]) -> None:
+    """Ask a person; your run ends, and goes on with the answer."""
+    asked = [{"id": f"q{n}", "question": given_text(each, "A question")} for n, each in enumerate(questions, start=1)]
+    _signal(daemon, {"status": "questions", "questions": asked})
+
+
+@command("fail", 'windlass agent fail "The tests need a database that is not here."', group=agent_command)
+@click.argument("reason")
+@click.pass_obj
+def fail_command(daemon: Client, reason: str) -> None:
+    """Give up, and say why."""
+    _signal(daemon, {"status": "error", "error": given_text(reason, "REASON")})
+
+
+def _signal(daemon: Client, signal: dict[str, Any]) -> None:
+    """Tell the daemon; while there is none, leave the signal where the next one looks."""
+    file = os.environ.get("WINDLASS_SIGNAL")
+    try:
+        daemon.only_if_running().post("agent", "signal", **signal)
+        say("Said. You can end now.")
+    except NotRunning as error:
+        if not file:
+            raise NotAllowed(
+                "This is for agents inside a run, and here is none.", hint="Run `windlass list` to see who is at work."
+            ) from error
+        _leave(Path(file), signal)
+        say("Left for the daemon, which is away. You can end now.")
+
+
+def _leave(file: Path, signal: dict[str, Any]) -> None:
+    """Whole or not at all: a reader never meets half a signal."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    half = file.with_name(f".{file.name}.{os.getpid()}")
+    half.write_text(json.dumps(signal), encoding="utf-8")
+    half.replace(file)

@@ -1,0 +1,223 @@
+"""Work: give an agent something to do, and wait for it to land."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from windlass.cli.agents import described, given_text
+from windlass.cli.client import Client, here
+from windlass.cli.command import command, json_option
+from windlass.cli.output import Row, bold, dim, on_terminal, one_line, paint_state, say, say_json, shorten, width
+from windlass.cli.wire import Gone
+from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
+from windlass.core.render import age
+
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 90, 90s, 10m or 2h."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = str(value).rstrip("abcdefghijklmnopqrstuvwxyz")
+        unit = str(value)[len(number) :] or "s"
+        try:
+            seconds = float(number) * _UNITS[unit]
+        except (ValueError, KeyError):
+            self.fail(f"{value!r} is not a time; write 90s, 10m or 2h.", param, ctx)
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is not a time to wait; it must be more than nothing.", param, ctx)
+        return seconds
+
+
+@command(
+    "work",
+    """
+    windlass work "Fix the login race"
+    windlass work "Fix the login race" --brief - < notes.md
+    windlass work "Fix the login race" --wait --timeout 30m      exit 0 only when it has landed
+    windlass work "Add a changelog" --command ./my-agent.sh      any program can be an agent
+    windlass work "Try it out" --script agent.yaml               plays an agent from a script
+    """,
+)
+@click.argument("title")
+@click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
+@click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
+@click.option("--script", metavar="FILE", help="Play the agent from this script (provider scripted).")
+@click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
+@click.option("--wait", is_flag=True, help="Return when it has landed or can't go on; exit 0 only when landed.")
+@click.option("--timeout", type=Duration(), help="With --wait: give up waiting after this long (exit 7).")
+@json_option
+@click.pass_context
+def work_command(
+    ctx: click.Context,
+    /,
+    *,
+    title: str,
+    brief: str | None,
+    provider: str | None,
+    script: str | None,
+    shell: str | None,
+    wait: bool,
+    timeout: float | None,
+    as_json: bool,
+) -> None:
+    """Give an agent a piece of work. It starts in a worktree of its own, on a branch of its own."""
+    if timeout and not wait:
+        raise click.UsageError("--timeout says how long to wait, so it needs --wait.", ctx)
+    deadline = time.monotonic() + timeout if timeout else None
+    provider, options = _how(ctx, provider, script, shell)
+    added = ctx.obj.post(
+        "tasks",
+        path=here(),
+        title=given_text(title, "TITLE").strip(),
+        brief=brief and given_text(brief, "--brief"),
+        provider=provider,
+        options=options,
+    )
+    if wait:
+        _wait(ctx.obj, added, deadline, _Teller(added["agent"], as_json=as_json))
+    elif as_json:
+        say_json(added)
+    else:
+        _say_begun(added)
+
+
+def _how(
+    ctx: click.Context, provider: str | None, script: str | None, shell: str | None
+) -> tuple[str | None, dict[str, str]]:
+    """The provider that the options mean, and what it needs."""
+    if script is not None and shell is not None:
+        raise click.UsageError("Choose --script or --command: an agent is one or the other.", ctx)
+    if script is not None:
+        return _implied(ctx, provider, "scripted", "--script"), {"script": _read(script), "script_name": script}
+    if shell is not None:
+        return _implied(ctx, provider, "command", "--command"), {"command": given_text(shell, "--command")}
+    return provider, {}
+
+
+def _implied(ctx: click.Context, provider: str | None, implied: str, option: str) -> str:
+    if provider not in (None, implied):
+        raise click.UsageError(f"{option} means the provider {implied}, not {provider}.", ctx)
+    return implied
+
+
+def _read(script: str) -> str:
+    from pathlib import Path  # noqa: PLC0415
+
+    try:
+        return Path(script).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise NotFound(f"There is no script {script}.", hint="--script takes the path of a YAML file.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise BadInput(f"The script {script} can't be read: {reason}.") from error
+
+
+def _say_begun(added: Row) -> None:
+    agent, task = one_line(added["agent"]), added["task"]
+    say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch work/{agent.replace('@', '.')}.")
+    say(f"  windlass logs {agent} -f    see it work")
+    say("  windlass queue              see it land")
+
+
+def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -> None:
+    """Follow a task to its end and end as it ends."""
+    teller.begin(added)
+    view: Row = added
+    try:
+        for view in _views(daemon, added["task"]["id"], deadline):
+            teller.show(view)
+            if view["settled"]:
+                break
+    except TimedOut as error:
+        raise TimedOut(
+            f"{added['agent']} had not landed in time; it goes on.", hint=f"Run `windlass show {added['agent']}`."
+        ) from error
+    finally:
+        teller.end(view)
+    if not view.get("landed"):
+        raise _not_landed(view)
+
+
+def _views(daemon: Client, task: str, deadline: float | None) -> Iterator[Row]:
+    """Each state of a task as it comes; a daemon that went away is started again and asked on."""
+    while True:
+        try:
+            yield from daemon.stream("tasks", task, "wait", deadline=deadline)
+        except Gone:
+            continue
+
+
+def _not_landed(view: Row) -> WindlassError:
+    """Why waiting ended without a landing, and what to do."""
+    name, task, change = view["agent"]["name"], view["task"], view.get("change")
+    if change and change["state"] in ("held", "closed"):
+        return WindlassError(
+            f"{change['id']} is {change['state']}: {change['reason']}",
+            hint=f"Run `windlass queue` to see the order, and `windlass diff {name}` to see the change.",
+        )
+    if task["state"] == "waiting":
+        return WindlassError(f"{name} asks: {task['reason']}", hint=f'Run `windlass answer {name} "…"`.')
+    if task["state"] == "done":
+        return WindlassError(
+            f"{name} is done and there was nothing to land.", hint=f"Run `windlass show {name}` for its report."
+        )
+    return WindlassError(
+        f"{task['id']} {task['state']}: {task['reason'] or 'no reason was given'}",
+        hint=f"Run `windlass logs {name}` to see what happened.",
+    )
+
+
+class _Teller:
+    """Says how it goes: one line that changes on a terminal, else a line per change; with JSON only the end."""
+
+    def __init__(self, agent: str, *, as_json: bool) -> None:
+        self.agent = agent
+        self.as_json = as_json
+        self.moving = not as_json and on_terminal(sys.stdout)
+        self.began = time.monotonic()
+        self.last = ""
+
+    def begin(self, added: Row) -> None:
+        if not self.as_json:
+            _say_begun(added)
+
+    def show(self, view: Row) -> None:
+        words = _state(view)
+        if self.as_json or words == self.last:
+            return
+        self.last = words
+        if self.moving:
+            self._draw(f"{words}  {dim(age(time.monotonic() - self.began))}")
+        else:
+            say(f"{self.agent}  {words}")
+
+    def end(self, view: Row) -> None:
+        if self.moving and self.last:
+            self._draw("")
+        if self.as_json:
+            say_json(view)
+        elif view.get("landed") and view.get("change"):
+            say(f"{paint_state('landed')}  {view['change']['id']}, after {age(time.monotonic() - self.began)}")
+            say(f"  windlass receipt {view['change']['id']}    the proof, and how to undo it")
+
+    def _draw(self, text: str) -> None:
+        room = (width() or 80) - 1
+        sys.stdout.write("\r\x1b[2K" + (shorten(text, room) if "\x1b" not in text else text))
+        sys.stdout.flush()
+
+
+def _state(view: Row) -> str:
+    """Where it stands, in one line: its change once there is one that is not back with its author."""
+    change, agent = view.get("change"), view["agent"]
+    if change and change["state"] != "rejected" and view["task"]["state"] in ("landing", "done"):
+        return one_line(described(change))
+    return one_line(f"{agent['status']}: {agent['evidence']}" if agent["evidence"] else agent["status"])
