@@ -1,0 +1,195 @@
+"""What an ended run means, how mail reaches an agent, and what a status is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from windlass.core import policy
+from windlass.core.agent import Agent, Status
+from windlass.core.change import Change, ChangeState, Hold
+from windlass.core.message import Kind, Message
+from windlass.core.policy import Ending, Then, Wait, Wake
+from windlass.core.ports import Tree
+from windlass.core.provider import Claim
+from windlass.core.run import Cause, Outcome, Run
+from windlass.core.settings import Limits
+from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions
+from windlass.core.task import Task, TaskState
+
+LIMITS = Limits(retries=1, reminders=1)
+CLEAN = Tree(head="abc", branch="work/otter", commits=2)
+AGENT = Agent(name="otter", project="p", provider="scripted")
+RUN = Run(id="r1", agent="otter", task="t1", number=1, provider="scripted", session="s1")
+TASK = Task(id="t1", project="p", title="Fix it", agent="otter")
+CHANGE = Change(id="c1", project="p", branch="work/otter", head="abc", title="Fix it", agent="otter", task="t1")
+
+
+def an_ending(**given) -> Ending:
+    known = {"exit_code": 0, "signal": SaidDone("Fixed."), "tree": CLEAN, "branch": "work/otter"}
+    return Ending(**(known | given))
+
+
+class TestJudge:
+    def test_done_with_commits_and_a_clean_tree_lands(self):
+        """The word and the tree agree: the change is queued."""
+        verdict = policy.judge(an_ending(), LIMITS)
+
+        assert (verdict.outcome, verdict.then, verdict.result) == (Outcome.DONE, Then.LAND, "Fixed.")
+        assert verdict.evidence == ("exit code 0", "signal: done", "2 commits on work/otter", "clean tree")
+
+    def test_done_without_commits_has_nothing_to_land(self):
+        """A finished task that changed nothing is finished, and says so."""
+        verdict = policy.judge(an_ending(tree=replace(CLEAN, commits=0)), LIMITS)
+
+        assert (verdict.outcome, verdict.then) == (Outcome.DONE, Then.FINISH)
+        assert "nothing to land" in verdict.reason
+
+    @pytest.mark.parametrize("left", [{"changed": ("a.py",)}, {"untracked": ("new.py",)}])
+    def test_done_with_files_left_over_is_reminded_of_them(self, left):
+        """Done is not believed while files are not committed; the agent is told which."""
+        verdict = policy.judge(an_ending(tree=replace(CLEAN, **left)), LIMITS)
+
+        assert (verdict.outcome, verdict.then) == (Outcome.FAILED, Then.REMIND)
+        assert next(iter(left.values()))[0] in verdict.note
+
+    def test_changed_files_left_after_the_reminder_fail_the_task(self):
+        """Someone who was reminded and still left tracked changes is not done."""
+        verdict = policy.judge(an_ending(tree=replace(CLEAN, changed=("a.py",)), tries=1), LIMITS)
+
+        assert (verdict.outcome, verdict.then) == (Outcome.FAILED, Then.FAIL)
+
+    def test_untracked_files_left_after_the_reminder_are_accepted_and_named(self):
+        """A stray file that the agent does not want committed does not hold up its commits."""
+        verdict = policy.judge(an_ending(tree=replace(CLEAN, untracked=("scratch.txt",)), tries=1), LIMITS)
+
+        assert verdict.then is Then.LAND
+        assert "untracked: scratch.txt" in verdict.evidence
+
+    def test_done_on_another_branch_is_not_done(self):
+        """Commits that are not on the agent's own branch would be lost."""
+        verdict = policy.judge(an_ending(tree=replace(CLEAN, branch="elsewhere")), LIMITS)
+
+        assert verdict.then is Then.REMIND
+        assert "work/otter" in verdict.note
+
+    def test_questions_wait_for_an_answer(self):
+        """Questions end the run and keep their text."""
+        asked = SaidQuestions((Question("q1", "Which port?"),))
+        verdict = policy.judge(an_ending(signal=asked), LIMITS)
+
+        assert (verdict.outcome, verdict.then, verdict.questions) == (Outcome.ASKED, Then.ASK, asked.questions)
+
+    def test_an_error_signal_fails_even_with_exit_code_0(self):
+        """What the agent says about its own failure counts more than its exit code."""
+        verdict = policy.judge(an_ending(signal=SaidError("no network")), LIMITS)
+
+        assert (verdict.outcome, verdict.then, verdict.reason) == (Outcome.FAILED, Then.FAIL, "no network")
+
+    @pytest.mark.parametrize(
+        ("given", "tries", "then"),
+        [
+            ({"signal": None}, 0, Then.REMIND),
+            ({"signal": None}, 1, Then.FAIL),
+            ({"signal": None, "exit_code": 137}, 0, Then.REMIND),
+            ({"signal": None, "exit_code": 137}, 1, Then.FAIL),
+            ({"signal": None, "exit_code": None}, 0, Then.REMIND),
+            ({"signal": BadSignal("it is empty")}, 0, Then.REMIND),
+            ({"signal": BadSignal("it is empty")}, 1, Then.FAIL),
+        ],
+    )
+    def test_silence_a_crash_and_a_bad_signal_are_tried_again_a_limited_number_of_times(self, given, tries, then):
+        """An agent gets another run after each of them, but not for ever."""
+        verdict = policy.judge(an_ending(tries=tries, **given), LIMITS)
+
+        assert (verdict.outcome, verdict.then) == (Outcome.CRASHED, then)
+        assert verdict.reason
+
+    def test_a_plain_command_that_exits_0_and_committed_is_done(self):
+        """For a command, exit code 0 is the word; the tree is still the evidence."""
+        assert policy.judge(an_ending(signal=None, claim=Claim.EXIT), LIMITS).then is Then.LAND
+        dirty = replace(CLEAN, changed=("a.py",))
+        assert policy.judge(an_ending(signal=None, claim=Claim.EXIT, tree=dirty), LIMITS).then is Then.REMIND
+        nothing = replace(CLEAN, commits=0)
+        assert policy.judge(an_ending(signal=None, claim=Claim.EXIT, tree=nothing), LIMITS).outcome is Outcome.CRASHED
+
+    def test_what_we_stopped_is_stopped_whatever_it_says(self):
+        """Some programs report success when they are ended by a signal; we remember that we sent it."""
+        verdict = policy.judge(an_ending(stopping="stopped by hand"), LIMITS)
+
+        assert (verdict.outcome, verdict.then) == (Outcome.STOPPED, Then.REST)
+
+    def test_a_lost_worktree_fails_the_run(self):
+        """Without its worktree nothing the agent says can be checked."""
+        verdict = policy.judge(an_ending(tree=None), LIMITS)
+
+        assert (verdict.outcome, verdict.then) == (Outcome.FAILED, Then.FAIL)
+        assert "worktree lost" in verdict.evidence
+
+
+class TestWake:
+    def test_an_agent_that_can_resume_goes_on_in_its_session(self):
+        """The next run gets the session of the last one, if the provider can use it."""
+        ended = replace(RUN, outcome=Outcome.DONE)
+
+        assert policy.decide_wake(AGENT, ended, resumes=True) == Wake("s1")
+        assert policy.decide_wake(AGENT, ended, resumes=False) == Wake("")
+
+    @pytest.mark.parametrize(
+        ("agent", "latest"),
+        [
+            (AGENT, RUN),
+            (AGENT, replace(RUN, outcome=Outcome.STOPPED)),
+            (replace(AGENT, attended=True), replace(RUN, outcome=Outcome.DONE)),
+            (replace(AGENT, retired_at=1.0), replace(RUN, outcome=Outcome.DONE)),
+        ],
+    )
+    def test_who_is_busy_stopped_attended_or_retired_is_not_woken(self, agent, latest):
+        """Mail waits, with a reason."""
+        answer = policy.decide_wake(agent, latest, resumes=True)
+
+        assert isinstance(answer, Wait)
+        assert answer.reason
+
+    def test_only_nudges_make_a_reminder(self):
+        """A run for a nudge is a reminder; any other message makes it mail."""
+        nudge = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.NUDGE)
+
+        assert policy.cause_of([nudge]) is Cause.REMINDER
+        assert policy.cause_of([nudge, replace(nudge, kind=Kind.SAY)]) is Cause.MAIL
+
+
+class TestTries:
+    def test_only_bad_runs_at_the_end_count(self):
+        """A run that ended well starts the count anew."""
+        bad, good = replace(RUN, outcome=Outcome.CRASHED), replace(RUN, outcome=Outcome.DONE)
+
+        assert policy.tries_before([]) == 0
+        assert policy.tries_before([bad, bad, good]) == 0
+        assert policy.tries_before([good, bad, replace(bad, outcome=Outcome.FAILED)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("latest", "task", "change", "expected"),
+    [
+        (None, TASK, None, Status.IDLE),
+        (None, replace(TASK, state=TaskState.CANCELLED), None, Status.STOPPED),
+        (RUN, TASK, None, Status.RUNNING),
+        (replace(RUN, outcome=Outcome.DONE), replace(TASK, state=TaskState.LANDING), CHANGE, Status.IDLE),
+        (
+            replace(RUN, outcome=Outcome.DONE),
+            replace(TASK, state=TaskState.LANDING),
+            replace(CHANGE, state=ChangeState.HELD, hold=Hold.CHECKS),
+            Status.WAITING,
+        ),
+        (replace(RUN, outcome=Outcome.DONE), replace(TASK, state=TaskState.DONE), None, Status.COMPLETED),
+        (replace(RUN, outcome=Outcome.ASKED), replace(TASK, state=TaskState.WAITING), None, Status.WAITING),
+        (replace(RUN, outcome=Outcome.CRASHED), replace(TASK, state=TaskState.ACTIVE), None, Status.IDLE),
+        (replace(RUN, outcome=Outcome.CRASHED), replace(TASK, state=TaskState.FAILED), None, Status.ERROR),
+        (replace(RUN, outcome=Outcome.STOPPED), replace(TASK, state=TaskState.CANCELLED), None, Status.STOPPED),
+    ],
+)
+def test_status_is_derived_from_run_task_and_change(latest, task, change, expected):
+    """A person sees what the rows say, and nothing else is stored."""
+    assert policy.status_of(latest, task, change) is expected
