@@ -1,0 +1,101 @@
+-- Every question the store is asked, by name.
+
+-- name: projects
+SELECT * FROM projects ORDER BY place;
+
+-- name: project_at
+SELECT * FROM projects WHERE path = :path ORDER BY place LIMIT 1;
+
+-- name: agents_at_work
+SELECT * FROM agents WHERE retired_at IS NULL AND created_at < :before
+ORDER BY created_at DESC, place DESC LIMIT :limit;
+
+-- name: agents_retired
+SELECT * FROM agents WHERE retired_at IS NOT NULL AND created_at < :before
+ORDER BY created_at DESC, place DESC LIMIT :limit;
+
+-- name: names_taken
+SELECT DISTINCT name FROM agents;
+
+-- name: ready_tasks
+SELECT * FROM tasks WHERE state = 'open' AND unmet = 0 ORDER BY place LIMIT :limit;
+
+-- name: unfinished_tasks
+SELECT * FROM tasks WHERE state IN ('open', 'active', 'waiting', 'landing') ORDER BY place;
+
+-- name: live_runs
+SELECT * FROM runs WHERE outcome IS NULL ORDER BY place;
+
+-- name: runs_of
+SELECT * FROM runs WHERE agent = :agent ORDER BY number, place;
+
+-- name: latest_runs
+SELECT runs.* FROM json_each(:agents) AS asked JOIN runs ON runs.place = (
+    SELECT place FROM runs WHERE agent = asked.value ORDER BY number DESC, place DESC LIMIT 1
+);
+
+-- name: changes_queue
+SELECT * FROM changes WHERE state NOT IN ('landed', 'closed') ORDER BY place LIMIT :limit;
+
+-- name: changes_ended
+SELECT * FROM changes WHERE state IN ('landed', 'closed') ORDER BY place DESC LIMIT :limit;
+
+-- name: change_of_task
+SELECT * FROM changes WHERE task = :task AND task <> '' ORDER BY place DESC LIMIT 1;
+
+-- name: messages
+SELECT * FROM messages WHERE channel = :channel AND place > :after ORDER BY place LIMIT :limit;
+
+-- name: undelivered
+SELECT * FROM deliveries WHERE receipt IN ('pending', 'delivered') AND reader NOT IN ('human', 'system')
+ORDER BY sent, place LIMIT :limit;
+
+-- name: deliveries_of
+SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;
+
+-- name: open_asks
+SELECT * FROM messages AS question
+WHERE kind = 'ask' AND (:sender = '' OR sender = :sender)
+    AND EXISTS (SELECT 1 FROM json_each(question."to") WHERE value = 'human')
+    AND NOT EXISTS (SELECT 1 FROM messages WHERE kind = 'answer' AND reply_to = question.id)
+ORDER BY place LIMIT :limit;
+
+-- name: events
+SELECT * FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: last_seq
+SELECT coalesce(max(seq), 0) FROM events;
+
+-- name: output_end
+SELECT "offset" + length FROM chunks WHERE run = :run ORDER BY "offset" DESC LIMIT 1;
+
+-- name: chunks
+SELECT run, "offset", at, content FROM chunks
+WHERE run = :run AND "offset" + length > :offset
+    AND "offset" >= coalesce((SELECT max("offset") FROM chunks WHERE run = :run AND "offset" <= :offset), 0)
+ORDER BY "offset" LIMIT :limit;
+
+-- name: last_output
+SELECT asked.value, (SELECT at FROM chunks WHERE run = asked.value ORDER BY "offset" DESC LIMIT 1)
+FROM json_each(:runs) AS asked;
+
+-- name: count_up
+INSERT INTO counters VALUES (:kind, 1) ON CONFLICT (kind) DO UPDATE SET last = last + 1;
+
+-- name: counted
+SELECT last FROM counters WHERE kind = :kind;
+
+-- name: add_event
+INSERT INTO events VALUES (:seq, :time, :kind, :subject, :payload, :digest, :chain);
+
+-- name: add_chunk
+INSERT INTO chunks (run, "offset", length, at, content) VALUES (:run, :offset, :length, :at, :content);
+
+-- name: tip
+SELECT seq, chain FROM tip;
+
+-- name: move_tip
+UPDATE tip SET seq = :seq, chain = :chain;
+
+-- name: home_id
+SELECT value FROM meta WHERE key = 'home';

@@ -1,0 +1,142 @@
+"""The store's questions, as named SQL on one connection."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from windlass.core.agent import Agent
+from windlass.core.change import Change
+from windlass.core.event import Event
+from windlass.core.message import Delivery, Message
+from windlass.core.ports import N, Noun
+from windlass.core.project import Project
+from windlass.core.run import Chunk, Run
+from windlass.core.task import Task
+from windlass.store import rows
+from windlass.store.journal import Tip, unpack
+from windlass.store.trouble import unavailable
+
+T = TypeVar("T")
+
+
+class SqlReading:
+    """`core.ports.Reading` on a connection whose transaction somebody else begins and ends."""
+
+    def __init__(self, connection: sqlite3.Connection, queries: Mapping[str, str], path: str) -> None:
+        self._connection = connection
+        self._queries = queries
+        self._path = path
+
+    def find(self, kind: type[N], key: str, /) -> N | None:
+        found = self._run(f"SELECT * FROM {rows.SHAPES[kind].table} WHERE id = :key", {"key": key})
+        return rows.read(kind, found[0]) if found else None
+
+    def projects(self) -> list[Project]:
+        return self._nouns(Project, "projects")
+
+    def project_at(self, path: str, /) -> Project | None:
+        return _first(self._nouns(Project, "project_at", path=path))
+
+    def agents(self, *, retired: bool = False, before: float | None = None, limit: int = 1000) -> list[Agent]:
+        name = "agents_retired" if retired else "agents_at_work"
+        return self._nouns(Agent, name, before=math.inf if before is None else before, limit=max(limit, 0))
+
+    def names_taken(self) -> set[str]:
+        return {row["name"] for row in self._ask("names_taken")}
+
+    def ready_tasks(self, *, limit: int = 100) -> list[Task]:
+        return self._nouns(Task, "ready_tasks", limit=max(limit, 0))
+
+    def unfinished_tasks(self) -> list[Task]:
+        return self._nouns(Task, "unfinished_tasks")
+
+    def live_runs(self) -> list[Run]:
+        return self._nouns(Run, "live_runs")
+
+    def runs_of(self, agent: str, /) -> list[Run]:
+        return self._nouns(Run, "runs_of", agent=agent)
+
+    def latest_runs(self, agents: Sequence[str], /) -> dict[str, Run]:
+        found = self._nouns(Run, "latest_runs", agents=json.dumps(list(agents)))
+        return {run.agent: run for run in found}
+
+    def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
+        return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))
+
+    def change_of_task(self, task: str, /) -> Change | None:
+        return _first(self._nouns(Change, "change_of_task", task=task))
+
+    def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
+        return self._nouns(Message, "messages", channel=channel, after=after, limit=max(limit, 0))
+
+    def undelivered(self, *, limit: int = 1000) -> list[Delivery]:
+        return self._nouns(Delivery, "undelivered", limit=max(limit, 0))
+
+    def deliveries_of(self, run: str, /) -> list[Delivery]:
+        return self._nouns(Delivery, "deliveries_of", run=run)
+
+    def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
+        return self._nouns(Message, "open_asks", sender=sender, limit=max(limit, 0))
+
+    def events(self, *, after: int, limit: int = 500) -> list[Event]:
+        return [event for event, _ in self.journal(after=after, limit=limit)]
+
+    def journal(self, *, after: int, limit: int) -> list[tuple[Event, bytes]]:
+        """Events, each with its payload as it is kept."""
+        return [_event(row) for row in self._ask("events", after=after, limit=max(limit, 0))]
+
+    def tip(self) -> Tip:
+        """Where the journal ends, by the store's own account."""
+        ((seq, chain),) = self._ask("tip")
+        return Tip(seq, chain)
+
+    def page(self, kind: type[Noun], *, after: int, limit: int) -> list[tuple[int, Noun]]:
+        """A table's rows in order of arrival, each with its place."""
+        sql = f"SELECT * FROM {rows.SHAPES[kind].table} WHERE place > :after ORDER BY place LIMIT :limit"
+        return [(row["place"], rows.read(kind, row)) for row in self._run(sql, {"after": after, "limit": limit})]
+
+    def last_seq(self) -> int:
+        return int(self._ask("last_seq")[0][0])
+
+    def output_end(self, run: str, /) -> int:
+        found = self._ask("output_end", run=run)
+        return int(found[0][0]) if found else 0
+
+    def chunks(self, run: str, *, offset: int = 0, limit: int = 100) -> list[Chunk]:
+        return [Chunk(*row) for row in self._ask("chunks", run=run, offset=offset, limit=max(limit, 0))]
+
+    def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
+        return {run: at for run, at in self._ask("last_output", runs=json.dumps(list(runs))) if at is not None}
+
+    def _nouns(self, kind: type[T], name: str, **values: Any) -> list[T]:
+        return [rows.read(kind, row) for row in self._ask(name, **values)]
+
+    def _ask(self, name: str, **values: Any) -> list[sqlite3.Row]:
+        return self._run(self._queries[name], values)
+
+    def _run(self, sql: str, values: Mapping[str, Any]) -> list[sqlite3.Row]:
+        try:
+            return self._execute(sql, values)
+        except UnicodeEncodeError:
+            return []  # no row holds half of a surrogate pair, so none can match one
+
+    def _execute(self, sql: str, values: Mapping[str, Any]) -> list[sqlite3.Row]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise unavailable(self._path, error) from error
+
+
+def _event(row: sqlite3.Row) -> tuple[Event, bytes]:
+    seq, time, kind, subject, payload, digest, chain = row
+    data, became = unpack(payload)
+    event = Event(seq=seq, time=time, kind=kind, subject=subject, data=data, became=became, digest=digest, chain=chain)
+    return event, payload.encode()
+
+
+def _first(found: list[T]) -> T | None:
+    return found[0] if found else None

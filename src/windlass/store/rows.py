@@ -1,0 +1,119 @@
+"""Between nouns and rows: one table per noun, one column per field, nested fields as JSON text."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from windlass.core import codec
+from windlass.core.agent import Agent
+from windlass.core.change import Change
+from windlass.core.document import Document
+from windlass.core.errors import BadInput
+from windlass.core.message import Delivery, Message
+from windlass.core.ports import Noun
+from windlass.core.project import Project
+from windlass.core.run import Run
+from windlass.core.task import Task
+
+T = TypeVar("T")
+
+_LARGEST = 2**63 - 1
+_NUMBERED = re.compile(r"[a-z]([1-9][0-9]{0,17})")
+
+
+def number(key: str) -> int:
+    """The 12 of `m12`: messages stand in the order of their numbers, not of their letters."""
+    found = _NUMBERED.fullmatch(key)
+    if not found:
+        raise BadInput(f"{key!r} is not a numbered id.", hint="A message's id is a letter and a number, like m12.")
+    return int(found[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one noun lies in its table."""
+
+    kind: type[Noun]
+    table: str
+    nested: tuple[str, ...] = ()
+    """Fields kept as JSON text."""
+    order: Mapping[str, Callable[[Any], int]] | None = None
+    """A column that gives the order of numbers, and where it comes from."""
+
+    @property
+    def noun(self) -> str:
+        """The noun as events say it."""
+        return self.kind.__name__.lower()
+
+
+_SHAPES = (
+    Shape(Project, "projects"),
+    Shape(Agent, "agents", nested=("options",)),
+    Shape(Task, "tasks", nested=("needs",)),
+    Shape(Run, "runs", nested=("identity", "evidence", "usage")),
+    Shape(Message, "messages", nested=("to",), order={"place": lambda message: number(message.id)}),
+    Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
+    Shape(Document, "documents"),
+    Shape(Change, "changes", nested=("checks", "landing")),
+)
+SHAPES: Mapping[type[Any], Shape] = {shape.kind: shape for shape in _SHAPES}
+KINDS: Mapping[str, type[Noun]] = {shape.noun: shape.kind for shape in _SHAPES}
+"""Nouns by the name that events give them."""
+
+
+def _upsert(shape: Shape) -> str:
+    columns = dict.fromkeys(["id", *(shape.order or {}), *(each.name for each in fields(shape.kind))])
+    names = ", ".join(f'"{each}"' for each in columns)
+    values = ", ".join(f":{each}" for each in columns)
+    changes = ", ".join(f'"{each}" = excluded."{each}"' for each in columns if each not in ("id", "place"))
+    return f"INSERT INTO {shape.table} ({names}) VALUES ({values}) ON CONFLICT (id) DO UPDATE SET {changes}"
+
+
+UPSERTS: Mapping[type[Any], str] = {shape.kind: _upsert(shape) for shape in _SHAPES}
+"""The statement that writes a noun, whether it is new or known."""
+
+PREFIXES: Mapping[type[Any], str] = {Task: "t", Run: "r", Message: "m", Change: "c"}
+"""What a new id begins with."""
+
+
+def prefix(kind: type[Noun]) -> str:
+    """The letter of a kind's numbered ids."""
+    if kind not in PREFIXES:
+        raise BadInput(f"{kind.__name__} has a name of its own and is not numbered.")
+    return PREFIXES[kind]
+
+
+def write(noun: Noun, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of one noun, from its fields as builtins."""
+    shape = SHAPES[type(noun)]
+    row = {**plain, "id": noun.id}
+    for name in shape.nested:
+        row[name] = codec.encode(row[name]).decode()
+    for name, place in (shape.order or {}).items():
+        row[name] = place(noun)
+    return row
+
+
+def check_numbers(value: Any) -> None:
+    """Refuse what neither JSON nor a column can hold: NaN, infinity, and integers of more than 64 bits."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadInput(f"{value} is not a number that can be kept.")
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise BadInput(f"The number {value:.3e} is too large to keep.")
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            if not isinstance(each, str):
+                check_numbers(each)
+
+
+def read(kind: type[T], row: sqlite3.Row) -> T:
+    """The noun that a row holds."""
+    values = dict(zip(row.keys(), row, strict=True))
+    for name in SHAPES[kind].nested:
+        values[name] = codec.decode(values[name])
+    return codec.revive(kind, values)

@@ -1,0 +1,159 @@
+"""The writer thread: many transactions per commit, and nobody is told before it is durable."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from windlass.core.errors import Unavailable
+from windlass.core.ports import Clock, Writing
+from windlass.store.journal import Tip
+from windlass.store.reading import SqlReading
+from windlass.store.trouble import unavailable
+from windlass.store.writing import SqlWriting
+
+T = TypeVar("T")
+
+_LARGEST_GROUP = 128
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A step somebody waits for, and what became of it."""
+
+    step: Callable[[Writing], Any]
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def answer(self) -> None:
+        if self.future.done():
+            return
+        if self.error:
+            self.future.set_exception(passable(self.error))
+        else:
+            self.future.set_result(self.result)
+
+
+class Writer:
+    """One thread with the one connection that writes."""
+
+    def __init__(self, connection: sqlite3.Connection, queries: Mapping[str, str], path: str, clock: Clock) -> None:
+        self._connection = connection
+        self._queries = queries
+        self._path = path
+        self._clock = clock
+        self._inbox: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._door = threading.Lock()
+        self._open = True
+        self._thread = threading.Thread(target=self._work, name="windlass-store-writer", daemon=True)
+        self._thread.start()
+
+    async def take(self, step: Callable[[Writing], T]) -> T:
+        """Run a step as one transaction, and return once it is durable."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        with self._door:
+            if not self._open:
+                raise closed(self._path)
+            self._inbox.put(_Waiting(step, future))
+        return await future
+
+    def close(self) -> None:
+        """Finish what is waiting, then end."""
+        with self._door:
+            if self._open:
+                self._open = False
+                self._inbox.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            while group := self._gather():
+                self._carry_out(group)
+                _answer(group)
+        finally:
+            self._connection.close()
+
+    def _gather(self) -> list[_Waiting]:
+        """Wait for one step and take along those that are there already. Nothing means: end."""
+        group: list[_Waiting] = []
+        with suppress(Empty):
+            while len(group) < _LARGEST_GROUP:
+                each = self._inbox.get(block=not group)
+                if each is None:
+                    self._inbox.put(None)  # for the next round, which finds nothing else
+                    break
+                group.append(each)
+        return group
+
+    def _carry_out(self, group: list[_Waiting]) -> None:
+        """One commit for the whole group; only if that fails does one step's trouble become another's."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            begun = SqlReading(self._connection, self._queries, self._path).tip()
+            end = begun
+            for each in group:
+                end = self._try(each, end)
+            if end != begun:
+                self._connection.execute(self._queries["move_tip"], {"seq": end.seq, "chain": end.chain})
+            self._connection.execute("COMMIT")
+        except (sqlite3.Error, Unavailable) as error:
+            self._give_up(group, error)
+
+    def _try(self, each: _Waiting, tip: Tip) -> Tip:
+        """Run one step within its own savepoint. Returns where the journal ends now."""
+        if each.future.cancelled():
+            return tip
+        writing = SqlWriting(self._connection, self._queries, self._path, self._clock, tip)
+        self._connection.execute("SAVEPOINT step")
+        try:
+            each.result = each.step(writing)
+            each.error = writing.trouble  # a step may not overlook that the database failed it
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
+            each.error = error
+        if each.error:
+            self._connection.execute("ROLLBACK TO step")
+        self._connection.execute("RELEASE step")
+        return tip if each.error else writing.end
+
+    def _give_up(self, group: list[_Waiting], error: Exception) -> None:
+        with suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        for each in group:
+            each.error = each.error or unavailable(self._path, error)
+
+
+def closed(path: str) -> Unavailable:
+    """The refusal of a store that is closed."""
+    return Unavailable(f"The store {path} is closed.", hint="Run the command again; the daemon is leaving.")
+
+
+def passable(error: BaseException) -> BaseException:
+    """An error as a future can carry it: a stray StopIteration would leave its caller waiting for ever."""
+    if not isinstance(error, StopIteration):
+        return error
+    wrapped = RuntimeError("A transaction raised StopIteration.")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+def _answer(group: list[_Waiting]) -> None:
+    """Tell all that wait, waking each loop once."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
+    for each in group:
+        loops.setdefault(each.future.get_loop(), []).append(each)
+    for loop, waiting in loops.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
+            loop.call_soon_threadsafe(_answer_all, waiting)
+
+
+def _answer_all(waiting: list[_Waiting]) -> None:
+    for each in waiting:
+        each.answer()
