@@ -1,0 +1,126 @@
+"""Any shell command as a check."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from windlass.checks.ports import Ended, Shell, Trees
+from windlass.checks.setup import LOCK_FILES, Prepared, read_prepared, setup_key, write_prepared
+from windlass.core.change import CheckResult
+from windlass.core.errors import BadInput
+from windlass.core.ports import Candidate
+from windlass.core.project import Project
+from windlass.core.settings import CheckSettings
+
+ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")
+"""The variables of the daemon's that a check may see, besides LC_* and those named in the settings."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+
+
+class CommandChecks:
+    """Runs a project's check in a tree of its own, one at a time."""
+
+    def __init__(self, home: Path, home_id: str, *, trees: Trees, shell: Shell, environment: Mapping[str, str]) -> None:
+        self._home = home
+        self._home_id = home_id
+        self._trees = trees
+        self._shell = shell
+        self._environment = environment
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def run(
+        self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
+    ) -> tuple[CheckResult, str]:
+        """Run setup and command on exactly the candidate's tree. Returns the verdict and the kept output."""
+        if not settings.command.strip():
+            raise BadInput(
+                f"{project.name} has no check command.", hint="Set one: `windlass config set checks.command COMMAND`."
+            )
+        async with self._locks.setdefault(project.id, asyncio.Lock()):
+            ended = await self._prepare(project, candidate, settings)
+            prefix = "set-up failed: "
+            if ended is None:
+                prefix, ended = "", await self._execute(project, settings.command, settings)
+        return _verdict(candidate, settings, started_at, ended, prefix), _text(ended, settings)
+
+    async def _prepare(self, project: Project, candidate: Candidate, settings: CheckSettings) -> Ended | None:
+        """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
+        tree, file = self._tree(project), self._tree(project).with_name("setup.json")
+        key = await self._key(project, candidate, settings)
+        prepared = read_prepared(file)
+        if prepared is None or prepared.key != key:
+            file.unlink(missing_ok=True)
+            await self._trees.clear(tree)
+            prepared = Prepared(key, ())
+            if settings.setup.strip():
+                await self._trees.place(project, candidate.commit, tree)
+                ended = await self._execute(project, settings.setup, settings)
+                if ended.exit_code != 0 or ended.timed_out:
+                    return ended
+                prepared = Prepared(key, await self._trees.leftovers(project, tree))
+        # Once more after a set-up, which may have changed files of the commit.
+        await self._trees.place(project, candidate.commit, tree, keep=prepared.kept)
+        write_prepared(file, prepared)
+        return None
+
+    async def _key(self, project: Project, candidate: Candidate, settings: CheckSettings) -> str:
+        if not settings.setup.strip():
+            return setup_key("", {})
+        return setup_key(settings.setup, await self._trees.named(project, candidate.commit, LOCK_FILES))
+
+    async def _execute(self, project: Project, command: str, settings: CheckSettings) -> Ended:
+        return await self._shell(
+            command,
+            cwd=str(self._tree(project)),
+            environment=self._visible(settings),
+            timeout=settings.timeout_seconds,
+            output_limit=settings.output_bytes,
+            marker=f"{self._home_id}:check-{project.id}",
+        )
+
+    def _visible(self, settings: CheckSettings) -> dict[str, str]:
+        """An allow-list: what is not named here, such as a credential, is not there."""
+        names = {*ALLOWED, *settings.environment, *(each for each in self._environment if each.startswith("LC_"))}
+        seen = {name: self._environment[name] for name in sorted(names) if name in self._environment}
+        return seen | {"TERM": "dumb", "CI": "true"}
+
+    def _tree(self, project: Project) -> Path:
+        if not _ID.fullmatch(project.id):
+            raise BadInput(
+                f"{project.id[:80]!r} is not a project's id.", hint="Run `windlass init` to write a new one."
+            )
+        return self._home / "checks" / project.id / "tree"
+
+
+def _verdict(
+    candidate: Candidate, settings: CheckSettings, started_at: float, ended: Ended, prefix: str
+) -> CheckResult:
+    passed = not prefix and ended.exit_code == 0 and not ended.timed_out
+    return CheckResult(
+        command=settings.command,
+        tree=candidate.tree,
+        passed=passed,
+        exit_code=ended.exit_code,
+        seconds=ended.seconds,
+        started_at=started_at,
+        reason="" if passed else prefix + _reason(ended, settings.timeout_seconds),
+    )
+
+
+def _text(ended: Ended, settings: CheckSettings) -> str:
+    cut = f"\n(The output was longer; {settings.output_bytes} bytes of it are kept.)\n" if ended.truncated else ""
+    return ended.output.decode("utf-8", "replace") + cut
+
+
+def _reason(ended: Ended, limit: float) -> str:
+    if ended.timed_out:
+        return f"timed out after {limit:g} s"
+    if ended.exit_code is None:
+        return "ended without an exit code"
+    if ended.exit_code < 0:
+        return f"ended by signal {-ended.exit_code}"
+    return f"exit code {ended.exit_code}"

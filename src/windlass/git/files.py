@@ -1,0 +1,74 @@
+"""Files and folders that git reads, put in place whole and removed with care."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from windlass.core.errors import Unavailable
+
+
+def config_text(lines: Iterable[tuple[str, str, str]]) -> str:
+    """A git settings file from (section, name, value); those without a value are left out."""
+    return "".join(f"[{section}]\n\t{name} = {_quoted(value)}\n" for section, name, value in lines if value)
+
+
+def write_whole(path: Path, text: str, *, mode: int = 0o600, only_if_new: bool = False) -> None:
+    """Put a file in place in one step."""
+    content = text.encode("utf-8", "surrogateescape")
+    if only_if_new and path.is_file() and path.read_bytes() == content:
+        return
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_bytes(content)
+    beside.chmod(mode)
+    beside.replace(path)
+
+
+def shown(name: bytes) -> str:
+    """A file's name for people."""
+    return name.decode("utf-8", "replace")
+
+
+def there(path: str | Path) -> bool:
+    """Whether a folder is there, perhaps behind a link."""
+    return Path(path).is_dir()
+
+
+def make_folder(path: Path) -> None:
+    """A folder for our eyes only."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def copy_or_clear(source: Path, target: Path) -> None:
+    """Make one file like another, which may be missing."""
+    if source.is_file():
+        shutil.copy2(source, target)
+    else:
+        target.unlink(missing_ok=True)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder and all in it; links are removed and never followed, locked folders are opened first."""
+    try:
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        elif path.exists():
+            shutil.rmtree(path, onerror=_unlock)
+    except OSError as error:
+        raise Unavailable(f"{path} could not be removed: {error.strerror}.") from error
+
+
+def _unlock(_function: object, name: str, _problem: object) -> None:
+    path = Path(name)
+    path.parent.chmod(0o700)
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        path.chmod(0o700)
+        shutil.rmtree(path)
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

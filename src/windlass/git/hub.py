@@ -1,0 +1,163 @@
+"""The hub: the daemon's own bare repository of a project."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from windlass.core.errors import Conflict, Unavailable
+from windlass.core.project import Project
+from windlass.git.files import config_text, write_whole
+from windlass.git.places import Places
+from windlass.git.run import ANY, GitProgram
+from windlass.git.user import UPLOAD, Habits, UserRepository
+
+RUNTIME = "/.windlass/input/\n/.windlass/output/\n"
+"""What we put into a worktree ourselves: no part of anyone's work."""
+
+_REFUSAL = """#!/bin/sh
+echo 'Nothing is pushed here: commit to your branch, and Windlass takes it to the gate.' >&2
+exit 1
+"""
+_FEW = 100
+"""Objects that are kept one by one; more become a pack."""
+_LOOSE = ("unpack-objects", "-q", "--strict")
+_PACK = ("index-pack", "--stdin", "--fix-thin", "--strict")
+
+
+class Locks:
+    """One lock per name."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def __call__(self, name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
+
+
+class Hubs:
+    """Makes hubs, keeps their main up to date and takes agents' commits in."""
+
+    def __init__(self, git: GitProgram, places: Places, user: UserRepository) -> None:
+        self._git = git
+        self._places = places
+        self._user = user
+        self._locks = Locks()
+        self._opened: set[str] = set()
+
+    async def open(self, project: Project) -> Path:
+        """The project's hub, made if it is not there."""
+        hub = self._places.hub(project)
+        async with self._locks(project.id):
+            if project.id not in self._opened:
+                await self._git.require()
+                if not hub.is_dir():
+                    await self._make(project, hub)
+                self.settle(project, await self._user.habits(project.path))
+                self._opened.add(project.id)
+        return hub
+
+    async def main(self, project: Project) -> str:
+        """Bring the hub's main to where the user's is, wherever that went, and return its tip."""
+        hub = await self.open(project)
+        ref = f"refs/heads/{project.main}"
+        async with self._locks(project.id):
+            tip, known = await asyncio.gather(self._user.tip(project), self.ref(hub, ref))
+            if tip != known:
+                await self._fetch(hub, project.path, ref)
+            return await self.ref(hub, ref) if tip != known else tip
+
+    async def ref(self, hub: Path, ref: str) -> str:
+        """The object that a ref of the hub is at, or nothing."""
+        return (await self._git.ours(hub, "rev-parse", "--verify", "-q", ref, ok=(0, 1, 128))).text
+
+    async def contains(self, hub: Path, commit: str, ancestor: str) -> bool:
+        """Whether a commit has another one in its history, or is that one."""
+        return (await self._git.ours(hub, "merge-base", "--is-ancestor", ancestor, commit, ok=(0, 1))).code == 0
+
+    async def merge_base(self, hub: Path, main: str, head: str) -> str:
+        """Where a branch left main; main itself if they have nothing in common."""
+        found = await self._git.ours(hub, "merge-base", main, head, ok=(0, 1))
+        return found.text or await self.ref(hub, main)
+
+    def settle(self, project: Project, habits: Habits) -> None:
+        """Write the hub's settings, where they are not as they must be."""
+        hub = self._places.hub(project)
+        write_whole(hub / "windlass.config", _settings(project, habits), only_if_new=True)
+        write_whole(hub / "info" / "exclude", RUNTIME + habits.excludes, only_if_new=True)
+
+    async def bring(self, hub: Path, objects: Path, commits: Iterable[str]) -> None:
+        """Take commits in from a clone's objects. Raises Conflict if they are damaged.
+
+        The clone's own settings are never read, as they would be by `git fetch`: only its objects are lent to a git
+        that works on the hub, and each one is hashed and checked again before it is kept.
+        """
+        tips = (await self._git.ours(hub, "for-each-ref", "--format=^%(objectname)", "refs/heads/")).out
+        wanted = "".join(f"{each}\n" for each in commits).encode()
+        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
+        packing = ("pack-objects", "--revs", "--thin", "--stdout", "-q", "--delta-base-offset", "--threads=1")
+        packed = await self._git.ours(hub, *packing, stdin=wanted + tips, extra=lent, ok=ANY, cut=True)
+        if packed.cut or packed.code:
+            raise Conflict(f"The commits cannot be read: {'too large' if packed.cut else packed.words}.")
+        if count := int.from_bytes(packed.out[8:12], "big"):
+            kept = await self._git.ours(hub, *(_LOOSE if count < _FEW else _PACK), stdin=packed.out, ok=ANY)
+            if kept.code:
+                raise Conflict(f"The commits are not sound: {kept.words}.")
+        asked = ("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all")
+        whole = await self._git.ours(hub, *asked, stdin=wanted, ok=ANY)
+        if whole.code:
+            raise Conflict(f"The commits are not whole: {whole.words}.")
+
+    async def _make(self, project: Project, hub: Path) -> None:
+        """Clone into a folder beside it, then rename: a hub is whole, or not there."""
+        hub.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=hub.parent))
+        try:
+            made = scratch / "hub.git"
+            await self._clone(project, made)
+            await self._git.ours(made, "config", "--remove-section", "remote.origin", ok=(0, 128))
+            await self._git.ours(made, "config", "include.path", "windlass.config")
+            for folder in ("info", "hooks", "windlass/indexes"):
+                (made / folder).mkdir(parents=True, exist_ok=True)
+            write_whole(made / "hooks" / "pre-receive", _REFUSAL, mode=0o755)
+            made.rename(hub)
+        except OSError as error:
+            raise Unavailable(f"The hub of {project.name} could not be made at {hub}: {error.strerror}.") from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    async def _clone(self, project: Project, made: Path) -> None:
+        """Objects are hard-linked and never borrowed, so that the user's own gc can't take them away."""
+        how = ("--bare", "--single-branch", "--no-tags", "--template=", "--dissociate", "-q", UPLOAD)
+        await self._git.ours(
+            None,
+            *("-c", "safe.directory=*"),
+            *("clone", *how, f"--branch={project.main}", "--", project.path, str(made)),
+        )
+
+    async def _fetch(self, hub: Path, path: str, ref: str) -> None:
+        how = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow", "-q", UPLOAD)
+        await self._git.ours(hub, "fetch", *how, "--", path, f"+{ref}:{ref}")
+
+
+def _settings(project: Project, habits: Habits) -> str:
+    """Agents see main and nothing else; nothing is ever pruned; lines end as the user wants."""
+    lines = [
+        ("gc", "auto", "0"),
+        ("gc", "pruneExpire", "never"),
+        ("transfer", "hideRefs", "refs/"),
+        ("transfer", "hideRefs", f"!refs/heads/{project.main}"),
+        ("core", "autocrlf", habits.autocrlf),
+        ("core", "eol", habits.eol),
+    ]
+    return config_text(lines)
+
+
+def _quoted(path: Path) -> str:
+    """A path for a list that is separated by colons."""
+    text = os.fspath(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

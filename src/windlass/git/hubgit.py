@@ -1,0 +1,182 @@
+"""The git port: a project's repository, the hub beside it, and the worktrees of its agents."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from windlass.core.agent import Agent
+from windlass.core.change import Landing
+from windlass.core.errors import NotAllowed, NotFound
+from windlass.core.ports import Candidate, Tree
+from windlass.core.project import Project
+from windlass.git.files import remove_tree
+from windlass.git.hub import Hubs, Locks
+from windlass.git.inspect import inspect
+from windlass.git.landing import Gateway
+from windlass.git.places import Places, key
+from windlass.git.run import ANY, GitProgram
+from windlass.git.show import Showing
+from windlass.git.snapshot import Sight, Snapshots
+from windlass.git.trees import Trees
+from windlass.git.untrusted import commits_kept
+from windlass.git.user import UserRepository
+from windlass.git.worktree import Worktrees
+
+LONGEST_DIFF = 10 << 20
+
+
+class HubGit:
+    """All of it, on the git program that is installed."""
+
+    def __init__(self, home: Path, *, environment: Mapping[str, str], now: Callable[[], float] = time.time) -> None:
+        self._home = home
+        self._git = GitProgram(environment)
+        self._places = Places(home)
+        self._user = UserRepository(self._git, Path(environment.get("HOME", "/")))
+        self._hubs = Hubs(self._git, self._places, self._user)
+        self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
+        self._snapshots = Snapshots(self._git, self._places, self._hubs)
+        self._showing = Showing(self._git, self._hubs, self._user)
+        self._gateway = Gateway(self._git, self._hubs, self._user, now)
+        self._locks = Locks()
+        self.trees = Trees(self._git, self._hubs, self._user)
+        """Trees for checks."""
+
+    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
+        """The top folder and main branch of the user's repository at a path, or a clear refusal."""
+        return await inspect(self._git, self._user, path, main=main, home=self._home)
+
+    async def main(self, project: Project, /) -> str:
+        """Bring the hub up to date and return the tip of main."""
+        return await self._hubs.main(project)
+
+    async def branch_taken(self, project: Project, branch: str, /) -> bool:
+        """Whether the hub or the user has a branch of that name."""
+        hub = await self._hubs.open(project)
+        ref = f"refs/heads/{branch}"
+        return bool(await self._hubs.ref(hub, ref) or await self._user.ref(project, ref))
+
+    async def worktree(self, project: Project, agent: Agent, /) -> tuple[str, str]:
+        """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
+        path = self.worktree_path(project, agent)
+        async with self._locks(path):
+            head = await self._worktrees.ensure(project, agent) or await self._snapshots.branch(project, agent)
+        hub = await self._hubs.open(project)
+        return path, await self._hubs.merge_base(hub, f"refs/heads/{project.main}", head)
+
+    def worktree_path(self, project: Project, agent: Agent, /) -> str:
+        return str(self._places.worktree(project, agent))
+
+    def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
+        """Variables that keep an agent's own git away from the user's settings."""
+        return self._worktrees.environment(project, agent)
+
+    async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
+        """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
+        hub = await self._hubs.open(project)
+        async with self._locks(self.worktree_path(project, agent)):
+            sight = await self._snapshots.see(project, agent)
+            snapshot = await self._snapshots.keep(hub, sight, f"refs/windlass/snapshots/{key(agent)}/{run}")
+            await self._showing.show(project, hub, agent.branch, sight.head)
+        return await self._described(hub, sight, snapshot)
+
+    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
+        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
+        return await self._gateway.stage(project, head, message)
+
+    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
+        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
+        return await self._gateway.land(project, candidate)
+
+    async def landed(self, project: Project, commit: str, /) -> bool:
+        """Whether main already contains this commit."""
+        main = await self._hubs.main(project)
+        hub = await self._hubs.open(project)
+        known = await self._git.ours(hub, "merge-base", "--is-ancestor", commit, main, ok=ANY)
+        return known.code == 0
+
+    async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
+        """Make the commit that takes a landing back, on a branch of the hub.
+
+        It stands on the landed merge and has the tree from before it: merged onto main, it undoes just that.
+        """
+        if landing.before == landing.after:
+            raise NotAllowed("This landing changed nothing, so there is nothing to take back.")
+        hub = await self._hubs.open(project)
+        author = (await self._user.habits(project.path)).environment
+        made = await self._git.ours(
+            hub,
+            *("commit-tree", f"{landing.before}^{{tree}}", "-p", landing.after, "-F", "-"),
+            stdin=message.replace("\0", "").encode("utf-8", "replace") or b"Undo",
+            extra=author,
+        )
+        await self._git.ours(hub, "update-ref", f"refs/heads/{branch}", made.text)
+        return made.text
+
+    async def diff(self, project: Project, agent: Agent, /) -> str:
+        """What an agent has changed since main, as it is in its worktree now; of its branch, if that is gone."""
+        hub = await self._hubs.open(project)
+        async with self._locks(self.worktree_path(project, agent)):
+            try:
+                sight = await self._snapshots.see(project, agent)
+                main, head, now = sight.main, sight.head, sight.tree
+            except NotFound:
+                main = await self._hubs.main(project)
+                head = now = await self._hubs.ref(hub, f"refs/heads/{agent.branch}")
+                if not head:
+                    raise
+        base = await self._hubs.merge_base(hub, main, head)
+        how = ("--no-ext-diff", "--no-textconv", "--no-color")
+        said = await self._git.ours(hub, "diff", *how, base, now, limit=LONGEST_DIFF, cut=True)
+        return said.out.decode("utf-8", "replace") + ("\n… (cut)\n" if said.cut else "")
+
+    async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
+        """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all."""
+        hub = await self._hubs.open(project)
+        path = self._places.worktree(project, agent)
+        async with self._locks(str(path)):
+            sight = await self._snapshots.see(project, agent)
+            if sight.holes:
+                raise NotAllowed(
+                    f"The worktree of {agent.id} is kept, because a snapshot cannot hold all of it: "
+                    f"{'; '.join(sight.holes)}.",
+                    hint=f"Look at {path}, and move what you need.",
+                )
+            ref = await self._rescue(project, agent, hub, sight)
+            gone = path.with_name(f".gone-{path.name}")
+            await asyncio.to_thread(remove_tree, gone)
+            path.rename(gone)
+            self._places.index(project, agent).unlink(missing_ok=True)
+            await asyncio.to_thread(remove_tree, gone)
+        return ref
+
+    async def _rescue(self, project: Project, agent: Agent, hub: Path, sight: Sight) -> str:
+        """Keep the files, and every commit that the clone keeps by a name."""
+        folder = f"refs/windlass/rescue/{key(agent)}"
+        taken = (await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/")).text.splitlines()
+        number = 1 + max((int(each.removeprefix(f"{folder}/").split("/")[0]) for each in taken), default=0)
+        worktree = self._places.worktree(project, agent)
+        kept = commits_kept(worktree)
+        await self._hubs.bring(hub, worktree / ".git" / "objects", dict.fromkeys(kept.values()))
+        for count, (name, commit) in enumerate(kept.items()):
+            plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
+            await self._git.ours(hub, "update-ref", f"{folder}/{number}/{count}-{plain}", commit)
+        await self._snapshots.keep(hub, sight, f"{folder}/{number}/tree")
+        return f"{folder}/{number}/tree"
+
+    async def _described(self, hub: Path, sight: Sight, snapshot: str) -> Tree:
+        counted = await self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}")
+        changed, untracked = await self._snapshots.differences(hub, sight.head, sight.tree)
+        return Tree(
+            head=sight.head,
+            branch=sight.branch,
+            commits=int(counted.text),
+            changed=changed,
+            untracked=untracked,
+            snapshot=snapshot,
+            holes=sight.holes,
+        )

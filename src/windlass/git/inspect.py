@@ -1,0 +1,109 @@
+"""Whether Windlass can work on a repository, and which branch is its main."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from windlass.core.errors import BadInput, NotAllowed
+from windlass.core.settings import near_miss
+from windlass.git.files import there
+from windlass.git.run import ANY, GitProgram, Ran
+from windlass.git.user import UserRepository
+
+_LFS = re.compile(rb"(?m)^\s*[^#\s].*\sfilter=lfs(?:\s|$)")
+
+
+async def inspect(git: GitProgram, user: UserRepository, path: str, *, main: str, home: Path) -> tuple[str, str]:
+    """The top folder and main branch of the repository at a path, or a refusal in one sentence."""
+    await git.require()
+    top = await _top(git, user, path)
+    if _inside(top, home / "worktrees"):
+        raise NotAllowed(f"{top} is an agent's worktree.", hint="Run this in your own checkout.")
+    main = await _main(git, user, top, main)
+    await _refuse_what_we_cannot_do(git, top, main)
+    return top, main
+
+
+def _inside(path: str, folder: Path) -> bool:
+    return Path(path).resolve().is_relative_to(folder.resolve())
+
+
+async def _top(git: GitProgram, user: UserRepository, path: str) -> str:
+    """The primary worktree of the repository, so that it is one project from wherever it is asked for."""
+    if not there(path):
+        raise BadInput(f"There is no folder {path}.")
+    asked = ("rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--show-toplevel")
+    said = await git.theirs(path, *asked, ok=ANY)
+    bare, inside, top = (*said.out.split(b"\n"), b"", b"", b"")[:3]
+    if said.code and not bare:
+        raise _refusal(path, said)
+    if bare == b"true" and inside != b"true":
+        raise BadInput(f"{path} is a bare repository.", hint="Go to a checkout of it: `git clone` makes one.")
+    if said.code:
+        raise BadInput(f"{path} is inside a .git folder.", hint="Go to the checkout that it belongs to.")
+    primary = (await user.checkouts(os.fsdecode(top)))[0]
+    return os.fsdecode(top) if primary.bare else primary.path
+
+
+def _refusal(path: str, said: Ran) -> BadInput:
+    if "dubious ownership" in said.err or "unsafe repository" in said.err:
+        return BadInput(
+            f"git does not trust {path}, because it belongs to another user.",
+            hint=f"If you trust it: git config --global --add safe.directory '{path}'",
+        )
+    if "not a git repository" in said.err:
+        return BadInput(f"{path} is not in a git repository.", hint="Go to one, or make one: git init && git commit")
+    return BadInput(f"git cannot read the repository at {path}: {said.words}.")
+
+
+async def _main(git: GitProgram, user: UserRepository, top: str, wanted: str) -> str:
+    said = await git.theirs(top, "for-each-ref", "--format=%(refname)", "refs/heads/")
+    branches = {each.removeprefix("refs/heads/") for each in said.text.splitlines()}
+    if not branches:
+        raise BadInput(f"{top} has no commits yet.", hint="Make the first one: git add -A && git commit")
+    if wanted and wanted not in branches:
+        raise BadInput(f"{top} has no branch {wanted!r}.", hint=near_miss(wanted, branches) or "Run `git branch`.")
+    main = wanted or await _guess(git, user, top, branches)
+    if not main:
+        raise BadInput(
+            f"{top} has a detached HEAD and no branch that is plainly its main one.",
+            hint="Name it: `windlass config set project.main BRANCH`.",
+        )
+    if main == "work" or main.startswith("work/"):
+        raise BadInput(
+            f"{main!r} cannot be the main branch: agents' branches are called work/NAME.",
+            hint="Name another: `windlass config set project.main BRANCH`.",
+        )
+    return main
+
+
+async def _guess(git: GitProgram, user: UserRepository, top: str, branches: set[str]) -> str:
+    """What the remote says, then what the user calls main branches, then what is checked out."""
+    remote = (await git.theirs(top, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", ok=(0, 1, 128))).text
+    usual = (await user.habits(top)).default_branch
+    here = (await git.theirs(top, "symbolic-ref", "-q", "--short", "HEAD", ok=(0, 1, 128))).text
+    wishes = (remote.removeprefix("refs/remotes/origin/"), usual, "main", "master", here)
+    return next((each for each in wishes if each in branches), "")
+
+
+async def _refuse_what_we_cannot_do(git: GitProgram, top: str, main: str) -> None:
+    partial = await git.theirs(
+        top, "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$", ok=(0, 1)
+    )
+    if partial.text:
+        raise _unhandled(top, "a partial clone", "Fetch it all: git fetch --refetch --no-filter")
+    listing = (await git.theirs(top, "ls-tree", "-r", "-z", "--full-tree", f"refs/heads/{main}")).names
+    entries = [each.partition(b"\t")[::2] for each in listing]
+    if any(name == b".gitmodules" or facts.startswith(b"160000 ") for facts, name in entries):
+        raise _unhandled(top, "submodules")
+    for facts, name in entries:
+        if name.rpartition(b"/")[2] == b".gitattributes":
+            blob = facts.split()[2].decode()
+            if _LFS.search((await git.theirs(top, "cat-file", "blob", blob)).out):
+                raise _unhandled(top, "Git LFS")
+
+
+def _unhandled(top: str, what: str, hint: str = "Use a repository without them for now.") -> BadInput:
+    return BadInput(f"{top} uses {what}, which Windlass does not handle yet.", hint=hint)

@@ -1,0 +1,54 @@
+"""Where the daemon keeps what git needs, below its home."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from windlass.core.address import check_name
+from windlass.core.agent import Agent
+from windlass.core.errors import BadInput
+from windlass.core.project import Project
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Paths. A project's id comes from a file in its repository, so it is checked before it becomes one."""
+
+    home: Path
+
+    def hub(self, project: Project) -> Path:
+        return self.home / "hubs" / f"{_checked(project.id)}.git"
+
+    def worktrees(self, project: Project) -> Path:
+        return self.home / "worktrees" / _checked(project.id)
+
+    def worktree(self, project: Project, agent: Agent) -> Path:
+        return self.worktrees(project) / key(agent)
+
+    def index(self, project: Project, agent: Agent) -> Path:
+        """Our own index of an agent's worktree: it is where we left it, whatever the agent does to its own."""
+        return self.hub(project) / "windlass" / "indexes" / key(agent)
+
+    def settings(self, project: Project, agent: Agent) -> Path:
+        """The file that an agent's git takes for the user's own settings."""
+        return self.home / "gitconfig" / _checked(project.id) / key(agent) / "config"
+
+
+def key(agent: Agent) -> str:
+    """An agent's name as one part of a path or a ref."""
+    check_name(agent.name)
+    if not agent.instance:
+        return agent.name
+    if check_name(agent.instance) == "lock":
+        raise BadInput("An instance cannot be called lock: git forbids branches that end so.", hint="Choose another.")
+    return f"{agent.name}.{agent.instance}"
+
+
+def _checked(project: str) -> str:
+    if not _ID.fullmatch(project):
+        raise BadInput(f"{project[:80]!r} is not a project's id.", hint="Run `windlass init` to write a new one.")
+    return project

@@ -1,0 +1,245 @@
+"""The one place that executes git."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from windlass.core.errors import TimedOut, Unavailable, WindlassError
+from windlass.git.files import there
+
+OLDEST = (2, 38)
+"""The first git whose `merge-tree --write-tree` merges without a checkout."""
+
+LARGEST_OUTPUT = 256 << 20
+LARGEST_COMPLAINT = 64 << 10
+PATIENCE = 600.0
+"""Seconds. A planted FIFO could make git wait for ever."""
+
+ANY = range(-64, 256)
+"""Every exit code, for a caller that looks at it."""
+
+INSTALL = "Install git 2.38 or newer, for example with `apt install git` or `brew install git`."
+
+_OFF = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+)
+_OURS = (
+    *_OFF,
+    *("-c", "diff.external="),
+    *("-c", "core.attributesFile=/dev/null"),
+    *("-c", "core.excludesFile=/dev/null"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "core.safecrlf=false"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "protocol.file.allow=always"),
+)
+_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a git command answered."""
+
+    code: int
+    out: bytes
+    err: str
+    cut: bool = False
+    """Whether the output was longer than allowed, and is only its beginning."""
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", "replace").strip()
+
+    @property
+    def names(self) -> list[bytes]:
+        """The parts of an output that `-z` has ended with NULs."""
+        return [each for each in self.out.split(b"\0") if each]
+
+    @property
+    def words(self) -> str:
+        """What git complained about, without its prefixes."""
+        lines = [re.sub(r"^(fatal|error|warning): ", "", each) for each in self.err.splitlines() if each.strip()]
+        return " ".join(lines[-1:]) or f"exit code {self.code}"
+
+
+class GitProgram:
+    """The git that is installed, called in two ways: with our settings only, or in the user's repository."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        kept = {name: value for name, value in environment.items() if not _unwanted(name)}
+        self._theirs = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+        self._ours = self._theirs | {
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+        }
+        self._checked = False
+
+    async def require(self) -> None:
+        """Refuse to go on without a git that is new enough."""
+        if self._checked:
+            return
+        said = (await self._run(["version"], self._theirs, cwd="/")).text
+        found = re.search(r"(\d+)\.(\d+)", said)
+        if not found or (int(found[1]), int(found[2])) < OLDEST:
+            raise Unavailable(f"This git is too old for Windlass: {said or 'no version'}.", hint=INSTALL)
+        self._checked = True
+
+    async def ours(
+        self,
+        hub: Path | None,
+        *args: str,
+        cwd: Path | None = None,
+        stdin: bytes = b"",
+        extra: Mapping[str, str] | None = None,
+        ok: Sequence[int] = (0,),
+        limit: int = LARGEST_OUTPUT,
+        cut: bool = False,
+    ) -> Ran:
+        """Run git on the hub (or on nothing yet) with no setting but our own: nothing that is found can execute."""
+        environment = self._ours | ({"GIT_DIR": str(hub)} if hub else {}) | dict(extra or {})
+        ran = await self._run([*_OURS, *args], environment, cwd=str(cwd or hub or "/"), stdin=stdin, limit=limit)
+        if ran.cut and not cut:
+            raise Unavailable(f"git {args[0]} said more than {limit} bytes.")
+        return ran if ran.cut or ran.code in ok else _raise(args, ran)
+
+    async def theirs(self, path: str, *args: str, ok: Sequence[int] = (0,)) -> Ran:
+        """Run git in the user's repository with the user's own settings, hooks and fsmonitor off."""
+        if not there(path):
+            raise Unavailable(f"The folder {path} is not there.", hint="Put it back, or run `windlass init` elsewhere.")
+        ran = await self._run([*_OFF, *args], self._theirs, cwd=path)
+        return ran if ran.code in ok else _raise(args, ran)
+
+    async def move_theirs(self, path: str, *args: str) -> Ran:
+        """Let git change the user's checkout. It finishes even if we die: no pipe of ours can break it off."""
+        environment = self._theirs | {"GIT_REFLOG_ACTION": "windlass land"}
+        with tempfile.TemporaryFile() as said:
+            argv = ["git", *_OFF, *args]
+            process = await _spawn(argv, environment, path, stdin=asyncio.subprocess.DEVNULL, out=said.fileno())
+            code = await process.wait()
+            said.seek(0)
+            return Ran(code, b"", said.read(LARGEST_COMPLAINT).decode("utf-8", "replace"))
+
+    async def _run(
+        self,
+        args: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        cwd: str,
+        stdin: bytes = b"",
+        limit: int = LARGEST_OUTPUT,
+    ) -> Ran:
+        source = asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL
+        process = await _spawn(["git", *args], environment, cwd, stdin=source)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await _converse(process, stdin, limit)
+        except TimeoutError as error:
+            raise TimedOut(f"git {_verb(args)} took longer than {PATIENCE:.0f} s and was ended.") from error
+        finally:
+            if process.returncode is None:
+                _kill(process)
+                await process.wait()
+
+
+async def _spawn(
+    argv: Sequence[str], environment: Mapping[str, str], cwd: str, *, stdin: int, out: int | None = None
+) -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    try:
+        return await asyncio.create_subprocess_exec(
+            *argv,
+            env=environment,
+            cwd=cwd,
+            stdin=stdin,
+            stdout=pipe if out is None else out,
+            stderr=pipe if out is None else out,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        if not there(cwd):
+            raise Unavailable(f"The folder {cwd} is not there.") from error
+        raise Unavailable("git is not installed.", hint=INSTALL) from error
+    except OSError as error:
+        raise Unavailable(f"git could not be started in {cwd}: {error.strerror}.") from error
+
+
+async def _converse(process: asyncio.subprocess.Process, stdin: bytes, limit: int) -> Ran:
+    assert process.stdout and process.stderr
+    _, (out, cut), (err, _) = await asyncio.gather(
+        _feed(process.stdin, stdin),
+        _keep(process.stdout, limit, process),
+        _keep(process.stderr, LARGEST_COMPLAINT),
+    )
+    code = await process.wait()
+    return Ran(code, out, err.decode("utf-8", "replace"), cut)
+
+
+async def _feed(stream: asyncio.StreamWriter | None, content: bytes) -> None:
+    if stream is None:
+        return
+    with suppress(BrokenPipeError, ConnectionResetError):
+        stream.write(content)
+        await stream.drain()
+    stream.close()
+
+
+async def _keep(
+    stream: asyncio.StreamReader, limit: int, ends: asyncio.subprocess.Process | None = None
+) -> tuple[bytes, bool]:
+    """Read to the end and keep the beginning; a process that says too much can be ended for it."""
+    kept, cut = bytearray(), False
+    while chunk := await stream.read(1 << 16):
+        room = limit - len(kept)
+        kept += chunk[:room]
+        if len(chunk) > room and not cut:
+            cut = True
+            if ends:
+                _kill(ends)
+    return bytes(kept), cut
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _unwanted(name: str) -> bool:
+    return name.startswith(("GIT_", "LC_")) or name in ("LANG", "LANGUAGE")
+
+
+def _verb(args: Sequence[str]) -> str:
+    """The subcommand in a command line that may begin with settings."""
+    rest = list(args)
+    while rest[:1] == ["-c"]:
+        rest = rest[2:]
+    return rest[0] if rest else ""
+
+
+def locked(err: str) -> WindlassError | None:
+    """The error for a lock file that another git holds, or has left behind."""
+    if found := _LOCK.search(err):
+        return Unavailable(
+            f"Another git is at work, or has left its lock behind: {found[1]} exists.",
+            hint=f"If no git is running there, remove it: rm '{found[1]}'",
+        )
+    return None
+
+
+def _raise(args: Sequence[str], ran: Ran) -> Ran:
+    raise locked(ran.err) or Unavailable(f"git {_verb(args)} failed: {ran.words}.", hint="Run `windlass doctor`.")

@@ -1,0 +1,37 @@
+"""Showing an agent's branch in the user's repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from windlass.core.project import Project
+from windlass.git.hub import Hubs
+from windlass.git.run import ANY, GitProgram
+from windlass.git.user import RECEIVE, UserRepository
+
+
+class Showing:
+    """Puts branches beside the user's own, and never over them."""
+
+    def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository) -> None:
+        self._git = git
+        self._hubs = hubs
+        self._user = user
+
+    async def show(self, project: Project, hub: Path, branch: str, commit: str) -> None:
+        """Create the branch, or move it if it is where we left it; one that the user has touched is left alone."""
+        ref = f"refs/heads/{branch}"
+        there = await self._user.ref(project, ref)
+        known = {await self._hubs.ref(hub, f"refs/windlass/{each}/{branch}") for each in ("shown", "showing")}
+        if there and there not in known and there != commit:
+            return
+        if there != commit:
+            # Said before it is done: after a crash in between, both values are known to be ours.
+            await self._git.ours(hub, "update-ref", f"refs/windlass/showing/{branch}", commit)
+            lease = f"--force-with-lease={ref}:{there}"
+            pushed = await self._git.ours(
+                hub, "push", "-q", "--no-verify", lease, RECEIVE, "--", project.path, f"+{commit}:{ref}", ok=ANY
+            )
+            if pushed.code:
+                return
+        await self._git.ours(hub, "update-ref", f"refs/windlass/shown/{branch}", commit)

@@ -1,0 +1,99 @@
+"""Reading files that an agent can write: no link is followed, nothing blocks, sizes are bounded."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+LARGEST = 8 << 20
+MOST_REFS = 5_000
+_COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_inside(root: Path, inner: str, limit: int = LARGEST) -> bytes | None:
+    """The regular file at `inner` below a folder; nothing if it is missing, too large, or anything else."""
+    *folders, name = inner.split("/")
+    with ExitStack() as opened:
+        try:
+            at = _open(opened, root, _FOLDER, None)
+            for each in folders:
+                at = _open(opened, each, _FOLDER, at)
+            file = _open(opened, name, _FILE, at)
+            facts = os.fstat(file)
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > limit:
+                return None
+            with os.fdopen(os.dup(file), "rb") as stream:
+                return stream.read(limit)
+        except OSError:
+            return None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether this is a real folder, and not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def branch_there(worktree: Path) -> str:
+    """The branch that is checked out in a clone, or nothing."""
+    head = read_inside(worktree, ".git/HEAD", 4096) or b""
+    prefix = b"ref: refs/heads/"
+    return head.removeprefix(prefix).strip().decode("utf-8", "replace") if head.startswith(prefix) else ""
+
+
+def commit_at(worktree: Path, ref: str) -> str:
+    """The commit that a ref of a clone is at, or nothing."""
+    if found := _COMMIT.fullmatch((read_inside(worktree, f".git/{ref}", 4096) or b"").strip()):
+        return found[0].decode()
+    return dict(_packed(worktree)).get(ref, "")
+
+
+def commits_kept(worktree: Path) -> dict[str, str]:
+    """Every commit that a clone keeps by a name: branches, tags, stashes, a detached head."""
+    kept = {ref: commit for ref, commit in _packed(worktree) if not ref.startswith("refs/remotes/")}
+    for ref in _loose(worktree):
+        if commit := commit_at(worktree, ref):
+            kept[ref] = commit
+    for number, commit in enumerate(_stashed(worktree)):
+        kept[f"refs/stashes/{number}"] = commit
+    return dict(list(kept.items())[:MOST_REFS])
+
+
+def _loose(worktree: Path) -> Iterator[str]:
+    """The names of refs in files of their own."""
+    yield "HEAD"
+    yield "refs/stash"
+    root = worktree / ".git"
+    for top in ("refs/heads", "refs/tags"):
+        if not all(is_folder(root / part) for part in ("", "refs", top)):
+            continue
+        for folder, _, files in os.walk(root / top):
+            yield from (str((Path(folder) / each).relative_to(root)) for each in files)
+
+
+def _packed(worktree: Path) -> Iterator[tuple[str, str]]:
+    for line in (read_inside(worktree, ".git/packed-refs") or b"").splitlines():
+        commit, _, ref = line.partition(b" ")
+        if _COMMIT.fullmatch(commit):
+            yield ref.decode("utf-8", "replace"), commit.decode()
+
+
+def _stashed(worktree: Path) -> Iterator[str]:
+    for line in (read_inside(worktree, ".git/logs/refs/stash") or b"").splitlines():
+        _, _, rest = line.partition(b" ")
+        if found := _COMMIT.match(rest):
+            yield found[0].decode()
+
+
+def _open(opened: ExitStack, path: Path | str, flags: int, at: int | None) -> int:
+    descriptor = os.open(path, flags, dir_fd=at)
+    opened.callback(os.close, descriptor)
+    return descriptor

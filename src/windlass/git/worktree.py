@@ -1,0 +1,91 @@
+"""An agent's worktree: a clone of its own on a branch of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+from windlass.core.agent import Agent
+from windlass.core.errors import NotAllowed, Unavailable
+from windlass.core.project import Project
+from windlass.git.clone import habit_lines, make_clone, put_branch, put_habits
+from windlass.git.files import config_text, write_whole
+from windlass.git.hub import Hubs, Locks
+from windlass.git.places import Places
+from windlass.git.run import GitProgram
+from windlass.git.untrusted import is_folder
+from windlass.git.user import Habits, UserRepository
+
+
+class Worktrees:
+    """Makes and verifies agents' worktrees."""
+
+    def __init__(self, git: GitProgram, places: Places, hubs: Hubs, user: UserRepository) -> None:
+        self._git = git
+        self._places = places
+        self._hubs = hubs
+        self._user = user
+        self._locks = Locks()
+
+    async def ensure(self, project: Project, agent: Agent) -> str:
+        """Make the worktree, or verify that it is one of ours; never reset one. If made, the commit it starts at."""
+        path = self._places.worktree(project, agent)
+        async with self._locks(str(path)):
+            habits = await self._user.habits(project.path)
+            self._write_settings(project, agent, habits)
+            if path.is_symlink() or path.exists():
+                self._verify(project, agent, path)
+                return ""
+            return await self._make(project, agent, path, habits)
+
+    def environment(self, project: Project, agent: Agent) -> dict[str, str]:
+        """What keeps an agent's git away from the user's settings, and from waiting for a person."""
+        return {
+            "GIT_CONFIG_GLOBAL": str(self._places.settings(project, agent)),
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_EDITOR": "true",
+        }
+
+    def _verify(self, project: Project, agent: Agent, path: Path) -> None:
+        known = self._places.index(project, agent).is_file()
+        if not (known and is_folder(path) and is_folder(path / ".git")):
+            raise NotAllowed(
+                f"{path} is in the way: it is not the worktree that Windlass made for {agent.id}.",
+                hint="Move it elsewhere.",
+            )
+
+    async def _make(self, project: Project, agent: Agent, path: Path, habits: Habits) -> str:
+        """Make it beside its place, then rename: a worktree is whole, or not there."""
+        hub = await self._hubs.open(project)
+        self._hubs.settle(project, habits)
+        main, mine = await asyncio.gather(self._hubs.main(project), self._hubs.ref(hub, f"refs/heads/{agent.branch}"))
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=path.parent))
+        try:
+            made = scratch / "tree"
+            await make_clone(self._git, hub, made, project.main, head=f"ref: refs/heads/{agent.branch}")
+            put_branch(made, agent.branch, mine or main)
+            put_habits(made, habits)
+            await self._check_out(hub, made, mine or main)
+            index = self._places.index(project, agent)
+            shutil.copy2(made / ".git" / "index", index)
+            await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", mine or main)
+            made.rename(path)
+            return mine or main
+        except OSError as error:
+            raise Unavailable(f"The worktree {path} could not be made: {error.strerror}.") from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    async def _check_out(self, hub: Path, made: Path, commit: str) -> None:
+        """Fill a new clone. Git works on the hub, where no filter is defined, and writes the clone's index."""
+        extra = {"GIT_WORK_TREE": str(made), "GIT_INDEX_FILE": str(made / ".git" / "index")}
+        await self._git.ours(hub, "-c", "checkout.workers=0", "read-tree", "-m", "-u", commit, cwd=made, extra=extra)
+
+    def _write_settings(self, project: Project, agent: Agent, habits: Habits) -> None:
+        file = self._places.settings(project, agent)
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(file, config_text(habit_lines(habits)))
