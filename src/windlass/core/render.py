@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from windlass.core.change import Change, CheckResult
@@ -21,7 +22,7 @@ _BACKTICKS = re.compile("`+")
 def age(seconds: float) -> str:
     """A span of time in its largest unit, with the next one where that still matters: `3 s`, `1 h 5 min`."""
     left = max(0, int(seconds))
-    for (name, size), (below, part) in zip(_UNITS, _UNITS[1:], strict=False):
+    for (name, size), (below, part) in itertools.pairwise(_UNITS):
         if left >= size:
             rest = left % size // part
             return f"{left // size} {name} {rest} {below}" if rest and name != "min" else f"{left // size} {name}"
