@@ -1,0 +1,74 @@
+"""Print the reference page of all settings, from the lines that declare them in core/settings.py."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import typing
+from dataclasses import fields
+from typing import Any
+
+from windlass.core import settings
+from windlass.core.settings import Settings
+
+HEAD = """\
+# Settings
+
+<!-- Made by scripts/docs from src/windlass/core/settings.py. Change it there. -->
+
+Windlass works without any. Where several places say something, the later one in this list wins:
+
+1. what is built in (the defaults below),
+2. `~/.windlass/config.toml` (yours, for all projects; `WINDLASS_HOME` moves the folder),
+3. `.windlass/config.toml` in the project,
+4. the environment: `WINDLASS_PROVIDER` stands for `work.provider`,
+5. a flag, where the command has one (`windlass work --provider …`).
+
+`windlass config get` shows what is in force, `windlass config set KEY VALUE` writes it, `windlass config path` names
+the files. A key that does not exist is refused, with the one you may have meant.
+"""
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    sections = [_section(name, kind) for name, kind in typing.get_type_hints(Settings).items()]
+    return "\n".join((HEAD, *sections))
+
+
+def _section(name: str, kind: type[Any]) -> str:
+    words = _explanations(kind)
+    rows = [f"| `{name}.{each.name}` | {_value(each.default)} | {words[each.name]} |" for each in fields(kind)]
+    return "\n".join((f"## [{name}]", str(kind.__doc__), "", "| key | default | meaning |", "|---|---|---|", *rows, ""))
+
+
+def _explanations(kind: type[Any]) -> dict[str, str]:
+    """The text below each field, which Python itself does not keep."""
+    body = next(
+        node.body
+        for node in ast.parse(inspect.getsource(settings)).body
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
+    found: dict[str, str] = {}
+    for field, text in zip(body, body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                found[name] = " ".join(words.split())
+    return found
+
+
+def _value(default: Any) -> str:
+    match default:
+        case "" | ():
+            return "none"
+        case bool():
+            return f"`{str(default).lower()}`"
+        case int():
+            return f"`{default}`"
+        case float():
+            return f"`{default:g}`"
+    return f'`"{default}"`'
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

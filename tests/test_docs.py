@@ -1,0 +1,60 @@
+"""Texts that speak of the program are held against it."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import click
+import pytest
+
+from windlass.cli.main import windlass
+from windlass.core import errors
+
+TOP = Path(__file__).parent.parent
+TEXTS = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *(TOP / "changelog.d").glob("*.md")])
+SOURCES = sorted((TOP / "src").rglob("*.py"))
+COMMAND = re.compile(r"(?:`|^\$ |^\s*)(?:\./)?windlass ([a-z]+)(?: ([a-z]+)\b)?", re.MULTILINE)
+
+
+def test_the_settings_page_is_current() -> None:
+    """docs/settings.md says what core/settings.py declares."""
+    page = runpy.run_path(str(TOP / "scripts" / "settings_page.py"))["page"]
+    assert (TOP / "docs" / "settings.md").read_text() == page(), "run scripts/docs"
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(TOP)))
+def test_every_command_in_a_text_exists(path: Path) -> None:
+    """A command that a page tells people to type is one that they can type."""
+    in_code = "\n".join(re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL))
+    in_line = "\n".join(re.findall(r"`(?:\./)?windlass [^`]*`", path.read_text()))
+    assert unknown(in_code + "\n" + in_line) == []
+
+
+def test_every_command_in_a_hint_exists() -> None:
+    """A hint never sends anyone to a command that is not there."""
+    hints = "\n".join(each for path in SOURCES for each in re.findall(r"`windlass [^`]*`", path.read_text()))
+    assert unknown(hints) == []
+
+
+def unknown(text: str) -> list[str]:
+    """Commands in a text that the program does not have."""
+    return [f"{name} {sub}".strip() for name, sub in COMMAND.findall(text) if not exists(name, sub)]
+
+
+def exists(name: str, sub: str) -> bool:
+    context = click.Context(windlass)
+    found = windlass.get_command(context, name)
+    if isinstance(found, click.Group) and sub:
+        return found.get_command(context, sub) is not None
+    return found is not None
+
+
+def test_every_exit_code_is_explained() -> None:
+    """The page that lists the exit codes names as many as there are kinds of errors."""
+    line = (TOP / "README.md").read_text().partition("Exit codes:")[2].partition(".")[0]
+    words = {"not found": errors.NotFound, "conflict": errors.Conflict, "not allowed": errors.NotAllowed}
+    words |= {"bad input": errors.BadInput, "unavailable": errors.Unavailable, "timed out": errors.TimedOut}
+    assert set(words.values()) == set(errors.KINDS.values())
+    assert [each for each in words if each not in line] == []
