@@ -50,13 +50,13 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
     store = SqliteStore(str(home / "windlass.db"), clock)
     await sweep(store.home_id, "check-")
     processes = DetachedProcesses(home / "runs", store.home_id)
-    git = HubGit(home)
+    git = HubGit(home, environment=os.environ)
     ports = Ports(
         store=store,
         git=git,
         processes=processes,
         workdirs=RunFolders(home),
-        checks=CommandChecks(home, store.home_id, git, run_shell),
+        checks=CommandChecks(home, store.home_id, trees=git, shell=run_shell, environment=os.environ),
         providers=load(),
         settings=settings,
         clock=clock,
