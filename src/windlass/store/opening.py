@@ -82,8 +82,15 @@ def _inspect(path: Path, migrations: Sequence[Migration]) -> None:
     # Without a log beside it the file alone is the store, and `immutable` keeps SQLite from making one.
     how = "mode=ro" if wal.exists() else "mode=ro&immutable=1"
     with closing(_connect(path, how)) as connection:
-        _check_owner(connection, path, migrations)
-        _check_pages(connection, path, found.st_size)
+        try:
+            _check_owner(connection, path, migrations)
+            fault = check_pages(connection) if found.st_size <= _CHECKED_SIZE else ""
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            fault = str(error)
+    if fault:
+        raise Unavailable(f"The store {path} is damaged: {fault}.", hint=_KEPT)
 
 
 def _check_owner(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
@@ -95,16 +102,6 @@ def _check_owner(connection: sqlite3.Connection, path: Path, migrations: Sequenc
             f"The store {path} was written by a newer windlass (schema {written}, this one knows {known}).",
             hint="Update windlass; the file is left as it is.",
         )
-
-
-def _check_pages(connection: sqlite3.Connection, path: Path, size: int) -> None:
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        fault = check_pages(connection) if size <= _CHECKED_SIZE else ""
-    except sqlite3.DatabaseError as error:
-        fault = str(error)
-    if fault:
-        raise Unavailable(f"The store {path} is damaged: {fault}.", hint=_KEPT)
 
 
 def check_pages(connection: sqlite3.Connection) -> str:

@@ -109,7 +109,7 @@ class SqlReading:
         return [Chunk(*row) for row in self._ask("chunks", run=run, offset=offset, limit=max(limit, 0))]
 
     def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
-        return dict(self._ask("last_output", runs=json.dumps(list(runs))))
+        return {row["run"]: row["at"] for row in self._ask("last_output", runs=json.dumps(list(runs)))}
 
     def _nouns(self, kind: type[T], name: str, **values: Any) -> list[T]:
         return [rows.read(kind, row) for row in self._ask(name, **values)]
