@@ -60,6 +60,8 @@ def unprivileged(folder: Path, mode: int = 0o755) -> Iterator[None]:
     if os.geteuid():
         yield
         return
+    for each in (folder, *folder.iterdir()):
+        os.chown(each, NOBODY, -1)
     os.seteuid(NOBODY)
     try:
         yield
@@ -255,7 +257,7 @@ os._exit(0)
             fill(folder)
             (folder / "windlass.db").chmod(0o444)
             with unprivileged(folder):
-                self.refused(folder)
+                self.refused(folder, "Permission denied")
 
     def test_unwritable_folder(self) -> None:
         """A new store in a folder that we may not write to is refused by name."""

@@ -75,7 +75,7 @@ def _inspect(path: Path, migrations: Sequence[Migration]) -> None:
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise Unavailable(f"The store {path} is not a regular file.", hint=_KEPT)
-    with path.open("rb") as file:
+    with path.open("r+b") as file:  # nothing is written: this says now, not later, whether something could be
         if file.read(len(_MAGIC)) != _MAGIC:
             raise Unavailable(f"The store {path} is not a database.", hint=_KEPT)
     wal = path.with_name(f"{path.name}-wal")
@@ -116,7 +116,7 @@ def _connect_writer(path: Path, migrations: Sequence[Migration]) -> sqlite3.Conn
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA journal_size_limit = 67108864")
-        connection.execute("BEGIN IMMEDIATE")  # says now, not later, that the file cannot be written
+        connection.execute("BEGIN IMMEDIATE")  # the log beside the file must be writable too
         connection.execute("ROLLBACK")
         schema.upgrade(connection, path, migrations)
     except BaseException:
