@@ -61,7 +61,7 @@ def enter_output(tip: Tip, chunk: Chunk, *, now: float, end: int) -> Entry:
         raise Conflict(
             f"Output of run {chunk.run} is kept up to byte {end}; a chunk that begins at {chunk.offset} does not fit."
         )
-    rows.check_numbers(chunk.at)
+    rows.check_numbers([chunk.at])
     data = {"run": chunk.run, "offset": chunk.offset, "length": len(chunk.content)}
     return enter(tip, "run.output", chunk.run, now=now, data=data)
 

@@ -75,15 +75,22 @@ def _inspect(path: Path, migrations: Sequence[Migration]) -> None:
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise Unavailable(f"The store {path} is not a regular file.", hint=_KEPT)
-    with path.open("rb") as file:
+    with path.open("r+b") as file:  # nothing is written: this says now, not later, whether something could be
         if file.read(len(_MAGIC)) != _MAGIC:
             raise Unavailable(f"The store {path} is not a database.", hint=_KEPT)
     wal = path.with_name(f"{path.name}-wal")
     # Without a log beside it the file alone is the store, and `immutable` keeps SQLite from making one.
     how = "mode=ro" if wal.exists() else "mode=ro&immutable=1"
     with closing(_connect(path, how)) as connection:
-        _check_owner(connection, path, migrations)
-        _check_pages(connection, path, found.st_size)
+        try:
+            _check_owner(connection, path, migrations)
+            fault = check_pages(connection) if found.st_size <= _CHECKED_SIZE else ""
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            fault = str(error)
+    if fault:
+        raise Unavailable(f"The store {path} is damaged: {fault}.", hint=_KEPT)
 
 
 def _check_owner(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
@@ -95,16 +102,6 @@ def _check_owner(connection: sqlite3.Connection, path: Path, migrations: Sequenc
             f"The store {path} was written by a newer windlass (schema {written}, this one knows {known}).",
             hint="Update windlass; the file is left as it is.",
         )
-
-
-def _check_pages(connection: sqlite3.Connection, path: Path, size: int) -> None:
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        fault = check_pages(connection) if size <= _CHECKED_SIZE else ""
-    except sqlite3.DatabaseError as error:
-        fault = str(error)
-    if fault:
-        raise Unavailable(f"The store {path} is damaged: {fault}.", hint=_KEPT)
 
 
 def check_pages(connection: sqlite3.Connection) -> str:
@@ -119,7 +116,7 @@ def _connect_writer(path: Path, migrations: Sequence[Migration]) -> sqlite3.Conn
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA journal_size_limit = 67108864")
-        connection.execute("BEGIN IMMEDIATE")  # says now, not later, that the file cannot be written
+        connection.execute("BEGIN IMMEDIATE")  # the log beside the file must be writable too
         connection.execute("ROLLBACK")
         schema.upgrade(connection, path, migrations)
     except BaseException:

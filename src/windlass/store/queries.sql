@@ -76,8 +76,9 @@ WHERE run = :run AND "offset" + length > :offset
 ORDER BY "offset" LIMIT :limit;
 
 -- name: last_output
-SELECT asked.value, (SELECT at FROM chunks WHERE run = asked.value ORDER BY "offset" DESC LIMIT 1)
-FROM json_each(:runs) AS asked;
+SELECT chunks.run, chunks.at FROM json_each(:runs) AS asked JOIN chunks ON chunks.place = (
+    SELECT place FROM chunks WHERE run = asked.value ORDER BY "offset" DESC LIMIT 1
+);
 
 -- name: count_up
 INSERT INTO counters VALUES (:kind, 1) ON CONFLICT (kind) DO UPDATE SET last = last + 1;

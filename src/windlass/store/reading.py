@@ -61,8 +61,7 @@ class SqlReading:
         return self._nouns(Run, "runs_of", agent=agent)
 
     def latest_runs(self, agents: Sequence[str], /) -> dict[str, Run]:
-        found = self._nouns(Run, "latest_runs", agents=json.dumps(list(agents)))
-        return {run.agent: run for run in found}
+        return {run.agent: run for run in self._nouns(Run, "latest_runs", agents=json.dumps(list(agents)))}
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
         return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))
@@ -110,7 +109,7 @@ class SqlReading:
         return [Chunk(*row) for row in self._ask("chunks", run=run, offset=offset, limit=max(limit, 0))]
 
     def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
-        return {run: at for run, at in self._ask("last_output", runs=json.dumps(list(runs))) if at is not None}
+        return {row["run"]: row["at"] for row in self._ask("last_output", runs=json.dumps(list(runs)))}
 
     def _nouns(self, kind: type[T], name: str, **values: Any) -> list[T]:
         return [rows.read(kind, row) for row in self._ask(name, **values)]

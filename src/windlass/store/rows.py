@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -99,16 +99,19 @@ def write(noun: Noun, plain: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def check_numbers(value: Any) -> None:
+def check_numbers(values: Iterable[Any]) -> None:
     """Refuse what neither JSON nor a column can hold: NaN, infinity, and integers of more than 64 bits."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise BadInput(f"{value} is not a number that can be kept.")
-    if isinstance(value, int) and abs(value) > _LARGEST:
-        raise BadInput(f"The number {value:.3e} is too large to keep.")
-    if isinstance(value, dict | list | tuple):
-        for each in value.values() if isinstance(value, dict) else value:
-            if not isinstance(each, str):
-                check_numbers(each)
+    for value in values:
+        if isinstance(value, str) or value is None:
+            continue
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadInput(f"{value} is not a number that can be kept.")
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise BadInput(f"The number {value:.3e} is too large to keep.")
+        if isinstance(value, dict):
+            check_numbers(value.values())
+        elif isinstance(value, list | tuple):
+            check_numbers(value)
 
 
 def read(kind: type[T], row: sqlite3.Row) -> T:

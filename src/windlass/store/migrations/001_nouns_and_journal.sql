@@ -60,12 +60,19 @@ CREATE TABLE task_needs (
 ) WITHOUT ROWID;
 CREATE INDEX task_needs_by_need ON task_needs (need);
 
-CREATE TRIGGER task_added AFTER INSERT ON tasks BEGIN
+CREATE TRIGGER task_added_with_needs AFTER INSERT ON tasks WHEN NEW.needs <> '[]' BEGIN
     INSERT INTO task_needs SELECT DISTINCT NEW.id, value FROM json_each(NEW.needs);
     UPDATE tasks SET unmet = (
         SELECT count(*) FROM task_needs AS n LEFT JOIN tasks AS needed ON needed.id = n.need
         WHERE n.task = tasks.id AND needed.state IS NOT 'done'
-    ) WHERE id = NEW.id OR (NEW.state = 'done' AND id IN (SELECT task FROM task_needs WHERE need = NEW.id));
+    ) WHERE id = NEW.id;
+END;
+
+CREATE TRIGGER task_added_done AFTER INSERT ON tasks WHEN NEW.state = 'done' BEGIN
+    UPDATE tasks SET unmet = (
+        SELECT count(*) FROM task_needs AS n LEFT JOIN tasks AS needed ON needed.id = n.need
+        WHERE n.task = tasks.id AND needed.state IS NOT 'done'
+    ) WHERE id IN (SELECT task FROM task_needs WHERE need = NEW.id);
 END;
 
 CREATE TRIGGER task_needs_changed AFTER UPDATE OF needs ON tasks WHEN OLD.needs IS NOT NEW.needs BEGIN

@@ -1,0 +1,74 @@
+"""Nouns with everything but what matters filled in, and a clock that counts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from windlass.core.agent import Agent
+from windlass.core.change import Change
+from windlass.core.message import Delivery, Kind, Message
+from windlass.core.ports import Noun, Writing
+from windlass.core.project import Project
+from windlass.core.run import Run
+from windlass.core.task import Task
+
+
+class CountingClock:
+    """Every look at it is a second later than the one before."""
+
+    def __init__(self) -> None:
+        self._ticks = itertools.count(1000)
+
+    def now(self) -> float:
+        return float(next(self._ticks))
+
+    def monotonic(self) -> float:
+        return self.now()
+
+    async def sleep(self, seconds: float) -> None:
+        raise NotImplementedError("The store does not sleep.")
+
+
+def a_project(key: str = "p", **fields: Any) -> Project:
+    return Project(**{"id": key, "name": key, "path": f"/code/{key}", "main": "main"} | fields)
+
+
+def an_agent(name: str = "coder", **fields: Any) -> Agent:
+    return Agent(**{"name": name, "project": "p", "provider": "command"} | fields)
+
+
+def a_task(key: str = "t1", **fields: Any) -> Task:
+    return Task(**{"id": key, "project": "p", "title": f"Task {key}"} | fields)
+
+
+def a_run(key: str = "r1", agent: str = "coder", **fields: Any) -> Run:
+    values: dict[str, Any] = {"id": key, "agent": agent, "task": "t1", "number": 1, "provider": "command"}
+    return Run(**values | fields)
+
+
+def a_change(key: str = "c1", **fields: Any) -> Change:
+    return Change(**{"id": key, "project": "p", "branch": "work/coder", "head": "abc", "title": key} | fields)
+
+
+def a_message(key: str = "m1", **fields: Any) -> Message:
+    return Message(**{"id": key, "channel": "main", "sender": "human", "to": ("coder",), "body": key} | fields)
+
+
+def an_ask(key: str, sender: str = "coder", **fields: Any) -> Message:
+    return a_message(key, **{"sender": sender, "to": ("human",), "kind": Kind.ASK} | fields)
+
+
+def a_delivery(message: str = "m1", reader: str = "coder", **fields: Any) -> Delivery:
+    return Delivery(message=message, reader=reader, **fields)
+
+
+def putting(*nouns: Noun) -> Callable[[Writing], None]:
+    """A step that records each of these nouns with an event of its own."""
+
+    def step(store: Writing) -> None:
+        for noun in nouns:
+            store.record(f"{type(noun).__name__.lower()}.put", noun.id, noun)
+
+    return step

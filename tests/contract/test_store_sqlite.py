@@ -1,0 +1,686 @@
+"""What the store on disk promises beyond the common contract: its file, its faults, its speed at size."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from store_builders import CountingClock, a_change, a_delivery, a_message, a_run, a_task, an_agent, putting
+
+from windlass.core.errors import Unavailable
+from windlass.core.ports import Writing
+from windlass.core.run import Chunk, Outcome
+from windlass.core.task import Task, TaskState
+from windlass.store import queries, schema
+from windlass.store.sqlite import SqliteStore
+
+NOBODY = 65534
+
+
+def a_store(folder: Path, **how: Path) -> SqliteStore:
+    return SqliteStore(str(folder / "windlass.db"), CountingClock(), **how)
+
+
+def fill(folder: Path, *steps: Callable[[Writing], object]) -> None:
+    """Make a store that holds something, and close it."""
+
+    async def story() -> None:
+        store = a_store(folder)
+        for step in steps or (putting(a_task("t1"), a_task("t2"), a_task("t3")),):
+            await store.write(step)
+        await store.close()
+
+    asyncio.run(story())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
+
+
+def tamper(folder: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(folder / "windlass.db")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@contextmanager
+def unprivileged(folder: Path, mode: int = 0o755) -> Iterator[None]:
+    """Be a user to whom file modes mean something, beside a folder with this one."""
+    folder.chmod(mode)
+    if os.geteuid():
+        yield
+        return
+    for each in (folder, *folder.iterdir()):
+        os.chown(each, NOBODY, -1)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+class TestFile:
+    def test_reopening_finds_everything(self, tmp_path: Path) -> None:
+        """What was written is there after closing, with its numbering and its home."""
+
+        async def story() -> None:
+            first = a_store(tmp_path)
+            await first.write(lambda writing: putting(a_task(writing.next_id(Task)))(writing))
+            await first.write(lambda writing: writing.append(Chunk("r1", 0, 1.0, b"x")))
+            before = await first.read(lambda reading: (reading.events(after=0), reading.ready_tasks()))
+            await first.close()
+
+            second = a_store(tmp_path)
+            assert second.home_id == first.home_id
+            assert await second.read(lambda reading: (reading.events(after=0), reading.ready_tasks())) == before
+            assert await second.write(lambda writing: writing.next_id(Task)) == "t2"
+            event = await second.write(lambda writing: writing.append(Chunk("r1", 1, 1.0, b"y")))
+            assert event.seq == 3
+            assert await second.verify() == ""
+            await second.close()
+
+        asyncio.run(story())
+
+    def test_the_file_is_the_owner_s_alone(self, tmp_path: Path) -> None:
+        """Store, log and index have mode 0600, whatever the umask allows."""
+
+        before = os.umask(0)
+        try:
+            store = a_store(tmp_path)
+            asyncio.run(store.write(putting(a_task())))
+            modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+            asyncio.run(store.close())
+        finally:
+            os.umask(before)
+
+        assert modes == {"windlass.db": 0o600, "windlass.db-wal": 0o600, "windlass.db-shm": 0o600}
+        assert [each.name for each in tmp_path.iterdir()] == ["windlass.db"]
+
+    def test_a_path_may_have_any_characters(self, tmp_path: Path) -> None:
+        """Question marks, hashes, percent signs, spaces and letters of any language are part of a name."""
+        folder = tmp_path / "what? #1 100%41 naïve 🦦"
+        folder.mkdir()
+
+        fill(folder)
+
+        assert [each.name for each in folder.iterdir()] == ["windlass.db"]
+
+    def test_a_half_made_store_is_made_again(self, tmp_path: Path) -> None:
+        """A first start that was killed leaves nothing that stops the next."""
+        (tmp_path / "windlass.db.new").write_bytes(b"half")
+        (tmp_path / "windlass.db.new-wal").write_bytes(b"half")
+
+        fill(tmp_path)
+
+        assert [each.name for each in tmp_path.iterdir()] == ["windlass.db"]
+
+    def test_what_was_committed_survives_a_kill(self, tmp_path: Path) -> None:
+        """A writer that is killed has lost nothing it was told is kept, and the next opening finds all of it."""
+        script = """
+import asyncio, os, signal, sys
+from store_builders import CountingClock, a_task, putting
+from windlass.store.sqlite import SqliteStore
+
+async def story():
+    store = SqliteStore(sys.argv[1], CountingClock())
+    for number in range(1, 41):
+        await store.write(putting(a_task(f"t{number}")))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(story())
+"""
+        done = python(script, str(tmp_path / "windlass.db"))
+        assert done.returncode == -signal.SIGKILL
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            assert await store.read(lambda reading: reading.last_seq()) == 40
+            assert await store.verify() == ""
+            await store.close()
+
+        asyncio.run(story())
+
+
+class TestRefusals:
+    def refused(self, folder: Path, *words: str) -> None:
+        """Opening says these words and the file's name, and leaves every byte as it was."""
+        before = contents(folder)
+        with pytest.raises(Unavailable) as caught:
+            a_store(folder)
+        assert str(folder / "windlass.db") in str(caught.value)
+        assert all(word in str(caught.value) for word in words)
+        assert caught.value.hint
+        assert contents(folder) == before
+
+    @pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 2\0" + b"x" * 4096, b"\0" * 8192])
+    def test_not_a_database(self, tmp_path: Path, content: bytes) -> None:
+        """A file that is something else, or empty, is kept and named."""
+        (tmp_path / "windlass.db").write_bytes(content)
+
+        self.refused(tmp_path, "is not a database")
+
+    def test_damaged_header(self, tmp_path: Path) -> None:
+        """A store whose first page is damaged is kept and named."""
+        fill(tmp_path)
+        path = tmp_path / "windlass.db"
+        path.write_bytes(path.read_bytes()[:16] + b"\xff" * 84 + path.read_bytes()[100:])
+
+        self.refused(tmp_path)
+
+    @pytest.mark.parametrize("page", [1, 2, 20, -1])
+    def test_damaged_pages(self, tmp_path: Path, page: int) -> None:
+        """A store with rubbish in any page is kept and named."""
+        fill(tmp_path)
+        path = tmp_path / "windlass.db"
+        content = bytearray(path.read_bytes())
+        begin = 4096 * page % len(content)
+        content[begin : begin + 4096] = b"\xa5" * 4096
+        path.write_bytes(content)
+
+        self.refused(tmp_path, "damaged")
+
+    def test_cut_off(self, tmp_path: Path) -> None:
+        """A store that has lost its end is kept and named."""
+        fill(tmp_path)
+        path = tmp_path / "windlass.db"
+        path.write_bytes(path.read_bytes()[:-5000])
+
+        self.refused(tmp_path, "damaged")
+
+    def test_newer_schema(self, tmp_path: Path) -> None:
+        """A store of a later version is left to that version."""
+        fill(tmp_path)
+        tamper(tmp_path, "PRAGMA user_version = 999")
+
+        self.refused(tmp_path, "newer windlass", "999")
+
+    def test_newer_schema_in_the_log(self, tmp_path: Path) -> None:
+        """Also when the later version was killed before its log went into the file."""
+        script = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA user_version = 999")
+os._exit(0)
+"""
+        fill(tmp_path)
+        assert python(script, str(tmp_path / "windlass.db")).returncode == 0
+        assert (tmp_path / "windlass.db-wal").stat().st_size
+
+        before = contents(tmp_path)
+        with pytest.raises(Unavailable, match="999"):
+            a_store(tmp_path)
+        after = contents(tmp_path)
+        for name in ("windlass.db", "windlass.db-wal"):
+            assert after[name] == before[name]
+
+    def test_foreign_database(self, tmp_path: Path) -> None:
+        """A database of another program is not ours to write into."""
+        tamper(tmp_path, "CREATE TABLE theirs (a)")
+
+        self.refused(tmp_path, "another program")
+
+    def test_not_a_file(self, tmp_path: Path) -> None:
+        """A folder or a pipe in the store's place is refused at once, without waiting on it."""
+        (tmp_path / "windlass.db").mkdir()
+        self.refused(tmp_path, "not a regular file")
+        (tmp_path / "windlass.db").rmdir()
+        os.mkfifo(tmp_path / "windlass.db")
+        with pytest.raises(Unavailable, match="not a regular file"):
+            a_store(tmp_path)
+
+    def test_missing_file_beside_its_log(self, tmp_path: Path) -> None:
+        """A log without its store means that something was lost; a new store would drink from the old log."""
+        (tmp_path / "windlass.db-wal").write_bytes(b"frames")
+
+        self.refused(tmp_path, "missing")
+
+    def test_no_folder(self, tmp_path: Path) -> None:
+        """A home that is not there is not made by the store."""
+        with pytest.raises(Unavailable, match="No such file"):
+            a_store(tmp_path / "nowhere")
+        assert contents(tmp_path) == {}
+
+    def test_read_only_file(self) -> None:
+        """A store that cannot be written is refused on opening, not on the first write."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            fill(folder)
+            (folder / "windlass.db").chmod(0o444)
+            with unprivileged(folder):
+                self.refused(folder, "Permission denied")
+
+    def test_unwritable_folder(self) -> None:
+        """A new store in a folder that we may not write to is refused by name."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            with unprivileged(folder, mode=0o555):
+                self.refused(folder, "denied")
+            folder.chmod(0o755)
+
+
+class TestMigrations:
+    @pytest.fixture
+    def later(self, tmp_path: Path) -> Path:
+        """A later version's migrations: ours, and one more."""
+        folder = tmp_path / "migrations"
+        shutil.copytree(schema.MIGRATIONS, folder)
+        number = len(schema.load(folder)) + 1
+        (folder / f"{number:03}_add_colour.sql").write_text("ALTER TABLE tasks ADD COLUMN colour TEXT DEFAULT 'red';")
+        return folder
+
+    def test_a_copy_is_made_first(self, tmp_path: Path, later: Path) -> None:
+        """Before a migration touches a store that holds something, a full copy of it stands beside it."""
+        home = tmp_path / "home"
+        home.mkdir()
+        fill(home)
+        number = len(schema.load(later))
+
+        async def story() -> None:
+            store = a_store(home, migrations=later)
+            assert len(await store.read(lambda reading: reading.ready_tasks())) == 3
+            await store.write(putting(a_task("t4")))
+            assert await store.verify() == ""
+            await store.close()
+
+        asyncio.run(story())
+        copy = home / f"windlass.db.before-{number:03}"
+        assert sorted(each.name for each in home.iterdir()) == ["windlass.db", copy.name]
+        assert copy.stat().st_mode & 0o777 == 0o600
+        with closing(sqlite3.connect(copy)) as connection:
+            assert connection.execute("SELECT count(*) FROM tasks").fetchone() == (3,)
+            assert connection.execute("PRAGMA user_version").fetchone() == (number - 1,)
+        with closing(sqlite3.connect(home / "windlass.db")) as connection:
+            assert connection.execute("SELECT DISTINCT colour FROM tasks").fetchall() == [("red",)]
+        with pytest.raises(Unavailable, match="newer"):
+            a_store(home)
+
+    def test_the_copy_brings_the_store_back(self, tmp_path: Path, later: Path) -> None:
+        """Put in the store's place, the copy opens with the version that wrote it."""
+        home = tmp_path / "home"
+        home.mkdir()
+        fill(home)
+        asyncio.run(a_store(home, migrations=later).close())
+        (copy,) = home.glob("*.before-*")
+        copy.replace(home / "windlass.db")
+
+        async def story() -> None:
+            store = a_store(home)
+            assert await store.verify() == ""
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_a_new_store_needs_no_copy(self, tmp_path: Path, later: Path) -> None:
+        """Where there is nothing to lose, nothing is copied; and an up-to-date store is left alone."""
+        home = tmp_path / "home"
+        home.mkdir()
+        for _ in range(2):
+            asyncio.run(a_store(home, migrations=later).close())
+
+        assert [each.name for each in home.iterdir()] == ["windlass.db"]
+
+    def test_a_migration_that_fails_changes_nothing(self, tmp_path: Path, later: Path) -> None:
+        """A migration is all or nothing, and its error names it."""
+        home = tmp_path / "home"
+        home.mkdir()
+        fill(home)
+        (broken,) = later.glob("*_add_colour.sql")
+        broken.write_text("CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);")
+
+        with pytest.raises(Unavailable, match=r"add_colour.*nowhere"):
+            a_store(home, migrations=later)
+
+        with closing(sqlite3.connect(home / "windlass.db")) as connection:
+            assert connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'half'").fetchall() == []
+        asyncio.run(a_store(home).close())
+
+    def test_a_gap_in_the_numbers_is_refused(self, tmp_path: Path, later: Path) -> None:
+        """Migrations without a gap only: nobody guesses an order."""
+        (later / "907_late.sql").write_text("SELECT 1;")
+        with pytest.raises(Unavailable, match="numbered"):
+            a_store(tmp_path, migrations=later)
+
+
+class TestTampering:
+    @pytest.mark.parametrize(
+        ("statements", "fault"),
+        [
+            (
+                ["UPDATE events SET payload = replace(payload, 'Task t2', 'Task t!') WHERE seq = 2"],
+                "Event 2 was changed",
+            ),
+            (["UPDATE events SET subject = 't9' WHERE seq = 3"], "Event 3 was changed"),
+            (["UPDATE events SET time = time + 1 WHERE seq = 1"], "Event 1 was changed"),
+            (["DELETE FROM events WHERE seq = 2"], "Event 2 is missing"),
+            (["DELETE FROM events WHERE seq = 1"], "Event 1 is missing"),
+            (["DELETE FROM events WHERE seq = 3"], "Event 3 is missing"),
+            (["DELETE FROM events"], "Event 1 is missing"),
+            (["UPDATE events SET seq = 9 WHERE seq = 3"], "Event 3 is missing"),
+            (["UPDATE tasks SET state = 'done' WHERE id = 't2'"], "task t2 is not what event 2"),
+            (["DELETE FROM tasks WHERE id = 't1'"], "task t1 is missing"),
+            (["UPDATE tasks SET id = 't7' WHERE id = 't1'"], "task t7 stands"),
+        ],
+    )
+    def test_a_changed_or_missing_row_is_found(self, tmp_path: Path, statements: list[str], fault: str) -> None:
+        """Whoever changes the file behind our back is noticed, and told where."""
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            await store.write(putting(a_task("t1"), a_task("t2"), a_task("t3")))
+            assert await store.verify() == ""
+
+            tamper(tmp_path, *statements)
+
+            assert fault in await store.verify()
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_a_cut_end_stays_visible(self, tmp_path: Path) -> None:
+        """Events cut off the end are still missed after more has been written."""
+        fill(tmp_path)
+        tamper(tmp_path, "DELETE FROM events WHERE seq = 3")
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            await store.write(putting(a_task("t4")))
+            assert "Event 3 is missing" in await store.verify()
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_a_long_journal_is_walked_by_pages(self, tmp_path: Path) -> None:
+        """A fault beyond the first thousand events is found as well."""
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            await store.write(putting(*(a_task(f"t{number}") for number in range(1, 2503))))
+            assert await store.verify() == ""
+            tamper(tmp_path, "UPDATE tasks SET title = 'x' WHERE id = 't2400'")
+            assert "t2400" in await store.verify()
+            tamper(tmp_path, "UPDATE events SET kind = 'x' WHERE seq = 2200")
+            assert "Event 2200" in await store.verify()
+            await store.close()
+
+        asyncio.run(story())
+
+
+class TestTogether:
+    def test_another_process_reads_while_we_write(self, tmp_path: Path) -> None:
+        """A reader elsewhere sees whole transactions only, and disturbs nobody."""
+        script = """
+import sqlite3, sys
+connection = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True, isolation_level=None)
+seen = 0
+print("ready", flush=True)
+while seen < 200:
+    connection.execute("BEGIN")
+    (events,) = connection.execute("SELECT count(*) FROM events").fetchone()
+    (tasks,) = connection.execute("SELECT count(*) FROM tasks").fetchone()
+    connection.execute("ROLLBACK")
+    assert events >= seen and events * 2 == tasks, (events, tasks)
+    seen = events
+"""
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            reader = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", script, str(tmp_path / "windlass.db"), stdout=asyncio.subprocess.PIPE
+            )
+            assert reader.stdout
+            await asyncio.wait_for(reader.stdout.readline(), 30)
+
+            def step(number: int) -> Callable[[Writing], object]:
+                pair = a_task(f"t{number}"), a_task(f"u{number}")
+                return lambda writing: writing.record("task.added", "pair", *pair)
+
+            for number in range(200):
+                await store.write(step(number))
+            assert await asyncio.wait_for(reader.wait(), 30) == 0
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_many_read_while_many_write(self, tmp_path: Path) -> None:
+        """Questions are answered beside the writer, each from one moment."""
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+
+            async def write(who: int) -> None:
+                for number in range(10):
+                    await store.write(putting(a_task(f"t{who}-{number}")))
+
+            async def read() -> None:
+                for _ in range(10):
+                    events, tasks = await store.read(
+                        lambda reading: (reading.last_seq(), len(reading.unfinished_tasks()))
+                    )
+                    assert events == tasks
+
+            await asyncio.gather(*(write(who) for who in range(10)), *(read() for _ in range(10)))
+            assert await store.read(lambda reading: reading.last_seq()) == 100
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_two_stores_on_one_file_keep_one_journal(self, tmp_path: Path) -> None:
+        """Should two ever write to the same file, numbers and chain still hold."""
+
+        async def story() -> None:
+            first, second = a_store(tmp_path), a_store(tmp_path)
+            for number in range(20):
+                await (first, second)[number % 2].write(putting(a_task(f"t{number}")))
+            assert await first.read(lambda reading: reading.last_seq()) == 20
+            assert await second.verify() == ""
+            await first.close()
+            await second.close()
+
+        asyncio.run(story())
+
+    def test_a_caller_that_gives_up_disturbs_nobody(self, tmp_path: Path) -> None:
+        """A cancelled write is either whole or not there, and those behind it go on."""
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            waiting = [asyncio.ensure_future(store.write(putting(a_task(f"t{number}")))) for number in range(20)]
+            await asyncio.sleep(0)
+            for each in waiting[::2]:
+                each.cancel()
+            results = await asyncio.gather(*waiting, return_exceptions=True)
+
+            assert all(each is None for each in results[1::2])
+            assert await store.read(lambda reading: reading.last_seq()) >= 10
+            assert await store.verify() == ""
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_closing_finishes_what_is_waiting(self, tmp_path: Path) -> None:
+        """Whoever was let in before the door closed gets an answer."""
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            waiting = [asyncio.ensure_future(store.write(putting(a_task(f"t{number}")))) for number in range(300)]
+            await asyncio.sleep(0)
+            await store.close()
+            await asyncio.wait_for(asyncio.gather(*waiting), 30)
+
+        asyncio.run(story())
+        with closing(sqlite3.connect(tmp_path / "windlass.db")) as connection:
+            assert connection.execute("SELECT count(*) FROM events").fetchone() == (300,)
+
+
+class TestFullDisk:
+    def test_a_full_disk_is_one_clear_error_and_then_goes_on(self, tmp_path: Path) -> None:
+        """Without room everyone is told so and nothing is kept; with room again the journal goes on without a gap."""
+        script = """
+import asyncio, resource, sys
+from store_builders import CountingClock, a_task, putting
+from windlass.core.errors import Unavailable
+from windlass.store.sqlite import SqliteStore
+
+async def story():
+    store = SqliteStore(sys.argv[1], CountingClock())
+    await store.write(putting(a_task("t1")))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
+    steps = (store.write(putting(a_task(f"u{each}", brief="x" * 9000))) for each in range(20))
+    results = await asyncio.gather(*steps, return_exceptions=True)
+    assert any(isinstance(each, Unavailable) for each in results), results
+    assert all(each is None or isinstance(each, Unavailable) for each in results), results
+    told = next(each for each in results if each)
+    assert sys.argv[1] in str(told) and told.hint, told
+    kept = await store.read(lambda reading: (reading.last_seq(), len(reading.unfinished_tasks())))
+    assert kept == (1 + results.count(None),) * 2, kept
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    await store.write(putting(a_task("t2", brief="x" * 90_000)))
+    assert await store.verify() == ""
+    await store.close()
+
+asyncio.run(story())
+"""
+        done = python(script, str(tmp_path / "windlass.db"))
+        assert done.returncode == 0, done.stderr
+
+    def test_a_step_cannot_overlook_that_the_database_failed_it(self, tmp_path: Path) -> None:
+        """A step that swallows the database's error fails all the same, and only that step."""
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            await store.write(putting(a_task("t1")))
+            tamper(
+                tmp_path,
+                "CREATE TRIGGER bad BEFORE INSERT ON agents BEGIN SELECT RAISE(ABORT, 'no room'); END",
+            )
+
+            def step(writing: Writing) -> None:
+                writing.record("task.added", "t2", a_task("t2"))
+                with pytest.raises(Unavailable):
+                    writing.record("agent.added", "coder", a_task("t3"), an_agent())
+                with pytest.raises(Unavailable):
+                    writing.record("task.added", "t4", a_task("t4"))
+
+            results = await asyncio.gather(
+                store.write(putting(a_task("t5"))),
+                store.write(step),
+                store.write(putting(a_task("t6"))),
+                return_exceptions=True,
+            )
+
+            assert [type(each) for each in results] == [type(None), Unavailable, type(None)]
+            tasks = await store.read(lambda reading: reading.unfinished_tasks())
+            assert [task.id for task in tasks] == ["t1", "t5", "t6"]
+            await store.close()
+
+        asyncio.run(story())
+
+
+class TestAtSize:
+    @pytest.mark.parametrize(
+        ("name", "index"),
+        [
+            ("ready_tasks", "tasks_ready"),
+            ("unfinished_tasks", "tasks_unfinished"),
+            ("live_runs", "runs_live"),
+            ("runs_of", "runs_by_agent"),
+            ("latest_runs", "runs_by_agent"),
+            ("agents_at_work", "agents_at_work"),
+            ("agents_retired", "agents_retired"),
+            ("names_taken", "agents_by_name"),
+            ("undelivered", "deliveries_undelivered"),
+            ("deliveries_of", "deliveries_by_run"),
+            ("changes_queue", "changes_queue"),
+            ("changes_ended", "changes_ended"),
+            ("change_of_task", "changes_by_task"),
+            ("messages", "messages_by_channel"),
+            ("open_asks", "messages_asking"),
+            ("open_asks", "messages_answering"),
+            ("project_at", "projects_by_path"),
+            ("chunks", "chunks_by_run"),
+            ("output_end", "chunks_by_run"),
+            ("last_output", "chunks_by_run"),
+            ("events", "INTEGER PRIMARY KEY"),
+        ],
+    )
+    def test_every_question_has_its_index(self, tmp_path: Path, name: str, index: str) -> None:
+        """No question walks a whole table, and none sorts what an index has in order."""
+        fill(tmp_path)
+        values = dict.fromkeys("agent agents after before channel limit offset path run runs sender task".split(), "[]")
+        with closing(sqlite3.connect(tmp_path / "windlass.db")) as connection:
+            plan = connection.execute("EXPLAIN QUERY PLAN " + queries.load()[name], values).fetchall()
+        steps = [step[-1] for step in plan]
+        assert any(index in step for step in steps), steps
+        assert not [step for step in steps if "TEMP B-TREE" in step and name != "names_taken"], steps
+        walks = [step for step in steps if step.startswith("SCAN") and " USING " not in step]
+        assert not [step for step in walks if "VIRTUAL TABLE" not in step], steps
+
+    def test_questions_do_the_same_work_however_much_is_past(self, tmp_path: Path) -> None:
+        """Ten times the history costs the open questions no more steps of SQLite's machine."""
+
+        def past(numbers: range) -> Callable[[Writing], object]:
+            def step(writing: Writing) -> None:
+                for each in numbers:
+                    writing.record(
+                        "past.put",
+                        f"{each}",
+                        a_task(f"t{each}", state=TaskState.DONE),
+                        a_task(f"w{each}", needs=("never",)),
+                        a_run(f"r{each}", f"a{each}", outcome=Outcome.DONE),
+                        an_agent(f"a{each}", created_at=float(each), retired_at=1.0),
+                        a_message(f"m{each}"),
+                        a_delivery(f"m{each}", receipt="acked"),
+                        a_change(f"c{each}", state="landed"),
+                    )
+
+            return step
+
+        asked = {"limit": 20, "before": 1e9, "after": 0, "agents": '["a7"]'}
+        names = ("ready_tasks", "live_runs", "undelivered", "latest_runs", "agents_retired", "changes_queue", "events")
+        fill(tmp_path, past(range(1, 301)))
+        few = work(tmp_path, names, asked)
+        fill(tmp_path, past(range(301, 3001)))
+
+        assert work(tmp_path, names, asked) == pytest.approx(few, abs=60)
+
+
+def work(folder: Path, names: tuple[str, ...], values: dict[str, object]) -> dict[str, int]:
+    """How many steps SQLite's machine takes for each question."""
+    steps: dict[str, int] = {}
+    with closing(sqlite3.connect(folder / "windlass.db")) as connection:
+        for name in names:
+            count = 0
+
+            def tick() -> int:
+                nonlocal count
+                count += 1
+                return 0
+
+            connection.set_progress_handler(tick, 1)
+            connection.execute(queries.load()[name], values).fetchall()
+            connection.set_progress_handler(None, 0)
+            steps[name] = count
+    return steps
+
+
+def python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, which finds what this one finds."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
