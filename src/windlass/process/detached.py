@@ -18,7 +18,7 @@ from windlass.process.exits import on_exit
 from windlass.process.folder import RunFolder
 from windlass.process.identity import is_alive
 from windlass.process.proc import MARKER, Process
-from windlass.process.spawn import start_shim
+from windlass.process.spawn import is_shim, start_shim
 from windlass.process.tail import Tail
 from windlass.process.tree import Tree
 
@@ -58,10 +58,10 @@ class DetachedProcesses:
 
     async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:
         """End the run's whole tree, the shim last so that it can tell the exit code."""
-        shim = identity or await self.find(run)
-        tree = Tree(self._survey, self._marker(run).__eq__, root=shim)
+        root = identity or await self.find(run)
+        tree = Tree(self._survey, self._marker(run).__eq__, root=root)
         try:
-            return await tree.end(grace=grace, spare=shim)
+            return await tree.end(grace=grace, spare=root if root and is_shim(root) else None)
         finally:
             self._children.reap()
 

@@ -64,6 +64,11 @@ def marker_of(pid: int) -> str:
     return os.fsdecode(environment[start + len(_ENTRY) :].partition(b"\0")[0])
 
 
+def words_of(pid: int) -> list[str]:
+    """The words that a process was started with."""
+    return os.fsdecode(_read(f"/proc/{pid}/cmdline")).split("\0")
+
+
 def living() -> Iterator[Process]:
     """Every living process with its marker."""
     for pid in _pids():

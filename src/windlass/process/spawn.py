@@ -14,6 +14,7 @@ from windlass.core.ports import Launch
 from windlass.core.run import Identity
 from windlass.process.folder import RunFolder
 from windlass.process.identity import identify
+from windlass.process.proc import process, words_of
 
 SHELL = "/bin/sh"
 
@@ -31,6 +32,7 @@ umask 077
 printf '%s\\n' "$3" >"$1/exit.tmp" && "$2" -f "$1/exit.tmp" "$1/exit"
 """
 
+_SHIM_NAME = "windlass-run"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
 
@@ -46,7 +48,7 @@ def start_shim(launch: Launch, folder: RunFolder, environment: Mapping[str, str]
         folder.prepare()
     except OSError as error:
         raise Unavailable(f"The folder {folder.path} could not be made: {error.strerror}.") from error
-    argv = [SHELL, "-c", _SHIM, "windlass-run", str(folder.path), launch.cwd, _mover(), program, *launch.argv[1:]]
+    argv = [SHELL, "-c", _SHIM, _SHIM_NAME, str(folder.path), launch.cwd, _mover(), program, *launch.argv[1:]]
     output = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
     actions: list[Action] = [
         (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
@@ -54,6 +56,12 @@ def start_shim(launch: Launch, folder: RunFolder, environment: Mapping[str, str]
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
     return spawn(argv, environment, actions)
+
+
+def is_shim(identity: Identity) -> bool:
+    """Whether this process is a run's shim, and not its program or something that it left."""
+    found = process(identity.pid)
+    return found is not None and found.pid == found.session and words_of(found.pid)[3:4] == [_SHIM_NAME]
 
 
 def spawn(argv: Sequence[str], environment: Mapping[str, str], streams: Iterable[Action]) -> Identity:

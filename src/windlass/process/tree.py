@@ -12,8 +12,10 @@ from windlass.core.run import Identity
 from windlass.process.census import Census
 from windlass.process.exits import all_gone
 from windlass.process.identity import send
-from windlass.process.proc import Process, boot_id
+from windlass.process.proc import Process, boot_id, words_of
 
+_FIRST_PAUSE = 0.25
+_FREEZES = 20
 _SHIM_TIME = 1.0
 _KILL_TIME = 10.0
 
@@ -30,19 +32,30 @@ class Tree:
         self._seen: set[Identity] = set()
 
     async def end(self, *, grace: float, spare: Identity | None = None) -> int:
-        """Ask all to end, kill those that do not. `spare` is killed last: a shim that still has to tell the end.
+        """Ask all to end, kill those that do not, and return how many there were.
 
-        Returns how many processes there were.
+        `spare` is not asked, and killed last: a shim, which ends by itself and still has to tell how.
         """
-        members = await self._members()
-        if not members:
-            return 0
-        if grace > 0:
-            _signal(members - {spare}, signal.SIGTERM)
-            await all_gone(members, grace)
-        if await self._members():
+        if await self._members() and not await self._ask(grace, spare):
             await self._kill(spare)
         return len(self._seen)
+
+    async def _ask(self, grace: float, spare: Identity | None) -> bool:
+        """Ask all to end, also those that appear meanwhile. False if some are left when the time is up.
+
+        One that has become another program since is asked again: it may have been a shell's fork, which still had the
+        shell's trap and swallowed the signal.
+        """
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + grace, _FIRST_PAUSE
+        asked: dict[Identity, list[str]] = {}
+        while (members := await self._members()) and loop.time() < deadline:
+            programs = {each: words_of(each.pid) for each in members - {spare}}
+            _signal((each for each, words in programs.items() if asked.get(each) != words), signal.SIGTERM)
+            asked |= programs
+            await all_gone(members, min(pause, deadline - loop.time()))
+            pause *= 2
+        return not members
 
     async def _kill(self, spare: Identity | None) -> None:
         await self._freeze(spare)
@@ -58,7 +71,10 @@ class Tree:
     async def _freeze(self, spare: Identity | None) -> None:
         """Halt all before any is killed: else one could fork in between, and its child be lost from sight."""
         frozen: set[Identity] = set()
-        while new := await self._members() - frozen - {spare}:
+        for _ in range(_FREEZES):
+            new = await self._members() - frozen - {spare}
+            if not new:
+                return
             _signal(new, signal.SIGSTOP)
             frozen |= new
 
