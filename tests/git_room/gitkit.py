@@ -7,8 +7,6 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from windlass.core.agent import Agent
 from windlass.core.project import Project
 from windlass.git import HubGit
@@ -95,8 +93,3 @@ class World:
 
 def an_agent(name: str = "coder", instance: str = "") -> Agent:
     return Agent(name=name, instance=instance, project="p-1", provider="command")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
