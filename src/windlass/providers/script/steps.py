@@ -41,7 +41,9 @@ class Form(NamedTuple):
 
     @property
     def usage(self) -> str:
-        return f"takes a mapping with {', '.join(self.keys)}" if self.keys else "takes no value"
+        if not self.keys:
+            return "takes no value"
+        return f"takes {'a text, or ' if self.short else ''}a mapping with {', '.join(self.keys)}"
 
 
 def text(node: Any, pairs: Pairs) -> str:
