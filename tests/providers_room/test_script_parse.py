@@ -30,7 +30,7 @@ def values(text: str) -> list[tuple[str, dict[str, object]]]:
 
 
 class TestMeaning:
-    def test_a_text_is_what_was_written(self):
+    def test_a_text_is_what_was_written(self) -> None:
         """YAML's guesses (no, 12:30, 1e3, dates) do not change what is said."""
         text = "- say: no\n- say: 12:30\n- say: 1e3\n- say: 2026-01-01\n- say: null\n- commit: 007\n"
 
@@ -43,17 +43,17 @@ class TestMeaning:
             "007",
         ]
 
-    def test_short_and_long_forms_mean_the_same(self):
+    def test_short_and_long_forms_mean_the_same(self) -> None:
         """A bare value stands for the setting that matters most."""
         assert values("- run: make\n- sleep: 0.5") == values("- run: {command: make}\n- sleep: {seconds: 0.5}")
         assert values("- write: {a: b}") == values("- write: {path: a, text: b}")
         assert values("- ask: Why?") == values("- ask: [Why?]") == values("- ask: {questions: [Why?]}")
 
-    def test_steps_without_a_value_are_bare_words(self):
+    def test_steps_without_a_value_are_bare_words(self) -> None:
         """`crash` and `crash:` are the same step."""
         assert values("- crash\n- hang:\n- done") == [("crash", {}), ("hang", {}), ("done", {})]
 
-    def test_a_signal_keeps_the_types_of_json(self):
+    def test_a_signal_keeps_the_types_of_json(self) -> None:
         """Numbers, truth and nothing are themselves; quoted ones are text."""
         text = "- signal: {status: done, result: [1, 2.5, true, null, '3', no]}"
 
@@ -61,22 +61,22 @@ class TestMeaning:
             ("signal", {"value": {"status": "done", "result": [1, 2.5, True, None, "3", "no"]}}),
         ]
 
-    def test_the_last_run_repeats(self):
+    def test_the_last_run_repeats(self) -> None:
         """A script with two runs plays the second one in the third run too."""
         script = parse("runs:\n- [say: one]\n- [say: two]\n", "my.yaml")
 
         assert [script.steps(number)[0].values["text"] for number in (1, 2, 3, 99)] == ["one", "two", "two", "two"]
 
-    def test_every_step_can_be_played(self):
+    def test_every_step_can_be_played(self) -> None:
         """The table of steps and the player know the same words."""
         assert STEPS.keys() == VERBS.keys()
 
     @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-    def test_the_examples_are_right(self, path):
+    def test_the_examples_are_right(self, path: Path) -> None:
         """Every script that we show can be played."""
         assert parse(path.read_text(), path.name).runs
 
-    def test_there_are_examples(self):
+    def test_there_are_examples(self) -> None:
         """The examples are where the test above looks for them."""
         assert len(EXAMPLES) >= 3
 
@@ -127,17 +127,17 @@ class TestRefusals:
             ("- say: " + "x" * 1_000_000, "my.yaml: it has 1000007 characters"),
         ],
     )
-    def test_a_bad_script_is_refused_with_its_place(self, text, said):
+    def test_a_bad_script_is_refused_with_its_place(self, text: str, said: str) -> None:
         """The first problem names the file, the line, the column and what was probably meant."""
         assert problems(text)[0].startswith(said)
 
-    def test_all_problems_are_told_at_once(self):
+    def test_all_problems_are_told_at_once(self) -> None:
         """Nobody has to mend a script one error at a time."""
         found = problems("- sya: x\n- say: fine\n- exit: many\n- delete: /x\n")
 
         assert [each.split(": ")[0] for each in found] == ["my.yaml:1:3", "my.yaml:3:9", "my.yaml:4:11"]
 
-    def test_many_problems_are_counted_not_listed(self):
+    def test_many_problems_are_counted_not_listed(self) -> None:
         """A file that is no script at all does not flood the terminal."""
         found = problems("- x: y\n" * 1000)
 
@@ -145,7 +145,7 @@ class TestRefusals:
         assert found[-1] == "… and 980 more problems."
 
     @pytest.mark.parametrize("text", ["[" * 400_000, "- " * 400_000, "{a: " * 200_000, "? " * 400_000])
-    def test_deep_nesting_is_refused_at_once(self, text):
+    def test_deep_nesting_is_refused_at_once(self, text: str) -> None:
         """What would take a parser minutes, or its stack, is refused at the first levels."""
         began = time.monotonic()
 
@@ -153,7 +153,7 @@ class TestRefusals:
         assert time.monotonic() - began < 5
 
     @given(st.text(max_size=200))
-    def test_any_text_is_a_script_or_bad_input(self, text):
+    def test_any_text_is_a_script_or_bad_input(self, text: str) -> None:
         """Nothing else comes out, whatever goes in."""
         try:
             assert isinstance(parse(text, "x"), Script)
@@ -169,7 +169,7 @@ class TestRefusals:
             max_leaves=8,
         )
     )
-    def test_any_shape_is_a_script_or_bad_input(self, value):
+    def test_any_shape_is_a_script_or_bad_input(self, value: object) -> None:
         """The words of scripts in any arrangement are read or refused, never a crash."""
         try:
             parse(json.dumps(value), "x")
