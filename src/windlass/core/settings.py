@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import types
 import typing
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 from windlass.core.errors import BadInput
+from windlass.core.near import near_miss
 
 T = TypeVar("T")
 
@@ -106,12 +106,6 @@ def keys(kind: type[Any] = Settings, prefix: str = "") -> dict[str, type[Any]]:
         else:
             found[prefix + name] = hint
     return found
-
-
-def near_miss(word: str, known: typing.Iterable[str]) -> str:
-    """`Did you mean …?`, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"Did you mean {close[0]}?" if close else ""
 
 
 def check_key(key: str) -> type[Any]:

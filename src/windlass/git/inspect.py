@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from windlass.core.errors import BadInput, NotAllowed
-from windlass.core.settings import near_miss
+from windlass.core.near import near_miss
 from windlass.git.files import there
 from windlass.git.run import ANY, GitProgram, Ran
 from windlass.git.user import UserRepository

@@ -1,1 +1,52 @@
-"""."""
+"""How to drive coding CLIs: one file per provider, found by its name.
+
+Each module here has a `provider`; what one needs besides that is a package beside it, such as `script`. Scripted agents
+start through this file, so it imports little.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windlass.core.errors import NotFound, Unavailable
+from windlass.core.near import near_miss
+
+if TYPE_CHECKING:
+    from windlass.core.provider import Provider
+
+
+class FoundProviders:
+    """The providers by name. `path` is where their programs are looked for, if not on the PATH."""
+
+    def __init__(self, providers: Mapping[str, Provider], path: str | None = None) -> None:
+        self.providers = providers
+        self.path = path
+
+    def get(self, name: str, /) -> Provider:
+        """Raises NotFound with the near miss."""
+        if name in self.providers:
+            return self.providers[name]
+        known = f"The providers are: {', '.join(self.providers)}."
+        raise NotFound(f"There is no provider {name}.", hint=f"{near_miss(name, self.providers)} {known}".strip())
+
+    def all(self) -> Iterable[Provider]:
+        return self.providers.values()
+
+    def require(self, provider: Provider, /) -> None:
+        """Raises Unavailable, saying how to install it, if its program is not here."""
+        if provider.program and shutil.which(provider.program, path=self.path) is None:
+            raise Unavailable(
+                f"The provider {provider.name} needs the program {provider.program}, which is not installed.",
+                hint=provider.install or f"Install {provider.program}, and see that it is on the PATH.",
+            )
+
+
+def load(path: str | None = None) -> FoundProviders:
+    """Every provider of this package."""
+    names = sorted(each.stem for each in Path(__file__).parent.glob("*.py") if each.stem != "__init__")
+    found = [import_module(f"{__name__}.{name}").provider for name in names]
+    return FoundProviders({each.name: each for each in found}, path)

@@ -81,7 +81,7 @@ def _explained(run: str, worktree: str) -> Iterator[None]:
         yield
     except inside.Odd as error:
         raise NotAllowed(
-            f"Nothing was written into {worktree}: {error}, where Windlass keeps its files.",
+            f"Run {run} can't be briefed in {worktree}: {error}, where Windlass puts its files.",
             hint="Look at it, and remove it if it is not yours.",
         ) from error
     except OSError as error:

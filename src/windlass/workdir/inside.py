@@ -95,11 +95,14 @@ def read_file(where: int, name: str, limit: int) -> bytes:
         raise
     except OSError as error:
         raise Odd(f"it is {_kind_of(where, name, error)}") from error
-    with os.fdopen(handle, "rb") as file:
+    try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
             raise Odd("it is a folder" if stat.S_ISDIR(mode) else "it is not a file")
-        return file.read(limit)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(handle)
 
 
 def set_aside(where: int, name: str, aside: str) -> None:
