@@ -18,7 +18,8 @@ PATIENCE = 120.0
 
 Started = Callable[[str], None]
 """Starts the daemon of a home, and returns when it listens."""
-Lines = Iterator[bytes]
+Waiting = Callable[[float], None]
+"""Is told every second how long something has been waited for."""
 
 
 class NotRunning(Unavailable):
@@ -40,9 +41,7 @@ def here() -> str:
 class Client:
     """Asks the daemon of one home. Without `start` it never starts one."""
 
-    def __init__(
-        self, home: str, *, start: Started | None, waiting: Callable[[float], None], patience: float = PATIENCE
-    ) -> None:
+    def __init__(self, home: str, *, start: Started | None, waiting: Waiting, patience: float = PATIENCE) -> None:
         self.home = home
         self.start = start
         self.waiting = waiting
@@ -64,17 +63,21 @@ class Client:
         given = {name: value for name, value in body.items() if value is not None}
         return self._whole("POST", _target(path, {}), json.dumps(given).encode())
 
-    def stream(self, *path: str, deadline: float | None = None, **query: Any) -> Iterator[Any]:
-        """JSON values, one per line, as they come."""
-        lines = self.lines(*path, deadline=deadline, **query)
+    def stream(
+        self, *path: str, deadline: float | None = None, waiting: Waiting | None = None, **query: Any
+    ) -> Iterator[Any]:
+        """JSON values, one per line, as they come; `waiting` is called every second without one."""
+        lines = self.lines(*path, deadline=deadline, waiting=waiting, **query)
         return (json.loads(line) for line in lines if line.strip())
 
-    def lines(self, *path: str, deadline: float | None = None, **query: Any) -> Lines:
+    def lines(
+        self, *path: str, deadline: float | None = None, waiting: Waiting | None = None, **query: Any
+    ) -> Iterator[bytes]:
         """Lines as they come. The request has been accepted when this returns."""
         outlet = sys.stdout.fileno() if sys.stdout else None
         wire = self._ask("GET", _target(path, query), b"", outlet)
         headers = self._accepted(wire)
-        wire.deadline, wire.waiting = deadline, _silent
+        wire.deadline, wire.waiting = deadline, waiting or _silent
         return _split(wire.body(headers))
 
     def _whole(self, method: str, target: str, body: bytes) -> Any:
@@ -118,7 +121,7 @@ def _target(path: tuple[str, ...], query: dict[str, Any]) -> str:
     return "/" + "/".join(map(quote, path)) + (f"?{given}" if given else "")
 
 
-def _split(pieces: Iterator[bytes]) -> Lines:
+def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")

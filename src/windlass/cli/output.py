@@ -54,9 +54,20 @@ def on_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+def can_redraw(stream: TextIO | None) -> bool:
+    """Whether a line that was written there can be written over."""
+    return on_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
 def coloured(stream: TextIO | None) -> bool:
     """Colour only on a terminal, and not where it is unwanted."""
-    return on_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return can_redraw(stream) and not os.environ.get("NO_COLOR")
+
+
+def redraw(stream: TextIO, text: str) -> None:
+    """Write over the line that stands there."""
+    stream.write(f"\r\x1b[2K{text}")
+    stream.flush()
 
 
 def paint(text: str, colour: str) -> str:
@@ -226,14 +237,11 @@ def waiting_note(what: str) -> Callable[[float], None]:
 
     def note(seconds: float) -> None:
         nonlocal shown
-        if seconds >= 1.0 and on_terminal(sys.stderr):
-            sys.stderr.write(f"\r\x1b[2K{what} {seconds:.0f} s")
+        if seconds >= 1.0 and can_redraw(sys.stderr):
+            redraw(sys.stderr, f"{what} {seconds:.0f} s")
             shown = True
         elif shown and not seconds:
-            sys.stderr.write("\r\x1b[2K")
+            redraw(sys.stderr, "")
             shown = False
-        else:
-            return
-        sys.stderr.flush()
 
     return note
