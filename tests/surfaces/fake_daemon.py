@@ -79,7 +79,7 @@ class _Conversation(BaseHTTPRequestHandler):
     def address_string(self) -> str:
         return "client"
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that the standard library gave it
         """Tests read no log."""
 
 

@@ -175,7 +175,7 @@ class TestHarmless:
         daemon.teach("GET /agents", {"as_of": time.time(), "items": [{**AGENT, "task_title": EVIL}]})
         daemon.teach("GET /agents/swift-otter", {**PAGE, "reports": [{"time": 1.0, "body": EVIL}]})
         daemon.teach("GET /queue", {"as_of": time.time(), "items": [{**CHANGE, "reason": EVIL}]})
-        chunk = {"run": "r7", "number": 1, "offset": 0, "time": 1.0, "raw": "", "text": EVIL}
+        chunk = {"run": "r7", "number": 1, "offset": 0, "time": 1.0, "raw": base64.b64encode(EVIL.encode()).decode()}
         daemon.teach("GET /agents/swift-otter/logs", lambda _: Stream.of(chunk))
 
         _, shown = keyboard.on_terminal(*words, columns=200, NO_COLOR="1")
@@ -223,14 +223,14 @@ class TestLogs:
     def test_follow_and_run_are_asked_for_and_lines_come_as_they_are(
         self, keyboard: Keyboard, daemon: FakeDaemon
     ) -> None:
-        """Chunks that end in mid-line are put together; a new run begins a new line."""
-        chunk = {"run": "r7", "number": 2, "offset": 0, "time": 1.0, "raw": ""}
-        chunks = [{**chunk, "text": "one\ntw"}, {**chunk, "text": "o"}, {**chunk, "number": 3, "text": "three\n"}]
+        """Chunks that end in mid-line or in mid-letter are put together; a new run begins a new line."""
+        pieces = ((2, b"one\r"), (2, b"\ntw\xc3"), (2, b"\xb6"), (3, b"three\n"))
+        chunks = [{"number": number, "raw": base64.b64encode(piece).decode()} for number, piece in pieces]
         daemon.teach("GET /agents/swift-otter/logs", lambda _: Stream.of(*chunks))
 
         shown = keyboard.type("logs", "swift-otter", "-f", "--run", "2").stdout
 
-        assert shown == "one\ntwo\nthree\n"
+        assert shown == "one\ntwö\nthree\n"
         assert daemon.asked[-1][2] == "follow=1&run=2"
 
 

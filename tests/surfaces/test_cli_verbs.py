@@ -101,6 +101,7 @@ def a_view(state: str, /, *, settled: bool = False, landed: bool = False, **chan
         "task": {"id": "t1", "title": "Fix it", "state": state, "reason": "because"},
         "agent": {"name": "kind-yak", "status": "running", "evidence": "pid 1 alive"},
         "change": {"id": "c1", "reason": "", **change} if change else None,
+        "questions": [{"id": "m1", "question": "May I?"}],
         "settled": settled,
         "landed": landed,
     }
@@ -109,7 +110,9 @@ def a_view(state: str, /, *, settled: bool = False, landed: bool = False, **chan
 class TestWork:
     @pytest.fixture(autouse=True)
     def _task(self, daemon: FakeDaemon) -> None:
-        daemon.teach("POST /tasks", {"task": {"id": "t1", "title": "Fix it"}, "agent": "kind-yak"})
+        daemon.teach(
+            "POST /tasks", {"task": {"id": "t1", "title": "Fix it"}, "agent": "kind-yak", "branch": "work/kind-yak"}
+        )
 
     def test_says_who_works_where_and_what_to_type_next(
         self, keyboard: Keyboard, daemon: FakeDaemon, tmp_path: Path
@@ -146,7 +149,7 @@ class TestWork:
         ("view", "sentence"),
         [
             (a_view("failed", settled=True), "t1 failed: because\nRun `windlass logs kind-yak`"),
-            (a_view("waiting", settled=True), 'kind-yak asks: because\nRun `windlass answer kind-yak "…"`'),
+            (a_view("waiting", settled=True), 'kind-yak asks: May I?\nRun `windlass answer kind-yak "…"`'),
             (a_view("landing", settled=True, state="held", reason="no checks"), "c1 is held: no checks"),
             (a_view("done", settled=True), "nothing to land"),
         ],

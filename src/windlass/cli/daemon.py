@@ -17,7 +17,7 @@ from windlass.cli.command import command, json_option
 from windlass.cli.output import block, page, say, say_json, waiting_note
 from windlass.cli.wire import Gone, watch_outlet
 from windlass.core.errors import NotFound, TimedOut
-from windlass.core.render import age
+from windlass.core.plain import age
 
 _LEAVES_WITHIN = 30.0
 _LOOK_SECONDS = 0.2

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from windlass.core.render import age, harmless
+from windlass.core.plain import age, harmless
 
 Row = Mapping[str, Any]
 
@@ -101,7 +101,7 @@ def width() -> int | None:
 
 def one_line(text: object) -> str:
     """Anyone's text on one line, with nothing in it that a terminal would obey."""
-    return harmless(" ".join(str(text).split()))
+    return "" if text is None else harmless(" ".join(str(text).split()))
 
 
 def block(text: str, indent: str = "") -> str:

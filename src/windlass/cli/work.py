@@ -28,7 +28,7 @@ from windlass.cli.output import (
 )
 from windlass.cli.wire import Gone, watch_outlet
 from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
-from windlass.core.render import age
+from windlass.core.plain import age
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _RETRY_SECONDS = 0.1
@@ -137,7 +137,7 @@ def _read(script: str) -> str:
 
 def _say_begun(added: Row) -> None:
     agent, task = one_line(added["agent"]), added["task"]
-    say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch work/{agent.replace('@', '.')}.")
+    say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch {added['branch']}.")
     say(f"  windlass logs {agent} -f    see it work")
     say("  windlass queue              see it land")
 
@@ -183,7 +183,8 @@ def _not_landed(view: Row) -> WindlassError:
             hint=f"Run `windlass queue` to see the order, and `windlass diff {name}` to see the change.",
         )
     if task["state"] == "waiting":
-        return WindlassError(f"{name} asks: {task['reason']}", hint=f'Run `windlass answer {name} "…"`.')
+        asked = " ".join(each["question"] for each in view["questions"]) or task["reason"]
+        return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')
     if task["state"] == "done":
         return WindlassError(
             f"{name} is done and there was nothing to land.", hint=f"Run `windlass show {name}` for its report."
