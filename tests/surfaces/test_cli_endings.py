@@ -172,6 +172,7 @@ class TestCompletion:
         """Pressing Tab has no effects."""
         assert _completed(keyboard, "windlass show k") == []
         assert _completed(keyboard, "windlass rece") == ["receipt"]
+        assert _completed(keyboard, "windlass config get limits.ru") == ["limits.runs"]
         assert not keyboard.home.exists()
 
 
@@ -225,6 +226,12 @@ class TestStarting:
 
         assert ended.returncode == 6
         assert not keyboard.home.exists()
+
+    def test_a_tilde_in_the_home_means_the_users_own(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """WINDLASS_HOME='~/home' is what it looks like, also where no shell expanded it."""
+        daemon.teach("GET /agents", {"as_of": 0.0, "items": []})
+
+        assert keyboard.type("list", WINDLASS_HOME="~/home").returncode == 0
 
     def test_a_home_with_a_long_path_works(self, tmp_path: Path) -> None:
         """A socket's path may have 107 bytes; a home's path may have more."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon, Stream
-from typing_room import Keyboard
+from typing_room import WITHIN, Keyboard
 
 AGENT: dict[str, Any] = {
     "name": "swift-otter",
@@ -290,6 +290,24 @@ class TestDaemon:
         (keyboard.home / "daemon.log").write_text("one\ntwo\nthree \x1b[2J\n")
 
         assert keyboard.type("daemon", "logs", "-n", "2").stdout == "two\nthree \\x1b[2J\n"
+
+    def test_logs_follows_into_a_new_file(self, keyboard: Keyboard) -> None:
+        """A log that was replaced is read on from its beginning."""
+        keyboard.home.mkdir()
+        log = keyboard.home / "daemon.log"
+        log.write_text("one\n")
+        process = keyboard.open("daemon", "logs", "-f")
+        assert process.stdout is not None
+        seen = [process.stdout.readline()]
+
+        log.rename(keyboard.home / "daemon.log.1")
+        log.write_text("two\n")
+        seen.append(process.stdout.readline())
+        process.stdout.close()
+
+        assert seen == ["one\n", "two\n"]
+        assert process.wait(WITHIN) == 0
+        process.communicate()
 
 
 class TestDoctor:

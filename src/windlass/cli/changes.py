@@ -9,7 +9,7 @@ import click
 
 from windlass.cli.client import Client
 from windlass.cli.command import ChangeId, command, here_option, json_option
-from windlass.cli.output import Column, Row, as_of, bold, one_line, page, paint_state, say, say_json, table
+from windlass.cli.output import Column, Row, as_of, bold, one_line, page, paint_state, paragraph, say, say_json, table
 from windlass.core.errors import WindlassError
 from windlass.core.plain import age, short
 
@@ -40,7 +40,7 @@ def queue_command(daemon: Client, everything: bool, path: str | None, as_json: b
         return
     if answer["items"]:
         say("\n".join(table(_QUEUE, answer["items"])))
-    say(_what_is_next(answer["items"]))
+    say(paragraph(_what_is_next(answer["items"])))
     say(as_of(answer))
 
 

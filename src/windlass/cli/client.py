@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from windlass.cli.wire import Gone, Wire, dial, quote
-from windlass.core.errors import KINDS, NotAllowed, Unavailable
+from windlass.core.errors import KINDS, NotAllowed, NotFound, Unavailable
 
 PATIENCE = 120.0
 """Seconds that a plain answer may take."""
@@ -30,12 +30,15 @@ class NotRunning(Unavailable):
 
 def home() -> str:
     """The folder that holds everything Windlass remembers."""
-    return posixpath.abspath(os.environ.get("WINDLASS_HOME") or posixpath.expanduser("~/.windlass"))
+    return posixpath.abspath(posixpath.expanduser(os.environ.get("WINDLASS_HOME") or "~/.windlass"))
 
 
 def here() -> str:
     """The folder the command was typed in."""
-    return posixpath.abspath(".")
+    try:
+        return posixpath.abspath(".")
+    except FileNotFoundError as error:
+        raise NotFound("The folder you stand in is gone.", hint="Change to one that exists.") from error
 
 
 class Client:
@@ -74,11 +77,16 @@ class Client:
         self, *path: str, deadline: float | None = None, waiting: Waiting | None = None, **query: Any
     ) -> Iterator[bytes]:
         """Lines as they come. The request has been accepted when this returns."""
-        outlet = sys.stdout.fileno() if sys.stdout else None
-        wire = self._ask("GET", _target(path, query), b"", outlet)
-        headers = self._accepted(wire)
+        try:
+            wire, headers = self._opened(_target(path, query))
+        except Gone:
+            wire, headers = self._opened(_target(path, query))
         wire.deadline, wire.waiting = deadline, waiting or _silent
         return _split(wire.body(headers))
+
+    def _opened(self, target: str) -> tuple[Wire, dict[str, str]]:
+        wire = self._ask("GET", target, b"", sys.stdout.fileno() if sys.stdout else None)
+        return wire, self._accepted(wire)
 
     def _whole(self, method: str, target: str, body: bytes) -> Any:
         wire = self._ask(method, target, body, None)

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 from windlass.core.plain import age, harmless
@@ -35,10 +36,11 @@ def say(text: str = "") -> None:
 
 
 def tell(text: str) -> None:
-    """The same on standard error, for what is not the answer."""
-    if sys.stderr:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+    """The same on standard error, for what is not the answer. If nobody listens there, so be it."""
+    with suppress(OSError):
+        if sys.stderr:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
 
 def say_json(value: Any) -> None:
@@ -211,6 +213,11 @@ def page(facts: Iterable[tuple[str, object]]) -> list[str]:
         for label, value in shown
         for first, line in zip((True, *[False] * len(value)), _wrapped(value, room + len(_GAP)), strict=False)
     ]
+
+
+def paragraph(text: str) -> str:
+    """A sentence or two, broken between words."""
+    return "\n".join(_wrapped(one_line(text), 0))
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
