@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import socketserver
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-
 
 STATUS = {"NotFound": 404, "Conflict": 409, "NotAllowed": 403, "BadInput": 400, "Unavailable": 503, "TimedOut": 504}
 
@@ -79,7 +79,7 @@ class _Conversation(BaseHTTPRequestHandler):
     def address_string(self) -> str:
         return "client"
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that the standard library gave it
         """Tests read no log."""
 
 
@@ -92,7 +92,8 @@ class FakeDaemon(socketserver.ThreadingUnixStreamServer):
         home.mkdir(exist_ok=True)
         self.answers: dict[str, Any] = {}
         self.asked: list[tuple[str, str, str, Any]] = []
-        super().__init__(str(home / "daemon.sock"), _Conversation)
+        self.folder = os.open(home, os.O_PATH | os.O_DIRECTORY)
+        super().__init__(f"/proc/self/fd/{self.folder}/daemon.sock", _Conversation)  # the home's path may be long
 
     def teach(self, request: str, answer: Any | Callable[[str], Any]) -> None:
         self.answers[request] = answer
@@ -107,6 +108,7 @@ class FakeDaemon(socketserver.ThreadingUnixStreamServer):
     def __exit__(self, *_: object) -> None:
         self.shutdown()
         self.server_close()
+        os.close(self.folder)
 
 
 def events(*numbers: int, end: threading.Event | None = None) -> Iterator[str]:

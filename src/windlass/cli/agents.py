@@ -28,7 +28,7 @@ from windlass.cli.output import (
     tell,
 )
 from windlass.core.errors import WindlassError
-from windlass.core.render import age, harmless
+from windlass.core.plain import age, harmless
 
 name_argument = click.argument("name", type=AgentName())
 

@@ -9,15 +9,13 @@ import click
 
 from windlass.cli.client import Client
 from windlass.cli.command import ChangeId, command, here_option, json_option
-from windlass.cli.output import Column, Row, as_of, bold, one_line, page, paint_state, say, say_json, table
+from windlass.cli.output import Column, Row, as_of, bold, one_line, page, paint_state, paragraph, say, say_json, table
 from windlass.core.errors import WindlassError
-from windlass.core.render import age
+from windlass.core.plain import age, short
 
 change_argument = click.argument("change", type=ChangeId())
 
 _ENDED = ("landed", "closed", "held", "rejected")
-_SHORT = 10
-"""Characters of a commit's id that people read."""
 
 _QUEUE = (
     Column("CHANGE", lambda row: row["id"], style=bold),
@@ -42,7 +40,7 @@ def queue_command(daemon: Client, everything: bool, path: str | None, as_json: b
         return
     if answer["items"]:
         say("\n".join(table(_QUEUE, answer["items"])))
-    say(_what_is_next(answer["items"]))
+    say(paragraph(_what_is_next(answer["items"])))
     say(as_of(answer))
 
 
@@ -80,10 +78,10 @@ def receipt_lines(receipt: Row) -> list[str]:
             (
                 ("Landed", f"on {receipt['main']}, {landed} ago"),
                 ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
-                ("Main", f"{receipt['before'][:_SHORT]} → {receipt['after'][:_SHORT]}"),
-                ("Tree", f"{receipt['tree'][:_SHORT]}, the one that was checked"),
+                ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
+                ("Tree", f"{short(receipt['tree'])}, the one that was checked"),
                 *(("Check", _check(each)) for each in receipt["checks"]),
-                ("Commits", f"{len(commits)}: {', '.join(each[:_SHORT] for each in commits)}"),
+                ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
                 ("Undo", receipt["undo"]),
             )
@@ -93,7 +91,7 @@ def receipt_lines(receipt: Row) -> list[str]:
 
 def _check(check: Row) -> str:
     verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
-    return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {check['tree'][:_SHORT]}"
+    return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
 
 
 @command("undo", "windlass undo c3\nwindlass undo c3 --wait       return when it is undone")

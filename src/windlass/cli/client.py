@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from windlass.cli.wire import Gone, Wire, dial, quote
-from windlass.core.errors import KINDS, NotAllowed, Unavailable
+from windlass.core.errors import KINDS, NotAllowed, NotFound, Unavailable
 
 PATIENCE = 120.0
 """Seconds that a plain answer may take."""
 
 Started = Callable[[str], None]
 """Starts the daemon of a home, and returns when it listens."""
-Lines = Iterator[bytes]
+Waiting = Callable[[float], None]
+"""Is told every second how long something has been waited for."""
 
 
 class NotRunning(Unavailable):
@@ -29,20 +30,21 @@ class NotRunning(Unavailable):
 
 def home() -> str:
     """The folder that holds everything Windlass remembers."""
-    return posixpath.abspath(os.environ.get("WINDLASS_HOME") or posixpath.expanduser("~/.windlass"))
+    return posixpath.abspath(posixpath.expanduser(os.environ.get("WINDLASS_HOME") or "~/.windlass"))
 
 
 def here() -> str:
     """The folder the command was typed in."""
-    return posixpath.abspath(".")
+    try:
+        return posixpath.abspath(".")
+    except FileNotFoundError as error:
+        raise NotFound("The folder you stand in is gone.", hint="Change to one that exists.") from error
 
 
 class Client:
     """Asks the daemon of one home. Without `start` it never starts one."""
 
-    def __init__(
-        self, home: str, *, start: Started | None, waiting: Callable[[float], None], patience: float = PATIENCE
-    ) -> None:
+    def __init__(self, home: str, *, start: Started | None, waiting: Waiting, patience: float = PATIENCE) -> None:
         self.home = home
         self.start = start
         self.waiting = waiting
@@ -64,18 +66,27 @@ class Client:
         given = {name: value for name, value in body.items() if value is not None}
         return self._whole("POST", _target(path, {}), json.dumps(given).encode())
 
-    def stream(self, *path: str, deadline: float | None = None, **query: Any) -> Iterator[Any]:
-        """JSON values, one per line, as they come."""
-        lines = self.lines(*path, deadline=deadline, **query)
+    def stream(
+        self, *path: str, deadline: float | None = None, waiting: Waiting | None = None, **query: Any
+    ) -> Iterator[Any]:
+        """JSON values, one per line, as they come; `waiting` is called every second without one."""
+        lines = self.lines(*path, deadline=deadline, waiting=waiting, **query)
         return (json.loads(line) for line in lines if line.strip())
 
-    def lines(self, *path: str, deadline: float | None = None, **query: Any) -> Lines:
+    def lines(
+        self, *path: str, deadline: float | None = None, waiting: Waiting | None = None, **query: Any
+    ) -> Iterator[bytes]:
         """Lines as they come. The request has been accepted when this returns."""
-        outlet = sys.stdout.fileno() if sys.stdout else None
-        wire = self._ask("GET", _target(path, query), b"", outlet)
-        headers = self._accepted(wire)
-        wire.deadline, wire.waiting = deadline, _silent
+        try:
+            wire, headers = self._opened(_target(path, query))
+        except Gone:
+            wire, headers = self._opened(_target(path, query))
+        wire.deadline, wire.waiting = deadline, waiting or _silent
         return _split(wire.body(headers))
+
+    def _opened(self, target: str) -> tuple[Wire, dict[str, str]]:
+        wire = self._ask("GET", target, b"", sys.stdout.fileno() if sys.stdout else None)
+        return wire, self._accepted(wire)
 
     def _whole(self, method: str, target: str, body: bytes) -> Any:
         wire = self._ask(method, target, body, None)
@@ -118,7 +129,7 @@ def _target(path: tuple[str, ...], query: dict[str, Any]) -> str:
     return "/" + "/".join(map(quote, path)) + (f"?{given}" if given else "")
 
 
-def _split(pieces: Iterator[bytes]) -> Lines:
+def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")

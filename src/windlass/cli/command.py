@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.client import Client, here, home
-from windlass.core.address import Address
 from windlass.core.errors import BadInput, WindlassError
 
 if TYPE_CHECKING:
@@ -42,6 +41,8 @@ class AgentName(click.ParamType[str]):
     name = "name"
 
     def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        from windlass.core.address import Address  # noqa: PLC0415 - most commands take no name
+
         if not Address.parse(value).name:
             raise BadInput(f"{value} names everyone there; one agent is needed here.")
         return value

@@ -12,13 +12,19 @@ from windlass.cli.command import command, json_option
 from windlass.cli.output import one_line, page, say, say_json
 
 
+def _keys(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from windlass.core.settings import keys  # noqa: PLC0415
+
+    return [each for each in keys() if each.startswith(incomplete)]
+
+
 @click.group("config", epilog='\b\nExamples:\n  windlass config get\n  windlass config set checks.command "make test"')
 def config_command() -> None:
     """Read and change settings. A project's are stronger than those of your home."""
 
 
 @command("get", "windlass config get\nwindlass config get checks.command", group=config_command)
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=_keys)
 @json_option
 @click.pass_obj
 def get_command(daemon: Client, key: str | None, as_json: bool) -> None:
@@ -42,7 +48,7 @@ def get_command(daemon: Client, key: str | None, as_json: bool) -> None:
     'windlass config set checks.command "make test"\nwindlass config set --home limits.runs 4',
     group=config_command,
 )
-@click.argument("key")
+@click.argument("key", shell_complete=_keys)
 @click.argument("value")
 @click.option("--home", is_flag=True, help="For all projects, in your home's file.")
 @json_option

@@ -17,7 +17,7 @@ from windlass.cli.command import command, json_option
 from windlass.cli.output import block, page, say, say_json, waiting_note
 from windlass.cli.wire import Gone, watch_outlet
 from windlass.core.errors import NotFound, TimedOut
-from windlass.core.render import age
+from windlass.core.plain import age
 
 _LEAVES_WITHIN = 30.0
 _LOOK_SECONDS = 0.2
@@ -67,13 +67,22 @@ def stop_command(daemon: Client) -> None:
 
 def _wait_until_gone(pid: int) -> None:
     began, note = time.monotonic(), waiting_note("Waiting for the daemon to leave,")
-    while Path(f"/proc/{pid}").exists():
+    while _lives(pid):
         waited = time.monotonic() - began
         if waited > _LEAVES_WITHIN:
             raise TimedOut(f"The daemon, pid {pid}, is still finishing something.", hint="Run `windlass daemon logs`.")
         note(waited)
         time.sleep(0.02)
     note(0.0)
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process still does something; one that only waits to be buried does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return not state.lstrip().startswith("Z")
 
 
 @command("status", "windlass daemon status\nwindlass daemon status --json", group=daemon_command)
@@ -127,9 +136,17 @@ def _follow(log: Path, file: BinaryIO) -> None:
     while True:
         while line := file.readline():
             _say_line(line)
-        if log.exists() and (log.stat().st_ino, log.stat().st_size) < (os.fstat(file.fileno()).st_ino, file.tell()):
+        if _begun_anew(log, file):
             file = log.open("rb")
         watch_outlet(_LOOK_SECONDS)
+
+
+def _begun_anew(log: Path, file: BinaryIO) -> bool:
+    try:
+        found = log.stat()
+    except FileNotFoundError:
+        return False
+    return found.st_ino != os.fstat(file.fileno()).st_ino or found.st_size < file.tell()
 
 
 def _say_line(line: bytes) -> None:

@@ -17,6 +17,7 @@ WITHIN = 20.0
 """Seconds in which a daemon must listen."""
 LOST = 4
 """The exit code of a daemon that found another one at work (conflict)."""
+_AGAIN = 1.0
 _LAST_LINES = 5
 
 
@@ -24,9 +25,33 @@ def start(home: str, waiting: Callable[[float], None]) -> None:
     """Start the daemon of a home; returns when it listens, whoever started it."""
     refuse_inside_a_run()
     log = _prepare(home)
-    began = log.stat().st_size
+    before = log.stat().st_size
+    try:
+        _start(home, log, waiting)
+    except Unavailable as error:
+        error.hint = _last_lines(log, before) or error.hint
+        raise
+
+
+def _start(home: str, log: Path, waiting: Callable[[float], None]) -> None:
+    began = tried = time.monotonic()
+    process = _spawn(home, log)
+    while not listens(home):
+        now = time.monotonic()
+        if process.poll() not in (None, LOST):
+            raise Unavailable(f"The daemon did not start (exit code {process.returncode}).", hint=_SEE_LOG)
+        if now - began > WITHIN:
+            raise TimedOut(f"The daemon does not listen after {WITHIN:.0f} s.", hint=_SEE_LOG)
+        if process.returncode == LOST and now - tried > _AGAIN:  # the other one may have been leaving
+            tried, process = now, _spawn(home, log)
+        waiting(now - began)
+        time.sleep(0.01)
+    waiting(0.0)
+
+
+def _spawn(home: str, log: Path) -> subprocess.Popen[bytes]:
     with log.open("ab") as output:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-P", "-m", "windlass.daemon"],  # -P: never import from the folder we stand in
             cwd="/",
             env=os.environ | {"WINDLASS_HOME": home},
@@ -35,11 +60,6 @@ def start(home: str, waiting: Callable[[float], None]) -> None:
             stderr=output,
             start_new_session=True,
         )
-    try:
-        _wait(home, process, waiting)
-    except Unavailable as error:
-        error.hint = _last_lines(log, began) or error.hint
-        raise
 
 
 def replace_us(home: str) -> NoReturn:
@@ -71,19 +91,6 @@ def _prepare(home: str) -> Path:
             hint="Set WINDLASS_HOME to a folder that you may write to.",
         ) from error
     return log
-
-
-def _wait(home: str, process: subprocess.Popen[bytes], waiting: Callable[[float], None]) -> None:
-    began = time.monotonic()
-    while not listens(home):
-        waited = time.monotonic() - began
-        if process.poll() not in (None, LOST):
-            raise Unavailable(f"The daemon did not start (exit code {process.returncode}).", hint=_SEE_LOG)
-        if waited > WITHIN:
-            raise TimedOut(f"The daemon does not listen after {WITHIN:.0f} s.", hint=_SEE_LOG)
-        waiting(waited)
-        time.sleep(0.01)
-    waiting(0.0)
 
 
 def listens(home: str) -> bool:

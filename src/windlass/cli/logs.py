@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from binascii import a2b_base64
+from codecs import getincrementaldecoder
+from io import IncrementalNewlineDecoder
 
 import click
 
@@ -11,7 +13,7 @@ from windlass.cli.agents import name_argument
 from windlass.cli.client import Client
 from windlass.cli.command import command, json_option
 from windlass.cli.output import Row, dim, on_terminal, say_json_line
-from windlass.core.render import harmless
+from windlass.core.plain import harmless
 
 
 @command(
@@ -46,6 +48,7 @@ class _Printer:
 
     def __init__(self) -> None:
         self.run = 0
+        self.decoder = _decoder()
         self.ended = True
         """Whether what was printed last ended its line."""
 
@@ -55,19 +58,20 @@ class _Printer:
             sys.stdout.buffer.flush()
 
     def text(self, chunk: Row) -> None:
+        """The bytes as text: letters and line ends that two chunks share stay whole."""
         if chunk["number"] != self.run:
             self._heading(chunk["number"])
-        text = "\n".join(map(harmless, chunk["text"].replace("\r\n", "\n").split("\n")))
-        self._write(text)
+        self._write(harmless(self.decoder.decode(a2b_base64(chunk["raw"]))))
 
     def end(self) -> None:
+        self._write(harmless(self.decoder.decode(b"", final=True)))
         if not self.ended:
             self._write("\n")
 
     def _heading(self, number: int) -> None:
         """Only people need it; a file gets what was printed and no more."""
-        self.run = number
         self.end()
+        self.run, self.decoder = number, _decoder()
         if on_terminal(sys.stdout):
             self._write(dim(f"── run {number} ──") + "\n")
 
@@ -76,3 +80,7 @@ class _Printer:
             sys.stdout.write(text)
             sys.stdout.flush()
             self.ended = text.endswith("\n")
+
+
+def _decoder() -> IncrementalNewlineDecoder:
+    return IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)

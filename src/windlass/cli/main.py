@@ -158,7 +158,7 @@ def perform(arguments: list[str]) -> int:
         return _complain(f"windlass: {error.format_message()}", _usage_hint(error), _code(type(error)))
     except WindlassError as error:
         return _complain(f"windlass: {error}", error.hint, _code(type(error)))
-    except Exception as error:
+    except Exception as error:  # a fault of ours is a sentence, too
         if os.environ.get("WINDLASS_DEBUG"):
             raise
         return _complain(f"windlass: {_sentence(error)}", "Set WINDLASS_DEBUG=1 to see where.", _code(type(error)))

@@ -7,9 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
-from windlass.core.render import age, harmless
+from windlass.core.plain import age, harmless
 
 Row = Mapping[str, Any]
 
@@ -35,10 +36,11 @@ def say(text: str = "") -> None:
 
 
 def tell(text: str) -> None:
-    """The same on standard error, for what is not the answer."""
-    if sys.stderr:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+    """The same on standard error, for what is not the answer. If nobody listens there, so be it."""
+    with suppress(OSError):
+        if sys.stderr:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
 
 def say_json(value: Any) -> None:
@@ -54,9 +56,20 @@ def on_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+def can_redraw(stream: TextIO | None) -> bool:
+    """Whether a line that was written there can be written over."""
+    return on_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
 def coloured(stream: TextIO | None) -> bool:
     """Colour only on a terminal, and not where it is unwanted."""
-    return on_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return can_redraw(stream) and not os.environ.get("NO_COLOR")
+
+
+def redraw(stream: TextIO, text: str) -> None:
+    """Write over the line that stands there."""
+    stream.write(f"\r\x1b[2K{text}")
+    stream.flush()
 
 
 def paint(text: str, colour: str) -> str:
@@ -90,7 +103,7 @@ def width() -> int | None:
 
 def one_line(text: object) -> str:
     """Anyone's text on one line, with nothing in it that a terminal would obey."""
-    return harmless(" ".join(str(text).split()))
+    return "" if text is None else harmless(" ".join(str(text).split()))
 
 
 def block(text: str, indent: str = "") -> str:
@@ -202,6 +215,11 @@ def page(facts: Iterable[tuple[str, object]]) -> list[str]:
     ]
 
 
+def paragraph(text: str) -> str:
+    """A sentence or two, broken between words."""
+    return "\n".join(_wrapped(one_line(text), 0))
+
+
 def _wrapped(text: str, indent: int) -> list[str]:
     """Lines that fit beside an indent; a word that is longer than a line stays whole, so that it can be copied."""
     edge = width()
@@ -226,14 +244,11 @@ def waiting_note(what: str) -> Callable[[float], None]:
 
     def note(seconds: float) -> None:
         nonlocal shown
-        if seconds >= 1.0 and on_terminal(sys.stderr):
-            sys.stderr.write(f"\r\x1b[2K{what} {seconds:.0f} s")
+        if seconds >= 1.0 and can_redraw(sys.stderr):
+            redraw(sys.stderr, f"{what} {seconds:.0f} s")
             shown = True
         elif shown and not seconds:
-            sys.stderr.write("\r\x1b[2K")
+            redraw(sys.stderr, "")
             shown = False
-        else:
-            return
-        sys.stderr.flush()
 
     return note

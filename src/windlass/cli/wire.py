@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import sys
 import time
+from _socket import AF_UNIX, SOCK_STREAM, socket  # `socket` itself builds enums that take longer than our request
 from collections.abc import Callable, Iterator
 
 from windlass.core.errors import TimedOut, Unavailable
@@ -21,9 +21,9 @@ class Gone(Unavailable):
     """The daemon hung up before it had said all."""
 
 
-def dial(home: str) -> socket.socket:
+def dial(home: str) -> socket:
     """Connect to the daemon of a home, however long the home's path is."""
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    line = socket(AF_UNIX, SOCK_STREAM)
     try:
         if len(os.fsencode(f"{home}/daemon.sock")) <= LONGEST_PATH:
             line.connect(f"{home}/daemon.sock")
@@ -58,7 +58,7 @@ class Wire:
 
     def __init__(
         self,
-        line: socket.socket,
+        line: socket,
         *,
         waiting: Callable[[float], None],
         deadline: float | None = None,

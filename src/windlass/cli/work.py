@@ -12,12 +12,26 @@ import click
 from windlass.cli.agents import described, given_text
 from windlass.cli.client import Client, here
 from windlass.cli.command import command, json_option
-from windlass.cli.output import Row, bold, dim, on_terminal, one_line, paint_state, say, say_json, shorten, width
-from windlass.cli.wire import Gone
+from windlass.cli.output import (
+    Row,
+    bold,
+    can_redraw,
+    dim,
+    one_line,
+    paint_state,
+    redraw,
+    say,
+    say_json,
+    shorten,
+    tell,
+    width,
+)
+from windlass.cli.wire import Gone, watch_outlet
 from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
-from windlass.core.render import age
+from windlass.core.plain import age
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_RETRY_SECONDS = 0.1
 
 
 class Duration(click.ParamType[float]):
@@ -123,7 +137,7 @@ def _read(script: str) -> str:
 
 def _say_begun(added: Row) -> None:
     agent, task = one_line(added["agent"]), added["task"]
-    say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch work/{agent.replace('@', '.')}.")
+    say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch {added['branch']}.")
     say(f"  windlass logs {agent} -f    see it work")
     say("  windlass queue              see it land")
 
@@ -133,27 +147,31 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
     teller.begin(added)
     view: Row = added
     try:
-        for view in _views(daemon, added["task"]["id"], deadline):
+        for view in _views(daemon, added["task"]["id"], deadline, teller):
             teller.show(view)
-            if view["settled"]:
-                break
-    except TimedOut as error:
-        raise TimedOut(
-            f"{added['agent']} had not landed in time; it goes on.", hint=f"Run `windlass show {added['agent']}`."
-        ) from error
+    except (TimedOut, KeyboardInterrupt) as error:
+        goes_on = f"Run `windlass show {added['agent']}` to see it, `windlass stop {added['agent']}` to end it."
+        if isinstance(error, TimedOut):
+            raise TimedOut(f"{added['agent']} has not landed in time; it goes on.", hint=goes_on) from error
+        tell(f"\n{added['agent']} goes on. {goes_on}")
+        raise
     finally:
         teller.end(view)
     if not view.get("landed"):
         raise _not_landed(view)
 
 
-def _views(daemon: Client, task: str, deadline: float | None) -> Iterator[Row]:
-    """Each state of a task as it comes; a daemon that went away is started again and asked on."""
+def _views(daemon: Client, task: str, deadline: float | None, teller: _Teller) -> Iterator[Row]:
+    """Each state of a task until it settles; a daemon that went away is started again and asked on."""
     while True:
         try:
-            yield from daemon.stream("tasks", task, "wait", deadline=deadline)
+            for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=teller.tick):
+                yield view
+                if view["settled"]:
+                    return
         except Gone:
-            continue
+            pass
+        watch_outlet(_RETRY_SECONDS)
 
 
 def _not_landed(view: Row) -> WindlassError:
@@ -165,7 +183,8 @@ def _not_landed(view: Row) -> WindlassError:
             hint=f"Run `windlass queue` to see the order, and `windlass diff {name}` to see the change.",
         )
     if task["state"] == "waiting":
-        return WindlassError(f"{name} asks: {task['reason']}", hint=f'Run `windlass answer {name} "…"`.')
+        asked = " ".join(each["question"] for each in view["questions"]) or task["reason"]
+        return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')
     if task["state"] == "done":
         return WindlassError(
             f"{name} is done and there was nothing to land.", hint=f"Run `windlass show {name}` for its report."
@@ -182,7 +201,7 @@ class _Teller:
     def __init__(self, agent: str, *, as_json: bool) -> None:
         self.agent = agent
         self.as_json = as_json
-        self.moving = not as_json and on_terminal(sys.stdout)
+        self.moving = not as_json and can_redraw(sys.stdout)
         self.began = time.monotonic()
         self.last = ""
 
@@ -196,23 +215,29 @@ class _Teller:
             return
         self.last = words
         if self.moving:
-            self._draw(f"{words}  {dim(age(time.monotonic() - self.began))}")
+            self.tick()
         else:
             say(f"{self.agent}  {words}")
 
+    def tick(self, _seconds: float = 0.0) -> None:
+        """A second has passed."""
+        if self.moving and self.last:
+            took = self._took()
+            room = (width() or 80) - len(took) - 4
+            redraw(sys.stdout, f"{shorten(self.last, room)}  {dim(took)}")
+
     def end(self, view: Row) -> None:
         if self.moving and self.last:
-            self._draw("")
+            redraw(sys.stdout, "")
         if self.as_json:
             say_json(view)
         elif view.get("landed") and view.get("change"):
-            say(f"{paint_state('landed')}  {view['change']['id']}, after {age(time.monotonic() - self.began)}")
-            say(f"  windlass receipt {view['change']['id']}    the proof, and how to undo it")
+            change = view["change"]["id"]
+            say(f"{paint_state('landed')}  {change}, after {self._took()}")
+            say(f"  windlass receipt {change}    the proof, and how to undo it")
 
-    def _draw(self, text: str) -> None:
-        room = (width() or 80) - 1
-        sys.stdout.write("\r\x1b[2K" + (shorten(text, room) if "\x1b" not in text else text))
-        sys.stdout.flush()
+    def _took(self) -> str:
+        return age(time.monotonic() - self.began)
 
 
 def _state(view: Row) -> str:

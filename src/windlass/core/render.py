@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 from windlass.core.change import Change, CheckResult
@@ -10,38 +9,7 @@ from windlass.core.change import Change, CheckResult
 TAIL = 12_000
 """How many characters of a check's output its author is shown: the last ones."""
 
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 (but not tab and newline), delete, C1
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, overrides and isolates
-    "\u2028\u2029\ufeff\ufff9-\ufffb\ud800-\udfff]"  # line separators, invisible marks, half characters
-)
 _BACKTICKS = re.compile("`+")
-
-
-def age(seconds: float) -> str:
-    """A span of time in its largest unit, with the next one where that still matters: `3 s`, `1 h 5 min`."""
-    left = max(0, int(seconds))
-    for (name, size), (below, part) in itertools.pairwise(_UNITS):
-        if left >= size:
-            rest = left % size // part
-            return f"{left // size} {name} {rest} {below}" if rest and name != "min" else f"{left // size} {name}"
-    return f"{left} s"
-
-
-def harmless(text: str) -> str:
-    """Text that can't steer a terminal or mislead the eye: controls are shown as `\\x1b` and the like."""
-    return _HARMFUL.sub(_escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def short(commit: str) -> str:
-    """A commit as people write it."""
-    return commit[:10]
 
 
 def fenced(text: str) -> str:

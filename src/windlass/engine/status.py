@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windlass.core import policy, render
+from windlass.core import plain, policy
 from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
@@ -153,12 +153,12 @@ def evidence(
     if change and not (task and task.ended) and change.state is not ChangeState.REJECTED:
         return f"{change.id} is {change.state}" + (f": {change.reason}" if change.reason else "")
     if change and change.landing:
-        return f"{change.id} landed {render.age(now - change.landing.landed_at)} ago as {change.landing.after[:10]}"
+        return f"{change.id} landed {plain.age(now - change.landing.landed_at)} ago as {change.landing.after[:10]}"
     if run is None:
         if status is Status.STOPPED and task:
             return task.reason
         return "waits for a free slot" if task else "nothing to do"
-    ago = f"{render.age(now - run.ended_at)} ago" if run.ended_at is not None else ""
+    ago = f"{plain.age(now - run.ended_at)} ago" if run.ended_at is not None else ""
     if status is Status.IDLE and change and change.state is ChangeState.REJECTED:
         return f"{change.id} came back {ago}: {change.reason}"
     return f"run {run.number} {run.outcome} {ago}" + (f": {run.reason}" if run.reason else "")
@@ -166,8 +166,8 @@ def evidence(
 
 def _of_live(run: Run, lives: bool | None, spoke: float | None, now: float) -> str:
     if run.identity is None:
-        return f"starting for {render.age(now - run.starting_at)}"
+        return f"starting for {plain.age(now - run.starting_at)}"
     process = f"pid {run.identity.pid} " + ("alive" if lives else "gone, about to be judged")
-    said = f"last output {render.age(now - spoke)} ago" if spoke is not None else "no output yet"
+    said = f"last output {plain.age(now - spoke)} ago" if spoke is not None else "no output yet"
     stopping = ", asked to stop" if run.stopping else ""
     return f"{process}, {said}{stopping}"
