@@ -7,6 +7,7 @@ import inspect
 import sys
 import typing
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any
 
 from windlass.core import settings
@@ -50,7 +51,7 @@ def _explanations(kind: type[Any]) -> dict[str, str]:
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__
     )
     found: dict[str, str] = {}
-    for field, text in zip(body, body[1:], strict=False):
+    for field, text in pairwise(body):
         match field, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
                 found[name] = " ".join(words.split())

@@ -13,7 +13,9 @@ import pytest
 TOP = Path(__file__).parent.parent.parent
 UNAVAILABLE = 6
 
-Spoilt = tuple[Path, tuple[int, str, str]]
+Ended = tuple[int, str, str]
+Spoilt = tuple[Path, Ended]
+Installed = tuple[Path, list[Ended]]
 
 PROJECT = """\
 [build-system]
@@ -81,13 +83,13 @@ def start(launcher: Path, *arguments: str, cwd: Path, env: Mapping[str, str] | N
     )
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def ended(process: subprocess.Popen[str]) -> Ended:
     said, complained = process.communicate(timeout=120)
     return process.returncode, said, complained
 
 
 @pytest.fixture(scope="module")
-def spoilt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, str, str]]:
+def spoilt(tmp_path_factory: pytest.TempPathFactory) -> Spoilt:
     """A clone whose first set-up has failed, and how."""
     clone = make_clone(tmp_path_factory.mktemp("a place") / "my clone é")
     (clone / "requirements.lock").write_text("surely-not-there==1\n")
@@ -96,8 +98,16 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, s
     return clone, failed
 
 
+@pytest.fixture(scope="module")
+def installed(spoilt: Spoilt) -> Installed:
+    """The same clone after two uses at once, and how they went."""
+    clone, _ = spoilt
+    two = [start(clone / "windlass", "a b", "--json", cwd=clone.parent) for _ in range(2)]
+    return clone, [ended(each) for each in two]
+
+
 @pytest.mark.slow
-@pytest.mark.xdist_group("launcher")
+@pytest.mark.xdist_group("launcher")  # one worker has the clone
 class TestFirstUse:
     def test_a_set_up_that_fails_says_what_and_what_to_do(self, spoilt: Spoilt) -> None:
         """The last words of the installer are shown, with a hint, and standard output stays clean."""
@@ -106,26 +116,21 @@ class TestFirstUse:
         assert "surely-not-there" in complained
         assert "Hint: " in complained
 
-    def test_the_next_use_begins_anew_and_is_done_once(
-        self, spoilt: Spoilt, tmp_path: Path
-    ) -> None:
+    def test_the_next_use_begins_anew_and_is_done_once(self, installed: Installed) -> None:
         """What was half made does not count; of two that come at once, the second waits; and both run."""
-        clone, _ = spoilt
-        both = [ended(each) for each in [start(clone / "windlass", "a b", "--json", cwd=tmp_path) for _ in range(2)]]
-        assert [(code, said) for code, said, _ in both] == [(0, f"{tmp_path}|a b|--json\n")] * 2, both
+        clone, both = installed
+        assert [(code, said) for code, said, _ in both] == [(0, f"{clone.parent}|a b|--json\n")] * 2, both
         assert sorted("making the environment" in complained for _, _, complained in both) == [False, True]
 
-    def test_later_uses_only_start_the_program(
-        self, spoilt: Spoilt, tmp_path: Path
-    ) -> None:
+    def test_later_uses_only_start_the_program(self, installed: Installed, tmp_path: Path) -> None:
         """From any folder, also through a link: nothing is said, nothing is installed."""
         link = tmp_path / "wl"
-        link.symlink_to(os.path.relpath(spoilt[0] / "windlass", tmp_path))
+        link.symlink_to(os.path.relpath(installed[0] / "windlass", tmp_path))
         assert ended(start(link, cwd=tmp_path)) == (0, f"{tmp_path}\n", "")
 
-    def test_a_changed_lock_is_installed(self, spoilt: Spoilt, tmp_path: Path) -> None:
+    def test_a_changed_lock_is_installed(self, installed: Installed, tmp_path: Path) -> None:
         """Once, and into the environment that is there."""
-        clone, _ = spoilt
+        clone, _ = installed
         (clone / "requirements.lock").write_text("# changed\n")
         code, said, complained = ended(start(clone / "windlass", cwd=tmp_path))
         assert (code, said) == (0, f"{tmp_path}\n"), complained
@@ -133,11 +138,9 @@ class TestFirstUse:
         assert "making the environment" not in complained
         assert ended(start(clone / "windlass", cwd=tmp_path)) == (0, f"{tmp_path}\n", "")
 
-    def test_a_clone_that_was_moved_is_set_up_again(
-        self, spoilt: Spoilt, tmp_path: Path
-    ) -> None:
+    def test_a_clone_that_was_moved_is_set_up_again(self, installed: Installed, tmp_path: Path) -> None:
         """Its programs still name the old place, so they are not started."""
-        moved = shutil.copytree(spoilt[0], tmp_path / "moved", symlinks=True)
+        moved = shutil.copytree(installed[0], tmp_path / "moved", symlinks=True)
         (moved / "scripts" / "setup").write_text("#!/bin/sh\necho again; exit 9\n")
         assert ended(start(moved / "windlass", cwd=tmp_path)) == (9, "again\n", "")
 
