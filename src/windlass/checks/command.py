@@ -9,9 +9,8 @@ from pathlib import Path
 
 from windlass.checks.ports import Ended, Shell, Trees
 from windlass.checks.setup import LOCK_FILES, Prepared, read_prepared, setup_key, write_prepared
-from windlass.core.change import CheckResult
+from windlass.core.change import Candidate, CheckResult
 from windlass.core.errors import BadInput
-from windlass.core.ports import Candidate
 from windlass.core.project import Project
 from windlass.core.settings import CheckSettings
 

@@ -56,7 +56,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         git=git,
         processes=processes,
         workdirs=RunFolders(home),
-        checks=CommandChecks(home, store.home_id, trees=git, shell=run_shell, environment=os.environ),
+        checks=CommandChecks(home, store.home_id, trees=git.trees, shell=run_shell, environment=os.environ),
         providers=load(),
         settings=settings,
         clock=clock,

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from windlass.core.agent import Agent
-from windlass.core.change import Landing
+from windlass.core.change import Candidate, Landing
 from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.ports import Candidate, Tree
+from windlass.core.ports import Tree
 from windlass.core.project import Project
 from windlass.git.files import remove_tree
 from windlass.git.hub import Hubs, Locks
@@ -130,8 +130,13 @@ class HubGit:
                 if not head:
                     raise
         base = await self._hubs.merge_base(hub, main, head)
+        return await self.diff_between(project, base, now)
+
+    async def diff_between(self, project: Project, before: str, after: str, /) -> str:
+        """What lies between two commits or trees of the hub; cut where it is very long."""
+        hub = await self._hubs.open(project)
         how = ("--no-ext-diff", "--no-textconv", "--no-color")
-        said = await self._git.ours(hub, "diff", *how, base, now, limit=LONGEST_DIFF, cut=True)
+        said = await self._git.ours(hub, "diff", *how, before, after, limit=LONGEST_DIFF, cut=True)
         return said.out.decode("utf-8", "replace") + ("\n… (cut)\n" if said.cut else "")
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:

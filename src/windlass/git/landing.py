@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from windlass.core.change import Landing
+from windlass.core.change import Candidate, Landing
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
-from windlass.core.ports import Candidate
 from windlass.core.project import Project
 from windlass.git.files import shown, there
 from windlass.git.hub import Hubs, Locks

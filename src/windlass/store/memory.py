@@ -68,6 +68,9 @@ class MemoryReading:
     def unfinished_tasks(self) -> list[Task]:
         return [each for each in self._all(Task) if not each.ended]
 
+    def task_of(self, agent: str, /) -> Task | None:
+        return next((each for each in self._newest(Task) if agent and each.agent == agent), None)
+
     def live_runs(self) -> list[Run]:
         return [each for each in self._all(Run) if each.live]
 

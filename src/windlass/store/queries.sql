@@ -23,6 +23,9 @@ SELECT * FROM tasks WHERE state = 'open' AND unmet = 0 ORDER BY place LIMIT :lim
 -- name: unfinished_tasks
 SELECT * FROM tasks WHERE state IN ('open', 'active', 'waiting', 'landing') ORDER BY place;
 
+-- name: task_of
+SELECT * FROM tasks WHERE agent = :agent AND agent <> '' ORDER BY place DESC LIMIT 1;
+
 -- name: live_runs
 SELECT * FROM runs WHERE outcome IS NULL ORDER BY place;
 

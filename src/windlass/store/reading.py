@@ -54,6 +54,9 @@ class SqlReading:
     def unfinished_tasks(self) -> list[Task]:
         return self._nouns(Task, "unfinished_tasks")
 
+    def task_of(self, agent: str, /) -> Task | None:
+        return _first(self._nouns(Task, "task_of", agent=agent))
+
     def live_runs(self) -> list[Run]:
         return self._nouns(Run, "live_runs")
 

@@ -59,7 +59,7 @@ _SHAPES = (
     Shape(Message, "messages", nested=("to",), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
     Shape(Document, "documents"),
-    Shape(Change, "changes", nested=("checks", "landing")),
+    Shape(Change, "changes", nested=("candidate", "checks", "landing")),
 )
 SHAPES: Mapping[type[Any], Shape] = {shape.kind: shape for shape in _SHAPES}
 KINDS: Mapping[str, type[Noun]] = {shape.noun: shape.kind for shape in _SHAPES}

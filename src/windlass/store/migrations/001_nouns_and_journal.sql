@@ -49,6 +49,7 @@ CREATE TABLE tasks (
     unmet INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX tasks_unfinished ON tasks (place) WHERE state IN ('open', 'active', 'waiting', 'landing');
+CREATE INDEX tasks_by_agent ON tasks (agent) WHERE agent <> '';
 CREATE INDEX tasks_ready ON tasks (place) WHERE state = 'open' AND unmet = 0;
 
 -- `task_needs` and `tasks.unmet` (how many needs are not done) are an index over `tasks`, kept by these triggers:
@@ -103,6 +104,7 @@ CREATE TABLE runs (
     base TEXT NOT NULL,
     identity TEXT NOT NULL,
     stopping TEXT NOT NULL,
+    said TEXT NOT NULL,
     outcome TEXT,
     reason TEXT NOT NULL,
     evidence TEXT NOT NULL,
