@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 from windlass.core.errors import Conflict, WindlassError
-from windlass.daemon.boot import Building, build
-from windlass.daemon.idle import leave_when_idle
+from windlass.daemon.boot import build
 from windlass.daemon.lifecycle import HomeLock, listen, prepare_home
 from windlass.daemon.loops import keep_all
 from windlass.daemon.server import Server
@@ -78,11 +77,6 @@ async def _serve(home: Path, *, foreground: bool) -> None:
                 task.cancel()
             await asyncio.gather(*moving, return_exceptions=True)
     log.info("left; agents go on")
-
-
-def _idle(building: Building, leaving: asyncio.Event, home: Path, *, foreground: bool) -> list[asyncio.Task[None]]:
-    """A daemon that a service manager keeps stays; one that started by itself leaves when nothing needs it."""
-    return [] if foreground else [asyncio.create_task(leave_when_idle(building, home, leaving))]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,182 @@
+"""A stage for stories: the engine on the memory store, fake processes and a clock we set; git and checks are real."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from windlass.checks import CommandChecks
+from windlass.core.agent import Agent
+from windlass.core.change import Change
+from windlass.core.ports import Ports
+from windlass.core.run import Run
+from windlass.core.settings import CheckSettings, Limits, Settings
+from windlass.core.task import Task
+from windlass.engine import Engine
+from windlass.engine.tasks import Order
+from windlass.git import HubGit
+from windlass.library import prompt_blocks
+from windlass.process.shell import run_shell
+from windlass.providers import load
+from windlass.store.memory import MemoryStore
+from windlass.testing import FakeProcesses
+from windlass.workdir import RunFolders
+
+DONE = '{"status": "done", "result": "Fixed."}'
+
+
+class SetClock:
+    """Time that passes only when a story says so."""
+
+    def __init__(self) -> None:
+        self.time = 1_000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+class SetSettings:
+    """Settings that a story can change at any moment."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def at(self, path: str, /) -> Settings:
+        del path
+        return self.settings
+
+
+class Stage:
+    """One project, one engine, and the hands of its agents."""
+
+    def __init__(self, repo: Path, home: Path, *, checks: str = "true", store: MemoryStore | None = None) -> None:
+        self.repo = repo
+        self.home = home
+        self.clock = SetClock()
+        self.settings = SetSettings(Settings(checks=CheckSettings(command=checks), limits=Limits(returns=2)))
+        self.store = store or MemoryStore(self.clock)
+        self.processes = FakeProcesses()
+        self.engine = self.build()
+
+    def build(self) -> Engine:
+        """A new engine on the same facts, as after a restart."""
+        git = HubGit(self.home, environment=os.environ)
+        return Engine(
+            Ports(
+                store=self.store,
+                git=git,
+                processes=self.processes,
+                workdirs=RunFolders(self.home),
+                checks=CommandChecks(self.home, "home", trees=git.trees, shell=run_shell, environment=os.environ),
+                providers=load(),
+                settings=self.settings,
+                clock=self.clock,
+                random=random.Random(7).random,
+                uuid=lambda: "project-1",
+                blocks=prompt_blocks(),
+                home=str(self.home),
+            )
+        )
+
+    async def order(self, title: str = "Fix it", command: str = "claude-like") -> str:
+        """Add a task for a command agent; returns the agent's name."""
+        order = Order(path=str(self.repo), title=title, provider="command", options={"command": command})
+        _, agent = await self.engine.tasks.add(order)
+        return agent.id
+
+    async def move(self) -> None:
+        """Let every tick run until nothing changes any more."""
+        seq = -1
+        while seq != (seq := await self.store.read(lambda store: store.last_seq())):
+            for tick, _ in self.engine.ticks.values():
+                await tick()
+            await self.engine.settle()
+
+    async def restart(self) -> None:
+        """The daemon dies and another takes over; processes live on."""
+        await self.engine.close()
+        self.engine = self.build()
+
+    async def forget_identity(self, run: Run) -> None:
+        """Make it as if the daemon had died between starting the process and recording it."""
+        await self.store.write(lambda store: store.record("run.starting", run.id, replace(run, identity=None)))
+
+    async def run_of(self, name: str) -> Run:
+        runs = await self.store.read(lambda store: store.latest_runs([name]))
+        return runs[name]
+
+    async def task_of(self, name: str) -> Task:
+        task = await self.store.read(lambda store: store.task_of(name))
+        assert task is not None
+        return task
+
+    async def change_of(self, name: str) -> Change:
+        task = await self.task_of(name)
+        change = await self.store.read(lambda store: store.change_of_task(task.id))
+        assert change is not None
+        return change
+
+    async def agent(self, name: str) -> Agent:
+        agent = await self.store.read(lambda store: store.find(Agent, name))
+        assert agent is not None
+        return agent
+
+    async def kinds(self, subject: str) -> list[str]:
+        events = await self.store.read(lambda store: store.events(after=0, limit=10_000))
+        return [each.kind for each in events if each.subject == subject]
+
+    def prompt_of(self, run: Run) -> str:
+        return (self.home / "runs" / run.id / "prompt.md").read_text()
+
+    # ── the agent's own hands ──
+
+    async def worktree(self, name: str) -> Path:
+        run = await self.run_of(name)
+        return Path(self.processes.started[run.id].launch.cwd)
+
+    async def commit(self, name: str, path: str, text: str) -> None:
+        """Write a file in an agent's worktree and commit it there, with the environment that the agent has."""
+        tree = await self.worktree(name)
+        launch = self.processes.started[(await self.run_of(name)).id].launch
+        (tree / path).write_text(text)
+        for command in (["add", "-A"], ["commit", "-q", "-m", f"Write {path}"]):
+            subprocess.run(["git", *command], cwd=tree, check=True, env=os.environ | dict(launch.environment))
+
+    async def signal(self, name: str, text: str = DONE) -> None:
+        launch = self.processes.started[(await self.run_of(name)).id].launch
+        Path(launch.environment["WINDLASS_SIGNAL"]).write_text(text)
+
+    async def exit(self, name: str, code: int = 0) -> None:
+        self.processes.exit((await self.run_of(name)).id, code)
+
+    async def finish(self, name: str, path: str, text: str) -> None:
+        """Commit, say done and leave, as a good agent does."""
+        await self.commit(name, path, text)
+        await self.signal(name)
+        await self.exit(name)
+
+    def limit(self, **limits: int) -> None:
+        self.settings.settings = replace(
+            self.settings.settings, limits=replace(self.settings.settings.limits, **limits)
+        )
+
+    def check_with(self, command: str) -> None:
+        self.settings.settings = replace(self.settings.settings, checks=CheckSettings(command=command))
+
+
+def play(story: Callable[[], Awaitable[None]]) -> None:
+    """Run a story, but not for ever."""
+
+    async def limited() -> None:
+        async with asyncio.timeout(60):
+            await story()
+
+    asyncio.run(limited())

@@ -1,0 +1,210 @@
+"""The life of a run: started once, watched, judged, and found again after a crash."""
+
+from __future__ import annotations
+
+import pytest
+from stage import Stage, play
+
+from windlass.core.errors import Conflict, Unavailable
+from windlass.core.run import Cause, Outcome
+from windlass.core.task import TaskState
+
+
+class TestStarting:
+    def test_no_more_runs_than_the_limit(self, repo, tmp_path):
+        """A task waits for a free slot, and starts by itself when there is one."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            stage.limit(runs=1)
+            first, second = await stage.order("One"), await stage.order("Two")
+            await stage.move()
+            assert (await stage.task_of(second)).state is TaskState.OPEN
+            await stage.finish(first, "a", "")
+            await stage.move()
+            assert (await stage.run_of(second)).live
+
+        play(story)
+
+    def test_a_start_that_fails_is_said_and_does_not_hang(self, repo, tmp_path):
+        """The run ends with the reason, the task fails, and nothing is stuck."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            stage.processes.refusal = Unavailable("There is no room for another process.")
+            name = await stage.order()
+            await stage.move()
+            run = await stage.run_of(name)
+            assert run.outcome is Outcome.FAILED
+            assert "no room for another process" in run.reason
+            assert (await stage.task_of(name)).state is TaskState.FAILED
+
+        play(story)
+
+    def test_the_prompt_and_the_environment_say_who_and_where(self, repo, tmp_path):
+        """An agent finds its task, its name and the way to say that it is done."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order("Mend the login race")
+            await stage.move()
+            run = await stage.run_of(name)
+            launch = stage.processes.started[run.id].launch
+            assert "Mend the login race" in stage.prompt_of(run)
+            assert launch.environment["WINDLASS_AGENT"] == name
+            assert launch.environment["WINDLASS_RUN"] == run.id
+            assert launch.environment["WINDLASS_PROJECT"] == str(repo)
+            assert launch.stdin == launch.environment["WINDLASS_PROMPT"]
+
+        play(story)
+
+
+class TestEnding:
+    def test_a_run_that_ends_without_a_signal_is_reminded_once(self, repo, tmp_path):
+        """The second run is told what was missing; after another silence the task fails."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            await stage.exit(name)
+            await stage.move()
+            second = await stage.run_of(name)
+            assert (second.number, second.cause) == (2, Cause.REMINDER)
+            assert "without a signal" in stage.prompt_of(second)
+            await stage.exit(name)
+            await stage.move()
+            assert (await stage.task_of(name)).state is TaskState.FAILED
+            assert len(await stage.store.read(lambda store: store.runs_of(name))) == 2
+
+        play(story)
+
+    def test_a_question_waits_and_its_answer_wakes_the_agent(self, repo, tmp_path):
+        """Asked, waiting, answered, resumed with the answer in the prompt."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            await stage.signal(name, '{"status": "questions", "questions": [{"id": "q1", "question": "Which port?"}]}')
+            await stage.exit(name)
+            await stage.move()
+            assert (await stage.task_of(name)).state is TaskState.WAITING
+            page = await stage.engine.status.page(name)
+            assert "Which port?" in page.questions[0].body
+
+            await stage.engine.talk.answer(name, "Use 8080.")
+            await stage.move()
+            second = await stage.run_of(name)
+            assert (second.live, second.cause) == (True, Cause.MAIL)
+            assert "Use 8080." in stage.prompt_of(second)
+            with pytest.raises(Conflict):
+                await stage.engine.talk.answer(name, "Again.")
+
+        play(story)
+
+    def test_a_signal_given_while_the_process_lives_ends_the_run_after_a_while(self, repo, tmp_path):
+        """A program that has said done but does not leave is ended, and its word still counts."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            await stage.commit(name, "a.txt", "")
+            await stage.signal(name)
+            await stage.move()
+            assert (await stage.run_of(name)).live
+            stage.clock.time += 60
+            await stage.move()
+            assert (await stage.run_of(name)).outcome is Outcome.DONE
+
+        play(story)
+
+    def test_a_stopped_run_is_stopped_and_stays_so(self, repo, tmp_path):
+        """Stopping ends the run and cancels its task; no tick starts it again."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            assert await stage.engine.runs.stop(name, "stopped by hand")
+            await stage.move()
+            run = await stage.run_of(name)
+            assert (run.outcome, run.reason) == (Outcome.STOPPED, "stopped by hand")
+            assert (await stage.task_of(name)).state is TaskState.CANCELLED
+            assert not await stage.engine.runs.stop(name, "stopped by hand")
+
+        play(story)
+
+    def test_every_byte_of_output_is_kept_once(self, repo, tmp_path):
+        """What a process says in pieces, also across a restart, reads back as one."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            run = await stage.run_of(name)
+            stage.processes.say(run.id, b"half a li")
+            await stage.move()
+            await stage.restart()
+            stage.processes.say(run.id, b"ne\nand \xff more\n")
+            await stage.move()
+            await stage.exit(name)
+            await stage.move()
+            chunks = [chunk async for _, chunk in stage.engine.output.read(name, number=1)]
+            assert b"".join(each.content for each in chunks) == b"half a line\nand \xff more\n"
+
+        play(story)
+
+
+class TestRestart:
+    def test_a_run_that_ended_while_we_were_away_is_judged(self, repo, tmp_path):
+        """Its exit code, its signal and its commits are all still there."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            await stage.engine.close()
+            await stage.finish(name, "a.txt", "")
+            await stage.restart()
+            await stage.move()
+            run = await stage.run_of(name)
+            assert (run.outcome, run.exit_code) == (Outcome.DONE, 0)
+            assert (await stage.task_of(name)).state is TaskState.DONE
+
+        play(story)
+
+    def test_a_start_that_was_never_recorded_is_adopted_not_repeated(self, repo, tmp_path):
+        """A process that carries the run's marker is the run; there is no second one."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            run = await stage.run_of(name)
+            await stage.forget_identity(run)
+            pid = stage.processes.started[run.id].identity.pid
+            await stage.restart()
+            await stage.move()
+            found = await stage.run_of(name)
+            assert found.identity is not None
+            assert found.identity.pid == pid
+
+        play(story)
+
+    def test_a_start_that_never_happened_is_made_good(self, repo, tmp_path):
+        """An intent without a process is carried out by the next daemon."""
+
+        async def story():
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            run = await stage.run_of(name)
+            await stage.forget_identity(run)
+            del stage.processes.started[run.id]
+            await stage.restart()
+            await stage.move()
+            assert (await stage.run_of(name)).identity is not None
+
+        play(story)
