@@ -369,6 +369,9 @@ class TestTampering:
             (["UPDATE tasks SET state = 'done' WHERE id = 't2'"], "task t2 is not what event 2"),
             (["DELETE FROM tasks WHERE id = 't1'"], "task t1 is missing"),
             (["UPDATE tasks SET id = 't7' WHERE id = 't1'"], "task t7 stands"),
+            (["UPDATE tasks SET state = 'lost' WHERE id = 't3'"], "task t3 cannot be read"),
+            (["UPDATE events SET payload = '[1' WHERE seq = 2"], "Event 2 cannot be read"),
+            (["UPDATE events SET payload = '[1]' WHERE seq = 2"], "Event 2 cannot be read"),
         ],
     )
     def test_a_changed_or_missing_row_is_found(self, tmp_path: Path, statements: list[str], fault: str) -> None:

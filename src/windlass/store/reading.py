@@ -8,6 +8,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.event import Event
@@ -135,7 +137,10 @@ class SqlReading:
 
 def _event(row: sqlite3.Row) -> tuple[Event, bytes]:
     seq, time, kind, subject, payload, digest, chain = row
-    data, became = unpack(payload)
+    try:
+        data, became = unpack(payload)
+    except (msgspec.MsgspecError, LookupError, TypeError) as error:
+        raise rows.damaged(f"Event {seq}", error) from error
     event = Event(seq=seq, time=time, kind=kind, subject=subject, data=data, became=became, digest=digest, chain=chain)
     return event, payload.encode()
 

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+import msgspec
+
 from windlass.core import codec
 from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.document import Document
-from windlass.core.errors import BadInput
+from windlass.core.errors import BadInput, Unavailable
 from windlass.core.message import Delivery, Message
 from windlass.core.ports import Noun
 from windlass.core.project import Project
@@ -117,6 +119,14 @@ def check_numbers(values: Iterable[Any]) -> None:
 def read(kind: type[T], row: sqlite3.Row) -> T:
     """The noun that a row holds."""
     values = dict(zip(row.keys(), row, strict=True))
-    for name in SHAPES[kind].nested:
-        values[name] = codec.decode(values[name])
-    return codec.revive(kind, values)
+    try:
+        for name in SHAPES[kind].nested:
+            values[name] = codec.decode(values[name])
+        return codec.revive(kind, values)
+    except msgspec.MsgspecError as error:
+        raise damaged(f"The {SHAPES[kind].noun} {values['id']}", error) from error
+
+
+def damaged(what: str, error: Exception) -> Unavailable:
+    """The refusal of a row that holds what we never wrote."""
+    return Unavailable(f"{what} cannot be read from the store: {error}.", hint="Put back a copy of the store's file.")

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from windlass.core.errors import Unavailable
 from windlass.core.event import Event
 from windlass.core.ports import Clock, Noun, Reading, Writing
 from windlass.store import opening, queries, rows, schema
@@ -48,7 +49,10 @@ class SqliteStore:
 
     async def verify(self) -> str:
         """Walk the file, the journal and the tables. Returns the first fault, or nothing."""
-        return await self._readers.ask(self._audit)
+        try:
+            return await self._readers.ask(self._audit)
+        except Unavailable as error:
+            return str(error)
 
     async def close(self) -> None:
         """Finish what is waiting and let go of the file."""

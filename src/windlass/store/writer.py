@@ -103,7 +103,7 @@ class Writer:
             if end != begun:
                 self._connection.execute(self._queries["move_tip"], {"seq": end.seq, "chain": end.chain})
             self._connection.execute("COMMIT")
-        except (sqlite3.Error, Unavailable) as error:
+        except Exception as error:  # noqa: BLE001 - a writer that died would leave everyone waiting
             self._give_up(group, error)
 
     def _try(self, each: _Waiting, tip: Tip) -> Tip:
