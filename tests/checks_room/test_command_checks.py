@@ -16,7 +16,7 @@ import pytest
 from windlass.checks import CommandChecks
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
-from windlass.core.ports import Candidate
+from windlass.core.ports import Candidate, Checks
 from windlass.core.project import Project
 from windlass.core.settings import CheckSettings
 from windlass.git import HubGit
@@ -93,7 +93,7 @@ class Bench:
         self.project = Project(id="p-1", name="repo", path=str(self.repository), main="main")
         self.git = HubGit(self.state, environment=self.environment)
         self.shell = RealShell()
-        self.checks = CommandChecks(
+        self.checks: Checks = CommandChecks(
             self.state, "home-1", trees=self.git.trees, shell=self.shell, environment=self.environment
         )
         self.run("init", "-q", "--initial-branch=main")
@@ -239,7 +239,8 @@ class TestTree:
             candidate = await bench.candidate("coder", {".gitattributes": "* filter=evil\n"})
             evil = (
                 "for k in core.fsmonitor filter.evil.smudge filter.evil.clean; "
-                f"do git config $k 'touch {canary}; cat'; done; mkdir .git/hooks; printf '#!/bin/sh\\ntouch {canary}' > .git/hooks/post-checkout; "
+                f"do git config $k 'touch {canary}; cat'; done; mkdir .git/hooks; "
+                f"printf '#!/bin/sh\\ntouch {canary}' > .git/hooks/post-checkout; "
                 f"chmod +x .git/hooks/post-checkout; rm -r a.txt; ln -s {bench.home} a.txt; git config core.worktree /"
             )
             (bench.home / "keep").write_text("safe")
@@ -328,6 +329,19 @@ class TestSetup:
             mended = settings("ls", "true")
             result, output = await bench.checks.run(bench.project, candidate, mended, 0)
             assert result.passed and "deps" not in output
+
+        asyncio.run(story())
+
+    def test_a_result_that_a_check_removed_is_made_again(self, bench: Bench) -> None:
+        """A check that cleans up after itself does not starve the next one."""
+
+        async def story() -> None:
+            candidate = await bench.candidate("coder", {"b.txt": "x"})
+            command = settings("test -d deps && rm -r deps", self.SETUP)
+            for _ in range(2):
+                result, _ = await bench.checks.run(bench.project, candidate, command, 0)
+                assert result.passed
+            assert self.count(bench) == 2
 
         asyncio.run(story())
 

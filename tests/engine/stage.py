@@ -146,13 +146,11 @@ class Stage:
         """Write a file in an agent's worktree and commit it there, with the environment that the agent has."""
         tree = await self.worktree(name)
         launch = self.processes.started[(await self.run_of(name)).id].launch
-        (tree / path).write_text(text)
-        for command in (["add", "-A"], ["commit", "-q", "-m", f"Write {path}"]):
-            subprocess.run(["git", *command], cwd=tree, check=True, env=os.environ | dict(launch.environment))
+        _commit(tree, path, text, os.environ | dict(launch.environment))
 
     async def signal(self, name: str, text: str = DONE) -> None:
         launch = self.processes.started[(await self.run_of(name)).id].launch
-        Path(launch.environment["WINDLASS_SIGNAL"]).write_text(text)
+        _write(launch.environment["WINDLASS_SIGNAL"], text)
 
     async def exit(self, name: str, code: int = 0) -> None:
         self.processes.exit((await self.run_of(name)).id, code)
@@ -170,6 +168,16 @@ class Stage:
 
     def check_with(self, command: str) -> None:
         self.settings.settings = replace(self.settings.settings, checks=CheckSettings(command=command))
+
+
+def _commit(tree: Path, path: str, text: str, environment: dict[str, str]) -> None:
+    (tree / path).write_text(text)
+    for command in (["add", "-A"], ["commit", "-q", "-m", f"Write {path}"]):
+        subprocess.run(["git", *command], cwd=tree, check=True, env=environment)
+
+
+def _write(path: str, text: str) -> None:
+    Path(path).write_text(text)
 
 
 def play(story: Callable[[], Awaitable[None]]) -> None:

@@ -20,9 +20,9 @@ class World:
     def __init__(self, folder: Path, main: str = "main") -> None:
         self.folder = folder
         self.home = folder / "home"
-        self.state = folder / "state"
+        self.state = folder / "sta:te 'ü"
         self.canary = folder / "canary"
-        self.repository = folder / "wörk space" / "répo"
+        self.repository = folder / "wörk: it's" / "ré po"
         self.home.mkdir(parents=True)
         self.state.mkdir()
         self.repository.mkdir(parents=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from gitkit import World, an_agent
 
-from windlass.core.errors import BadInput, NotAllowed
+from windlass.core.errors import BadInput, NotAllowed, Unavailable
+from windlass.core.ports import Git
 from windlass.git import HubGit
 
 
@@ -119,6 +120,20 @@ class TestHub:
             assert world.tip() == landing.after
 
         asyncio.run(story())
+
+
+class TestHome:
+    def test_a_home_that_cannot_be_written_is_said(self, world: World) -> None:
+        """A file in the place of a folder stands for all that can be wrong; nothing is half-made."""
+        (world.state / "hubs").write_text("in the way")
+        with pytest.raises(Unavailable, match="could not be made"):
+            asyncio.run(world.agent())
+        assert [each.name for each in world.state.iterdir() if each.name != "gitconfig"] == ["hubs"]
+
+    def test_it_is_the_port(self, world: World) -> None:
+        """The type checker holds this line."""
+        port: Git = world.git
+        assert port.worktree_path(world.project, an_agent()).endswith("/worktrees/p-1/coder")
 
 
 class TestWorktree:

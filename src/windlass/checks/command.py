@@ -10,7 +10,7 @@ from pathlib import Path
 from windlass.checks.ports import Ended, Shell, Trees
 from windlass.checks.setup import LOCK_FILES, Prepared, read_prepared, setup_key, write_prepared
 from windlass.core.change import Candidate, CheckResult
-from windlass.core.errors import BadInput
+from windlass.core.errors import BadInput, Unavailable
 from windlass.core.project import Project
 from windlass.core.settings import CheckSettings
 
@@ -49,26 +49,30 @@ class CommandChecks:
     async def _prepare(self, project: Project, candidate: Candidate, settings: CheckSettings) -> Ended | None:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
         tree, file = self._tree(project), self._tree(project).with_name("setup.json")
-        key = await self._key(project, candidate, settings)
         prepared = read_prepared(file)
-        if prepared is None or prepared.key != key:
-            file.unlink(missing_ok=True)
-            await self._trees.clear(tree)
-            prepared = Prepared(key, ())
-            if settings.setup.strip():
-                await self._trees.place(project, candidate.commit, tree)
-                ended = await self._execute(project, settings.setup, settings)
-                if ended.exit_code != 0 or ended.timed_out:
-                    return ended
-                prepared = Prepared(key, await self._trees.leftovers(project, tree))
-        # Once more after a set-up, which may have changed files of the commit.
-        await self._trees.place(project, candidate.commit, tree, keep=prepared.kept)
-        write_prepared(file, prepared)
+        key = await self._key(project, candidate, settings)
+        usable = prepared if prepared and prepared.key == key else Prepared(key, ())
+        placed = await self._trees.place(project, candidate.commit, tree, keep=usable.kept)
+        if not settings.setup.strip() or (usable is prepared and placed):
+            return None
+        file.unlink(missing_ok=True)
+        await self._trees.clear(tree)
+        await self._trees.place(project, candidate.commit, tree)
+        return await self._set_up(project, candidate, settings, key)
+
+    async def _set_up(self, project: Project, candidate: Candidate, settings: CheckSettings, key: str) -> Ended | None:
+        tree = self._tree(project)
+        ended = await self._execute(project, settings.setup, settings)
+        if ended.exit_code != 0 or ended.timed_out:
+            return ended
+        kept = await self._trees.leftovers(project, tree)
+        # Once more, because a set-up may have changed files of the commit.
+        if not await self._trees.place(project, candidate.commit, tree, keep=kept):
+            raise Unavailable(f"The set-up of {project.name} left a tree that cannot be put right: {tree}.")
+        write_prepared(tree.with_name("setup.json"), Prepared(key, kept))
         return None
 
     async def _key(self, project: Project, candidate: Candidate, settings: CheckSettings) -> str:
-        if not settings.setup.strip():
-            return setup_key("", {})
         return setup_key(settings.setup, await self._trees.named(project, candidate.commit, LOCK_FILES))
 
     async def _execute(self, project: Project, command: str, settings: CheckSettings) -> Ended:

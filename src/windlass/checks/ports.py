@@ -43,8 +43,11 @@ class Shell(Protocol):
 class Trees(Protocol):
     """Puts exactly one commit's tree at a path."""
 
-    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> None:
-        """Make the folder hold this commit; of what is not in it, only what is to be kept stays."""
+    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
+        """Make the folder hold this commit; of what is not in it, only what is to be kept stays.
+
+        Says whether that was all still there.
+        """
         ...
 
     async def clear(self, path: Path) -> None:

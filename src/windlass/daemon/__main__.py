@@ -65,10 +65,9 @@ async def _serve(home: Path, *, foreground: bool) -> None:
         door = listen(home)
         log.info("listening, pid %s", os.getpid())
         server = Server(build_app(building.engine, building.house, building.door), door)
-        moving = [
-            asyncio.create_task(keep_all(building.engine)),
-            *_idle(building, leaving, home, foreground=foreground),
-        ]
+        moving = [asyncio.create_task(keep_all(building.engine))]
+        if not foreground:  # a daemon that a service manager keeps stays
+            moving.append(asyncio.create_task(leave_when_idle(building, home, leaving)))
         try:
             await server.run_until(leaving)
         finally:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
@@ -19,10 +22,13 @@ def write_whole(path: Path, text: str, *, mode: int = 0o600, only_if_new: bool =
     content = text.encode("utf-8", "surrogateescape")
     if only_if_new and path.is_file() and path.read_bytes() == content:
         return
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_bytes(content)
-    beside.chmod(mode)
-    beside.replace(path)
+    new = path.with_name(f".{path.name}.new")
+    try:
+        new.write_bytes(content)
+        new.chmod(mode)
+        new.replace(path)
+    except OSError as error:
+        raise Unavailable(f"{path} could not be written: {error.strerror}.") from error
 
 
 def shown(name: bytes) -> str:
@@ -35,9 +41,28 @@ def there(path: str | Path) -> bool:
     return Path(path).is_dir()
 
 
+def all_there(folder: Path, names: Iterable[str]) -> bool:
+    """Whether something has each of these names, be it a link that leads nowhere."""
+    return all(os.path.lexists(folder / each) for each in names)
+
+
 def make_folder(path: Path) -> None:
     """A folder for our eyes only."""
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Unavailable(f"The folder {path} could not be made: {error.strerror}.") from error
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """A place to make something that is then renamed to a path: there it is whole, or not at all."""
+    make_folder(path.parent)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent, ignore_cleanup_errors=True) as folder:
+            yield Path(folder) / "made"
+    except OSError as error:
+        raise Unavailable(f"{path} could not be made: {error.strerror}.") from error
 
 
 def copy_or_clear(source: Path, target: Path) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from windlass.core.errors import Conflict, Unavailable
+from windlass.core.errors import Conflict
 from windlass.core.project import Project
-from windlass.git.files import config_text, write_whole
+from windlass.git.files import beside, config_text, write_whole
 from windlass.git.places import Places
 from windlass.git.run import ANY, GitProgram
 from windlass.git.user import UPLOAD, Habits, UserRepository
@@ -73,7 +71,7 @@ class Hubs:
 
     async def ref(self, hub: Path, ref: str) -> str:
         """The object that a ref of the hub is at, or nothing."""
-        return (await self._git.ours(hub, "rev-parse", "--verify", "-q", ref, ok=(0, 1, 128))).text
+        return (await self._git.ours(hub, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
     async def contains(self, hub: Path, commit: str, ancestor: str) -> bool:
         """Whether a commit has another one in its history, or is that one."""
@@ -114,10 +112,7 @@ class Hubs:
 
     async def _make(self, project: Project, hub: Path) -> None:
         """Clone into a folder beside it, then rename: a hub is whole, or not there."""
-        hub.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=hub.parent))
-        try:
-            made = scratch / "hub.git"
+        with beside(hub) as made:
             await self._clone(project, made)
             await self._git.ours(made, "config", "--remove-section", "remote.origin", ok=(0, 128))
             await self._git.ours(made, "config", "include.path", "windlass.config")
@@ -125,10 +120,6 @@ class Hubs:
                 (made / folder).mkdir(parents=True, exist_ok=True)
             write_whole(made / "hooks" / "pre-receive", _REFUSAL, mode=0o755)
             made.rename(hub)
-        except OSError as error:
-            raise Unavailable(f"The hub of {project.name} could not be made at {hub}: {error.strerror}.") from error
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
 
     async def _clone(self, project: Project, made: Path) -> None:
         """Objects are hard-linked and never borrowed, so that the user's own gc can't take them away."""

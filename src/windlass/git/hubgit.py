@@ -10,7 +10,7 @@ from pathlib import Path
 
 from windlass.core.agent import Agent
 from windlass.core.change import Candidate, Landing
-from windlass.core.errors import NotAllowed, NotFound
+from windlass.core.errors import Conflict, NotAllowed, NotFound
 from windlass.core.ports import Tree
 from windlass.core.project import Project
 from windlass.git.files import remove_tree
@@ -36,7 +36,7 @@ class HubGit:
         self._home = home
         self._git = GitProgram(environment)
         self._places = Places(home)
-        self._user = UserRepository(self._git, Path(environment.get("HOME", "/")))
+        self._user = UserRepository(self._git, environment)
         self._hubs = Hubs(self._git, self._places, self._user)
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
@@ -166,10 +166,13 @@ class HubGit:
         number = 1 + max((int(each.removeprefix(f"{folder}/").split("/")[0]) for each in taken), default=0)
         worktree = self._places.worktree(project, agent)
         kept = commits_kept(worktree)
-        await self._hubs.bring(hub, worktree / ".git" / "objects", dict.fromkeys(kept.values()))
-        for count, (name, commit) in enumerate(kept.items()):
-            plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
-            await self._git.ours(hub, "update-ref", f"{folder}/{number}/{count}-{plain}", commit)
+        try:
+            await self._hubs.bring(hub, worktree / ".git" / "objects", dict.fromkeys(kept.values()))
+        except Conflict as error:
+            raise NotAllowed(f"The worktree of {agent.id} is kept: {error}", hint=f"Look at {worktree}.") from error
+        named = enumerate(kept.items())
+        lines = (f"update {folder}/{number}/{count}-{_plain(name)} {commit}\n" for count, (name, commit) in named)
+        await self._git.ours(hub, "update-ref", "--stdin", stdin="".join(lines).encode())
         await self._snapshots.keep(hub, sight, f"{folder}/{number}/tree")
         return f"{folder}/{number}/tree"
 
@@ -185,3 +188,8 @@ class HubGit:
             snapshot=snapshot,
             holes=sight.holes,
         )
+
+
+def _plain(name: str) -> str:
+    """A ref's name as one part of another."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -131,7 +132,7 @@ class GitProgram:
         with tempfile.TemporaryFile() as said:
             argv = ["git", *_OFF, *args]
             process = await _spawn(argv, environment, path, stdin=asyncio.subprocess.DEVNULL, out=said.fileno())
-            code = await process.wait()
+            code = await _finished(process)
             said.seek(0)
             return Ran(code, b"", said.read(LARGEST_COMPLAINT).decode("utf-8", "replace"))
 
@@ -177,6 +178,16 @@ async def _spawn(
         raise Unavailable("git is not installed.", hint=INSTALL) from error
     except OSError as error:
         raise Unavailable(f"git could not be started in {cwd}: {error.strerror}.") from error
+
+
+async def _finished(process: asyncio.subprocess.Process) -> int:
+    """Wait for the end even when cancelled: a process that is let go of would be killed half-way."""
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        await waiting
+        raise
 
 
 async def _converse(process: asyncio.subprocess.Process, stdin: bytes, limit: int) -> Ran:
@@ -236,7 +247,7 @@ def locked(err: str) -> WindlassError | None:
     if found := _LOCK.search(err):
         return Unavailable(
             f"Another git is at work, or has left its lock behind: {found[1]} exists.",
-            hint=f"If no git is running there, remove it: rm '{found[1]}'",
+            hint=f"If no git is running there, remove it: rm {shlex.quote(found[1])}",
         )
     return None
 

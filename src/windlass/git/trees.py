@@ -11,7 +11,7 @@ from pathlib import Path
 from windlass.core.errors import Unavailable
 from windlass.core.project import Project
 from windlass.git.clone import make_clone, put_habits
-from windlass.git.files import make_folder, remove_tree, shown, there
+from windlass.git.files import all_there, make_folder, remove_tree, shown
 from windlass.git.hub import Hubs
 from windlass.git.run import GitProgram
 from windlass.git.untrusted import is_folder
@@ -26,17 +26,21 @@ class Trees:
         self._hubs = hubs
         self._user = user
 
-    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> None:
-        """Make the folder hold exactly this commit; of what is not in it, only what is to be kept stays."""
+    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
+        """Make the folder hold exactly this commit; of what is not in it, only what is to be kept stays.
+
+        Says whether all of that was still there. Where a tree can't be mended, it is made anew.
+        """
         hub = await self._hubs.open(project)
+        kept = all_there(path, keep)
         try:
             await self._reset(hub, commit, path, keep)
         except Unavailable:
-            if not there(path):
-                raise
             await self.clear(path)
             await self._reset(hub, commit, path, ())
+            kept = not keep
         await self._give_git(project, hub, commit, path)
+        return kept
 
     async def clear(self, path: Path) -> None:
         """Remove the tree and all that is known of it."""

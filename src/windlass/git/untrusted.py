@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 LARGEST = 8 << 20
-MOST_REFS = 5_000
 _COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -64,7 +63,7 @@ def commits_kept(worktree: Path) -> dict[str, str]:
             kept[ref] = commit
     for number, commit in enumerate(_stashed(worktree)):
         kept[f"refs/stashes/{number}"] = commit
-    return dict(list(kept.items())[:MOST_REFS])
+    return kept
 
 
 def _loose(worktree: Path) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,14 +63,15 @@ class Checkout:
 class UserRepository:
     """Questions to the repository at a project's path."""
 
-    def __init__(self, git: GitProgram, home_folder: Path) -> None:
+    def __init__(self, git: GitProgram, environment: Mapping[str, str]) -> None:
         self._git = git
-        self._home_folder = home_folder
+        self._home_folder = Path(environment.get("HOME") or "/")
+        self._settings_folder = Path(environment.get("XDG_CONFIG_HOME") or self._home_folder / ".config")
 
     async def tip(self, project: Project) -> str:
         """The commit that the user's main is at."""
         ref = f"refs/heads/{project.main}"
-        found = await self._git.theirs(project.path, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}", ok=(0, 1, 128))
+        found = await self._git.theirs(project.path, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}", ok=(0, 1))
         if found.code:
             raise NotFound(
                 f"{project.path} has no branch {project.main}.",
@@ -80,7 +81,7 @@ class UserRepository:
 
     async def ref(self, project: Project, ref: str) -> str:
         """The commit that a ref of the user's is at, or nothing."""
-        return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1, 128))).text
+        return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
     async def habits(self, path: str) -> Habits:
         """The settings in force in the user's repository."""
@@ -111,7 +112,7 @@ class UserRepository:
         return ""
 
     def _excludes(self, configured: str) -> str:
-        path = Path(configured) if configured else self._home_folder / ".config/git/ignore"
+        path = Path(configured) if configured else self._settings_folder / "git/ignore"
         if configured.startswith("~/"):
             path = self._home_folder / configured[2:]
         try:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from pathlib import Path
 
 from windlass.core.agent import Agent
-from windlass.core.errors import NotAllowed, Unavailable
+from windlass.core.errors import NotAllowed
 from windlass.core.project import Project
 from windlass.git.clone import habit_lines, make_clone, put_branch, put_habits
-from windlass.git.files import config_text, write_whole
-from windlass.git.hub import Hubs, Locks
+from windlass.git.files import all_there, beside, config_text, make_folder, write_whole
+from windlass.git.hub import Hubs
 from windlass.git.places import Places
 from windlass.git.run import GitProgram
 from windlass.git.untrusted import is_folder
@@ -27,18 +26,16 @@ class Worktrees:
         self._places = places
         self._hubs = hubs
         self._user = user
-        self._locks = Locks()
 
     async def ensure(self, project: Project, agent: Agent) -> str:
         """Make the worktree, or verify that it is one of ours; never reset one. If made, the commit it starts at."""
         path = self._places.worktree(project, agent)
-        async with self._locks(str(path)):
-            habits = await self._user.habits(project.path)
-            self._write_settings(project, agent, habits)
-            if path.is_symlink() or path.exists():
-                self._verify(project, agent, path)
-                return ""
-            return await self._make(project, agent, path, habits)
+        habits = await self._user.habits(project.path)
+        self._write_settings(project, agent, habits)
+        if all_there(path, [""]):
+            self._verify(project, agent, path)
+            return ""
+        return await self._make(project, agent, path, habits)
 
     def environment(self, project: Project, agent: Agent) -> dict[str, str]:
         """What keeps an agent's git away from the user's settings, and from waiting for a person."""
@@ -61,23 +58,15 @@ class Worktrees:
         hub = await self._hubs.open(project)
         self._hubs.settle(project, habits)
         main, mine = await asyncio.gather(self._hubs.main(project), self._hubs.ref(hub, f"refs/heads/{agent.branch}"))
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=path.parent))
-        try:
-            made = scratch / "tree"
+        with beside(path) as made:
             await make_clone(self._git, hub, made, project.main, head=f"ref: refs/heads/{agent.branch}")
             put_branch(made, agent.branch, mine or main)
             put_habits(made, habits)
             await self._check_out(hub, made, mine or main)
-            index = self._places.index(project, agent)
-            shutil.copy2(made / ".git" / "index", index)
+            shutil.copy2(made / ".git" / "index", self._places.index(project, agent))
             await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", mine or main)
             made.rename(path)
-            return mine or main
-        except OSError as error:
-            raise Unavailable(f"The worktree {path} could not be made: {error.strerror}.") from error
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        return mine or main
 
     async def _check_out(self, hub: Path, made: Path, commit: str) -> None:
         """Fill a new clone. Git works on the hub, where no filter is defined, and writes the clone's index."""
@@ -87,5 +76,5 @@ class Worktrees:
     def _write_settings(self, project: Project, agent: Agent, habits: Habits) -> None:
         file = self._places.settings(project, agent)
         if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(file.parent)
             write_whole(file, config_text(habit_lines(habits)))
