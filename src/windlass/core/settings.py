@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -12,6 +13,9 @@ from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 
 T = TypeVar("T")
+
+_TOO_LARGE = 10**300
+"""A whole number of this size is no float any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +129,7 @@ def parse_value(key: str, text: str) -> Any:
         if kind is bool:
             return {"true": True, "false": False}[text.lower()]
         if kind in (int, float):
-            return kind(text)
+            return _fitting(kind, kind(text), key)
     except (ValueError, KeyError):
         raise BadInput(f"{key} must be {_words(kind)}, not {text!r}.") from None
     if typing.get_origin(kind) is tuple:
@@ -141,28 +145,34 @@ def _checked(kind: type[Any], values: Mapping[str, Any], source: str, prefix: st
         if name not in hints:
             raise BadInput(
                 f"{source}: there is no setting {full}.",
-                hint=near_miss(full, keys()) or "Run `windlass config get` to see them all.",
+                hint=near_miss(full, _known()) or "Run `windlass config get` to see them all.",
             )
         if is_dataclass(hints[name]):
             if not isinstance(value, Mapping):
                 raise BadInput(f"{source}: {full} is a table; write [{full}] and its keys below it.")
             checked[name] = _checked(typing.cast(type[Any], hints[name]), value, source, f"{full}.")
         else:
-            checked[name] = _fitting(hints[name], value, source, full)
+            checked[name] = _fitting(hints[name], value, f"{source}: {full}")
     return checked
 
 
-def _fitting(kind: Any, value: Any, source: str, full: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+def _known() -> set[str]:
+    """Every setting and every table."""
+    return {word for key in keys() for word in (key, key.partition(".")[0])}
+
+
+def _fitting(kind: Any, value: Any, full: str) -> Any:
+    if kind is float and type(value) is int and abs(value) < _TOO_LARGE:
+        return _fitting(kind, float(value), full)
     if typing.get_origin(kind) is tuple:
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
     elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
         if kind in (int, float) and value < 0:
-            raise BadInput(f"{source}: {full} must not be negative.")
-        return value
-    raise BadInput(f"{source}: {full} must be {_words(kind)}, not {value!r}.")
+            raise BadInput(f"{full} must not be negative.")
+        if kind is not float or math.isfinite(value):
+            return value
+    raise BadInput(f"{full} must be {_words(kind)}, not {value!r}.")
 
 
 def _words(kind: Any) -> str:

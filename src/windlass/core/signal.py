@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 EXCERPT = 200
 LARGEST = 1_000_000
 """Bytes. A longer signal is refused unread."""
+MOST_QUESTIONS = 50
+"""Each becomes a message to a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +53,26 @@ def read_signal(content: bytes) -> Signal:
     if not content.strip():
         return BadSignal("it is empty")
     try:
-        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
+        signal = _understand(_parsed(content))
     except UnicodeDecodeError:
         return BadSignal("it is not UTF-8", excerpt)
+    except UnicodeEncodeError:
+        return BadSignal("it has half a character (a lone surrogate) in it", excerpt)
     except RecursionError:
         return BadSignal("it is nested too deeply", excerpt)
     except ValueError as error:
         return BadSignal(f"it is not JSON: {error}", excerpt)
-    if not isinstance(value, dict):
-        return BadSignal("it is not a JSON object", excerpt)
-    signal = _understand(value)
     return BadSignal(signal, excerpt) if isinstance(signal, str) else signal
+
+
+def _parsed(content: bytes) -> Any:
+    value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_refuse_constant)
+    json.dumps(value, ensure_ascii=False).encode()  # what can't be written again can't be kept either
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -72,8 +82,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _understand(value: Mapping[str, Any]) -> SaidDone | SaidQuestions | SaidError | str:
+def _understand(value: Any) -> SaidDone | SaidQuestions | SaidError | str:
     """A signal, or what is wrong with it."""
+    if not isinstance(value, dict):
+        return "it is not a JSON object"
     match value.get("status"):
         case "done":
             return SaidDone(_text(value.get("result")))
@@ -90,8 +102,10 @@ def _understand(value: Mapping[str, Any]) -> SaidDone | SaidQuestions | SaidErro
 def _questions(value: Any) -> SaidQuestions | str:
     if not isinstance(value, list) or not value:
         return '"questions" must be a list with at least one question'
+    if len(value) > MOST_QUESTIONS:
+        return f'"questions" has more than {MOST_QUESTIONS}; ask what matters most'
     questions = tuple(_question(index, each) for index, each in enumerate(value, start=1))
-    if not all(each.question for each in questions):
+    if not all(each.question.strip() for each in questions):
         return 'each question must have a "question" text'
     return SaidQuestions(questions)
 
