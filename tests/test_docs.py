@@ -11,6 +11,7 @@ import pytest
 
 from windlass.cli.main import windlass
 from windlass.core import errors
+from windlass.providers.script.parse import parse
 
 TOP = Path(__file__).parent.parent
 TEXTS = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *(TOP / "changelog.d").glob("*.md")])
@@ -58,3 +59,11 @@ def test_every_exit_code_is_explained() -> None:
     words |= {"bad input": errors.BadInput, "unavailable": errors.Unavailable, "timed out": errors.TimedOut}
     assert set(words.values()) == set(errors.KINDS.values())
     assert [each for each in words if each not in line] == []
+
+
+def test_every_script_on_the_page_can_be_played() -> None:
+    """What docs/scripts.md shows is a script."""
+    shown = re.findall(r"```yaml\n(.*?)```", (TOP / "docs" / "scripts.md").read_text(), re.DOTALL)
+    assert len(shown) >= 3
+    for each in shown:
+        parse(each, "docs/scripts.md")
