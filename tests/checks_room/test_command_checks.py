@@ -15,8 +15,9 @@ import pytest
 
 from windlass.checks import CommandChecks
 from windlass.core.agent import Agent
+from windlass.core.change import Candidate
 from windlass.core.errors import BadInput
-from windlass.core.ports import Candidate, Checks
+from windlass.core.ports import Checks
 from windlass.core.project import Project
 from windlass.core.settings import CheckSettings
 from windlass.git import HubGit

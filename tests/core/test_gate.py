@@ -15,12 +15,12 @@ SECOND = replace(FIRST, id="c2", queued_at=2.0)
 CHECKS = CheckSettings(command="make test")
 
 
-def test_the_oldest_is_next():
+def test_the_oldest_is_next() -> None:
     """Changes are taken in the order they were queued, not in the order they are listed."""
     assert gate.next_change([SECOND, FIRST]) == FIRST
 
 
-def test_what_was_under_test_when_we_died_is_taken_up_first():
+def test_what_was_under_test_when_we_died_is_taken_up_first() -> None:
     """A restart goes on where it was."""
     testing = replace(SECOND, state=ChangeState.TESTING)
 
@@ -28,12 +28,12 @@ def test_what_was_under_test_when_we_died_is_taken_up_first():
 
 
 @pytest.mark.parametrize("state", [ChangeState.HELD, ChangeState.REJECTED, ChangeState.LANDED, ChangeState.CLOSED])
-def test_what_is_not_queued_is_not_next(state):
+def test_what_is_not_queued_is_not_next(state: ChangeState) -> None:
     """Only queued changes are tried."""
     assert gate.next_change([replace(FIRST, state=state)]) is None
 
 
-def test_a_hold_for_checks_ends_when_there_is_a_command():
+def test_a_hold_for_checks_ends_when_there_is_a_command() -> None:
     """Setting a check command lets the waiting changes go on by themselves."""
     held = replace(FIRST, state=ChangeState.HELD, hold=Hold.CHECKS)
 
@@ -41,7 +41,7 @@ def test_a_hold_for_checks_ends_when_there_is_a_command():
     assert gate.to_release([held], CHECKS, retry_checkout=False) == [held]
 
 
-def test_a_hold_by_a_checkout_is_tried_again_from_time_to_time():
+def test_a_hold_by_a_checkout_is_tried_again_from_time_to_time() -> None:
     """Local changes in the way go away without telling us."""
     held = replace(FIRST, state=ChangeState.HELD, hold=Hold.CHECKOUT)
 
@@ -49,14 +49,14 @@ def test_a_hold_by_a_checkout_is_tried_again_from_time_to_time():
     assert gate.to_release([held], CHECKS, retry_checkout=True) == [held]
 
 
-def test_a_hold_for_a_person_does_not_end_by_itself():
+def test_a_hold_for_a_person_does_not_end_by_itself() -> None:
     """Only a person lets it go."""
     held = replace(FIRST, state=ChangeState.HELD, hold=Hold.HUMAN)
 
     assert gate.to_release([held], CHECKS, retry_checkout=True) == []
 
 
-def test_a_result_counts_again_only_for_the_same_tree_and_command():
+def test_a_result_counts_again_only_for_the_same_tree_and_command() -> None:
     """A green check is reused when nothing it depends on has changed."""
     green = CheckResult(command="make test", tree="T", passed=True, exit_code=0, seconds=1.0, started_at=0.0)
     change = replace(FIRST, checks=(green,))
@@ -67,7 +67,7 @@ def test_a_result_counts_again_only_for_the_same_tree_and_command():
     assert gate.known_result(replace(change, checks=(replace(green, passed=False),)), "T", CHECKS) is None
 
 
-def test_a_refused_change_goes_back_then_to_a_person():
+def test_a_refused_change_goes_back_then_to_a_person() -> None:
     """The author mends it a limited number of times; a change without an author is only refused."""
     limits = Limits(returns=2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,20 +27,20 @@ TASK = Task(id="t1", project="p", title="Fix it", agent="otter")
 CHANGE = Change(id="c1", project="p", branch="work/otter", head="abc", title="Fix it", agent="otter", task="t1")
 
 
-def an_ending(**given) -> Ending:
-    known = {"exit_code": 0, "signal": SaidDone("Fixed."), "tree": CLEAN, "branch": "work/otter"}
+def an_ending(**given: Any) -> Ending:
+    known: dict[str, Any] = {"exit_code": 0, "signal": SaidDone("Fixed."), "tree": CLEAN, "branch": "work/otter"}
     return Ending(**(known | given))
 
 
 class TestJudge:
-    def test_done_with_commits_and_a_clean_tree_lands(self):
+    def test_done_with_commits_and_a_clean_tree_lands(self) -> None:
         """The word and the tree agree: the change is queued."""
         verdict = policy.judge(an_ending(), LIMITS)
 
         assert (verdict.outcome, verdict.then, verdict.result) == (Outcome.DONE, Then.LAND, "Fixed.")
         assert verdict.evidence == ("exit code 0", "signal: done", "2 commits on work/otter", "clean tree")
 
-    def test_done_without_commits_has_nothing_to_land(self):
+    def test_done_without_commits_has_nothing_to_land(self) -> None:
         """A finished task that changed nothing is finished, and says so."""
         verdict = policy.judge(an_ending(tree=replace(CLEAN, commits=0)), LIMITS)
 
@@ -47,41 +48,41 @@ class TestJudge:
         assert "nothing to land" in verdict.reason
 
     @pytest.mark.parametrize("left", [{"changed": ("a.py",)}, {"untracked": ("new.py",)}])
-    def test_done_with_files_left_over_is_reminded_of_them(self, left):
+    def test_done_with_files_left_over_is_reminded_of_them(self, left: dict[str, Any]) -> None:
         """Done is not believed while files are not committed; the agent is told which."""
         verdict = policy.judge(an_ending(tree=replace(CLEAN, **left)), LIMITS)
 
         assert (verdict.outcome, verdict.then) == (Outcome.FAILED, Then.REMIND)
         assert next(iter(left.values()))[0] in verdict.note
 
-    def test_changed_files_left_after_the_reminder_fail_the_task(self):
+    def test_changed_files_left_after_the_reminder_fail_the_task(self) -> None:
         """Someone who was reminded and still left tracked changes is not done."""
         verdict = policy.judge(an_ending(tree=replace(CLEAN, changed=("a.py",)), tries=1), LIMITS)
 
         assert (verdict.outcome, verdict.then) == (Outcome.FAILED, Then.FAIL)
 
-    def test_untracked_files_left_after_the_reminder_are_accepted_and_named(self):
+    def test_untracked_files_left_after_the_reminder_are_accepted_and_named(self) -> None:
         """A stray file that the agent does not want committed does not hold up its commits."""
         verdict = policy.judge(an_ending(tree=replace(CLEAN, untracked=("scratch.txt",)), tries=1), LIMITS)
 
         assert verdict.then is Then.LAND
         assert "untracked: scratch.txt" in verdict.evidence
 
-    def test_done_on_another_branch_is_not_done(self):
+    def test_done_on_another_branch_is_not_done(self) -> None:
         """Commits that are not on the agent's own branch would be lost."""
         verdict = policy.judge(an_ending(tree=replace(CLEAN, branch="elsewhere")), LIMITS)
 
         assert verdict.then is Then.REMIND
         assert "work/otter" in verdict.note
 
-    def test_questions_wait_for_an_answer(self):
+    def test_questions_wait_for_an_answer(self) -> None:
         """Questions end the run and keep their text."""
         asked = SaidQuestions((Question("q1", "Which port?"),))
         verdict = policy.judge(an_ending(signal=asked), LIMITS)
 
         assert (verdict.outcome, verdict.then, verdict.questions) == (Outcome.ASKED, Then.ASK, asked.questions)
 
-    def test_an_error_signal_fails_even_with_exit_code_0(self):
+    def test_an_error_signal_fails_even_with_exit_code_0(self) -> None:
         """What the agent says about its own failure counts more than its exit code."""
         verdict = policy.judge(an_ending(signal=SaidError("no network")), LIMITS)
 
@@ -99,14 +100,16 @@ class TestJudge:
             ({"signal": BadSignal("it is empty")}, 1, Then.FAIL),
         ],
     )
-    def test_silence_a_crash_and_a_bad_signal_are_tried_again_a_limited_number_of_times(self, given, tries, then):
+    def test_silence_a_crash_and_a_bad_signal_are_tried_again_a_limited_number_of_times(
+        self, given: dict[str, Any], tries: int, then: Then
+    ) -> None:
         """An agent gets another run after each of them, but not for ever."""
         verdict = policy.judge(an_ending(tries=tries, **given), LIMITS)
 
         assert (verdict.outcome, verdict.then) == (Outcome.CRASHED, then)
         assert verdict.reason
 
-    def test_a_plain_command_that_exits_0_and_committed_is_done(self):
+    def test_a_plain_command_that_exits_0_and_committed_is_done(self) -> None:
         """For a command, exit code 0 is the word; the tree is still the evidence."""
         assert policy.judge(an_ending(signal=None, claim=Claim.EXIT), LIMITS).then is Then.LAND
         dirty = replace(CLEAN, changed=("a.py",))
@@ -114,13 +117,13 @@ class TestJudge:
         nothing = replace(CLEAN, commits=0)
         assert policy.judge(an_ending(signal=None, claim=Claim.EXIT, tree=nothing), LIMITS).outcome is Outcome.CRASHED
 
-    def test_what_we_stopped_is_stopped_whatever_it_says(self):
+    def test_what_we_stopped_is_stopped_whatever_it_says(self) -> None:
         """Some programs report success when they are ended by a signal; we remember that we sent it."""
         verdict = policy.judge(an_ending(stopping="stopped by hand"), LIMITS)
 
         assert (verdict.outcome, verdict.then) == (Outcome.STOPPED, Then.REST)
 
-    def test_a_lost_worktree_fails_the_run(self):
+    def test_a_lost_worktree_fails_the_run(self) -> None:
         """Without its worktree nothing the agent says can be checked."""
         verdict = policy.judge(an_ending(tree=None), LIMITS)
 
@@ -129,7 +132,7 @@ class TestJudge:
 
 
 class TestWake:
-    def test_an_agent_that_can_resume_goes_on_in_its_session(self):
+    def test_an_agent_that_can_resume_goes_on_in_its_session(self) -> None:
         """The next run gets the session of the last one, if the provider can use it."""
         ended = replace(RUN, outcome=Outcome.DONE)
 
@@ -145,14 +148,14 @@ class TestWake:
             (replace(AGENT, retired_at=1.0), replace(RUN, outcome=Outcome.DONE)),
         ],
     )
-    def test_who_is_busy_stopped_attended_or_retired_is_not_woken(self, agent, latest):
+    def test_who_is_busy_stopped_attended_or_retired_is_not_woken(self, agent: Agent, latest: Run | None) -> None:
         """Mail waits, with a reason."""
         answer = policy.decide_wake(agent, latest, resumes=True)
 
         assert isinstance(answer, Wait)
         assert answer.reason
 
-    def test_only_nudges_make_a_reminder(self):
+    def test_only_nudges_make_a_reminder(self) -> None:
         """A run for a nudge is a reminder; any other message makes it mail."""
         nudge = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.NUDGE)
 
@@ -161,7 +164,7 @@ class TestWake:
 
 
 class TestTries:
-    def test_only_bad_runs_at_the_end_count(self):
+    def test_only_bad_runs_at_the_end_count(self) -> None:
         """A run that ended well starts the count anew."""
         bad, good = replace(RUN, outcome=Outcome.CRASHED), replace(RUN, outcome=Outcome.DONE)
 
@@ -190,6 +193,8 @@ class TestTries:
         (replace(RUN, outcome=Outcome.STOPPED), replace(TASK, state=TaskState.CANCELLED), None, Status.STOPPED),
     ],
 )
-def test_status_is_derived_from_run_task_and_change(latest, task, change, expected):
+def test_status_is_derived_from_run_task_and_change(
+    latest: Run | None, task: Task, change: Change | None, expected: Status
+) -> None:
     """A person sees what the rows say, and nothing else is stored."""
     assert policy.status_of(latest, task, change) is expected

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from stage import Stage, play
 
 from windlass.core.change import ChangeState, Hold
@@ -9,10 +12,10 @@ from windlass.core.task import TaskState
 
 
 class TestLanding:
-    def test_a_finished_change_reaches_main(self, repo, git, tmp_path):
+    def test_a_finished_change_reaches_main(self, repo: Path, git: Callable[..., str], tmp_path: Path) -> None:
         """Committed, said done, checked on the merged tree, landed; the task is done and the agent retired."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="grep -q fixed login.py")
             name = await stage.order("Fix the login race")
             await stage.move()
@@ -30,10 +33,12 @@ class TestLanding:
 
         play(story)
 
-    def test_a_red_change_goes_back_with_the_exact_output_and_lands_when_mended(self, repo, git, tmp_path):
+    def test_a_red_change_goes_back_with_the_exact_output_and_lands_when_mended(
+        self, repo: Path, git: Callable[..., str], tmp_path: Path
+    ) -> None:
         """The author is woken with what the check printed; main has not moved until it is green."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="cat a.txt; test ! -e broken")
             before = git("rev-parse", "main", cwd=repo)
             name = await stage.order()
@@ -57,10 +62,10 @@ class TestLanding:
 
         play(story)
 
-    def test_what_is_green_alone_but_red_together_does_not_land(self, repo, tmp_path):
+    def test_what_is_green_alone_but_red_together_does_not_land(self, repo: Path, tmp_path: Path) -> None:
         """Each of two changes passes by itself; the second is checked on the tree with the first in it."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="test ! -e a -o ! -e b")
             first, second = await stage.order("One"), await stage.order("Two")
             await stage.move()
@@ -74,10 +79,10 @@ class TestLanding:
 
         play(story)
 
-    def test_a_conflict_goes_back_with_both_sides(self, repo, tmp_path):
+    def test_a_conflict_goes_back_with_both_sides(self, repo: Path, tmp_path: Path) -> None:
         """The author is told what main has and what it has itself."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             first, second = await stage.order("One"), await stage.order("Two")
             await stage.move()
@@ -94,10 +99,10 @@ class TestLanding:
 
         play(story)
 
-    def test_after_too_many_returns_a_person_is_asked(self, repo, tmp_path):
+    def test_after_too_many_returns_a_person_is_asked(self, repo: Path, tmp_path: Path) -> None:
         """The author gets a limited number of tries; then the change is held with an open question."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="false")
             name = await stage.order()
             for number in range(3):
@@ -112,10 +117,12 @@ class TestLanding:
 
         play(story)
 
-    def test_without_a_check_command_nothing_lands_until_there_is_one(self, repo, git, tmp_path):
+    def test_without_a_check_command_nothing_lands_until_there_is_one(
+        self, repo: Path, git: Callable[..., str], tmp_path: Path
+    ) -> None:
         """The change is held and the person asked; setting the command is all it takes."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="")
             before = git("rev-parse", "main", cwd=repo)
             name = await stage.order()
@@ -132,10 +139,12 @@ class TestLanding:
 
         play(story)
 
-    def test_local_changes_in_the_way_hold_the_change_until_they_are_gone(self, repo, git, tmp_path):
+    def test_local_changes_in_the_way_hold_the_change_until_they_are_gone(
+        self, repo: Path, git: Callable[..., str], tmp_path: Path
+    ) -> None:
         """Nothing of the person's is overwritten; when the file is out of the way, the change lands by itself."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -163,10 +172,10 @@ class TestLanding:
 
         play(story)
 
-    def test_undo_takes_a_landed_change_back_through_the_same_gate(self, repo, tmp_path):
+    def test_undo_takes_a_landed_change_back_through_the_same_gate(self, repo: Path, tmp_path: Path) -> None:
         """Undoing is a change like any other; it is checked, and doing it twice is refused."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -180,10 +189,12 @@ class TestLanding:
 
         play(story)
 
-    def test_a_change_that_main_has_already_is_closed(self, repo, git, tmp_path):
+    def test_a_change_that_main_has_already_is_closed(
+        self, repo: Path, git: Callable[..., str], tmp_path: Path
+    ) -> None:
         """When somebody else brought the same commits to main, there is nothing left to do."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="")
             name = await stage.order()
             await stage.move()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from stage import Stage, play
 
@@ -11,10 +13,10 @@ from windlass.core.task import TaskState
 
 
 class TestStarting:
-    def test_no_more_runs_than_the_limit(self, repo, tmp_path):
+    def test_no_more_runs_than_the_limit(self, repo: Path, tmp_path: Path) -> None:
         """A task waits for a free slot, and starts by itself when there is one."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             stage.limit(runs=1)
             first, second = await stage.order("One"), await stage.order("Two")
@@ -26,10 +28,10 @@ class TestStarting:
 
         play(story)
 
-    def test_a_start_that_fails_is_said_and_does_not_hang(self, repo, tmp_path):
+    def test_a_start_that_fails_is_said_and_does_not_hang(self, repo: Path, tmp_path: Path) -> None:
         """The run ends with the reason, the task fails, and nothing is stuck."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             stage.processes.refusal = Unavailable("There is no room for another process.")
             name = await stage.order()
@@ -41,10 +43,10 @@ class TestStarting:
 
         play(story)
 
-    def test_the_prompt_and_the_environment_say_who_and_where(self, repo, tmp_path):
+    def test_the_prompt_and_the_environment_say_who_and_where(self, repo: Path, tmp_path: Path) -> None:
         """An agent finds its task, its name and the way to say that it is done."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order("Mend the login race")
             await stage.move()
@@ -60,10 +62,10 @@ class TestStarting:
 
 
 class TestEnding:
-    def test_a_run_that_ends_without_a_signal_is_reminded_once(self, repo, tmp_path):
+    def test_a_run_that_ends_without_a_signal_is_reminded_once(self, repo: Path, tmp_path: Path) -> None:
         """The second run is told what was missing; after another silence the task fails."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -79,10 +81,10 @@ class TestEnding:
 
         play(story)
 
-    def test_a_question_waits_and_its_answer_wakes_the_agent(self, repo, tmp_path):
+    def test_a_question_waits_and_its_answer_wakes_the_agent(self, repo: Path, tmp_path: Path) -> None:
         """Asked, waiting, answered, resumed with the answer in the prompt."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -103,10 +105,12 @@ class TestEnding:
 
         play(story)
 
-    def test_a_signal_given_while_the_process_lives_ends_the_run_after_a_while(self, repo, tmp_path):
+    def test_a_signal_given_while_the_process_lives_ends_the_run_after_a_while(
+        self, repo: Path, tmp_path: Path
+    ) -> None:
         """A program that has said done but does not leave is ended, and its word still counts."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -120,10 +124,10 @@ class TestEnding:
 
         play(story)
 
-    def test_a_stopped_run_is_stopped_and_stays_so(self, repo, tmp_path):
+    def test_a_stopped_run_is_stopped_and_stays_so(self, repo: Path, tmp_path: Path) -> None:
         """Stopping ends the run and cancels its task; no tick starts it again."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -136,10 +140,10 @@ class TestEnding:
 
         play(story)
 
-    def test_every_byte_of_output_is_kept_once(self, repo, tmp_path):
+    def test_every_byte_of_output_is_kept_once(self, repo: Path, tmp_path: Path) -> None:
         """What a process says in pieces, also across a restart, reads back as one."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -158,10 +162,10 @@ class TestEnding:
 
 
 class TestRestart:
-    def test_a_run_that_ended_while_we_were_away_is_judged(self, repo, tmp_path):
+    def test_a_run_that_ended_while_we_were_away_is_judged(self, repo: Path, tmp_path: Path) -> None:
         """Its exit code, its signal and its commits are all still there."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -175,10 +179,10 @@ class TestRestart:
 
         play(story)
 
-    def test_a_start_that_was_never_recorded_is_adopted_not_repeated(self, repo, tmp_path):
+    def test_a_start_that_was_never_recorded_is_adopted_not_repeated(self, repo: Path, tmp_path: Path) -> None:
         """A process that carries the run's marker is the run; there is no second one."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
@@ -193,10 +197,10 @@ class TestRestart:
 
         play(story)
 
-    def test_a_start_that_never_happened_is_made_good(self, repo, tmp_path):
+    def test_a_start_that_never_happened_is_made_good(self, repo: Path, tmp_path: Path) -> None:
         """An intent without a process is carried out by the next daemon."""
 
-        async def story():
+        async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from gitkit import NOW, World
 
+from windlass.core.change import Candidate
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable
-from windlass.core.ports import Candidate
 from windlass.git import HubGit
 
 DAEMON = """
 import asyncio, os, sys
 from pathlib import Path
-from windlass.core.ports import Candidate
+from windlass.core.change import Candidate
 from windlass.core.project import Project
 from windlass.git import HubGit
 

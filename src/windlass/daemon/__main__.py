@@ -12,6 +12,7 @@ from pathlib import Path
 
 from windlass.core.errors import Conflict, WindlassError
 from windlass.daemon.boot import build
+from windlass.daemon.idle import leave_when_idle
 from windlass.daemon.lifecycle import HomeLock, listen, prepare_home
 from windlass.daemon.loops import keep_all
 from windlass.daemon.server import Server
