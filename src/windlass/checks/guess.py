@@ -63,9 +63,16 @@ def _python(top: Path) -> Found:
     if _uses_pytest(top):
         return "python3 -m pytest -q", "", "the project is set up for pytest"
     if tests or any(top.glob("test_*.py")):
-        where = f" -s {tests[0]} -t ." if tests else ""
-        return f"python3 -m unittest discover{where}", "", "there are Python tests"
+        return f"python3 -m unittest discover{_where(top, tests)}", "", "there are Python tests"
     return None
+
+
+def _where(top: Path, tests: list[str]) -> str:
+    """Where unittest begins; a folder of tests that is a package is imported from the top."""
+    if not tests:
+        return ""
+    package = (top / tests[0] / "__init__.py").is_file()
+    return f" -s {tests[0]}" + (" -t ." if package else "")
 
 
 def _uses_pytest(top: Path) -> bool:
