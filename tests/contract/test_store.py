@@ -27,7 +27,7 @@ from store_builders import (
 
 from windlass.core import codec
 from windlass.core.agent import Agent
-from windlass.core.change import Change, ChangeState, CheckResult, Hold, Landing
+from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, Conflict, Unavailable
 from windlass.core.event import GENESIS, Event, digest, link
@@ -480,6 +480,19 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_an_agent_s_task_is_the_newest_it_was_given(self, store: AnyStore) -> None:
+        """An agent with several tasks has the last one; tasks of nobody are nobody's."""
+
+        async def story() -> None:
+            tasks = [a_task("t1", agent="ann"), a_task("t10", agent="ann"), a_task("t2", agent="bob"), a_task("t3")]
+            await store.write(putting(*tasks, a_task("t1", agent="ann", title="changed")))
+
+            assert await store.read(lambda reading: reading.task_of("ann")) == tasks[1]
+            assert await store.read(lambda reading: reading.task_of("carl")) is None
+            assert await store.read(lambda reading: reading.task_of("")) is None
+
+        asyncio.run(story())
+
     def test_runs_live_of_an_agent_and_latest(self, store: AnyStore) -> None:
         """A run is live until it has an outcome; an agent's newest is the one with the highest number."""
 
@@ -726,6 +739,7 @@ CHECKS = st.builds(
 LANDINGS = st.builds(
     Landing, main=WORDS, before=WORDS, after=WORDS, tree=WORDS, commits=MANY, files=MANY, landed_at=TIMES
 )
+CANDIDATES = st.builds(Candidate, commit=WORDS, tree=WORDS, before=WORDS, commits=MANY, files=MANY)
 NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
     Project: st.builds(Project, id=WORDS, name=WORDS, path=WORDS, main=WORDS, added_at=TIMES),
     Agent: st.builds(
@@ -767,6 +781,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         base=WORDS,
         identity=st.none() | st.builds(Identity, pid=WHOLE, started=WHOLE, boot=WORDS),
         stopping=WORDS,
+        said=WORDS,
         outcome=st.none() | st.sampled_from(Outcome),
         reason=WORDS,
         evidence=MANY,
@@ -808,7 +823,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         hold=st.none() | st.sampled_from(Hold),
         reason=WORDS,
         returns=WHOLE,
-        candidate=WORDS,
+        candidate=st.none() | CANDIDATES,
         checks=st.lists(CHECKS, max_size=2).map(tuple),
         landing=st.none() | LANDINGS,
         queued_at=TIMES,

@@ -25,6 +25,8 @@ from windlass.store import queries, schema
 from windlass.store.sqlite import SqliteStore
 
 NOBODY = 65534
+OPEN = "/tmp"
+"""Where another user can follow: the suite's own folder is closed to all but its owner."""
 
 
 def a_store(folder: Path, **how: Path) -> SqliteStore:
@@ -252,7 +254,7 @@ os._exit(0)
 
     def test_read_only_file(self) -> None:
         """A store that cannot be written is refused on opening, not on the first write."""
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory(dir=OPEN) as name:
             folder = Path(name)
             fill(folder)
             (folder / "windlass.db").chmod(0o444)
@@ -261,7 +263,7 @@ os._exit(0)
 
     def test_unwritable_folder(self) -> None:
         """A new store in a folder that we may not write to is refused by name."""
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory(dir=OPEN) as name:
             folder = Path(name)
             with unprivileged(folder, mode=0o555):
                 self.refused(folder, "denied")
@@ -595,6 +597,7 @@ class TestAtSize:
         [
             ("ready_tasks", "tasks_ready"),
             ("unfinished_tasks", "tasks_unfinished"),
+            ("task_of", "tasks_by_agent"),
             ("live_runs", "runs_live"),
             ("runs_of", "runs_by_agent"),
             ("latest_runs", "runs_by_agent"),
