@@ -196,7 +196,7 @@ class TestEndings:
 
     def test_a_deaf_agent_must_be_killed(self, stage: Stage) -> None:
         """After `ignore-term`, SIGTERM changes nothing; its commands still end by it."""
-        script = "- ignore-term\n- run: {command: kill $$, may_fail: true}\n- say: here\n- hang\n"
+        script = "- ignore-term\n- run: {command: kill $$; echo alive, may_fail: true}\n- say: here\n- hang\n"
         with stage.begin(script) as process:
             assert process.stdout and process.stdout.readline() == b"here\n"
             process.terminate()

@@ -58,6 +58,12 @@ class Delivery:
 
     def move(self, to: Receipt, *, run: str = "") -> Delivery:
         """Return this delivery further along; it never goes back."""
-        if to is not Receipt.FAILED and self.receipt in _ORDER and _ORDER.index(to) < _ORDER.index(self.receipt):
-            return replace(self, run=run or self.run)
-        return replace(self, receipt=to, run=run or self.run)
+        carried = replace(self, run=run or self.run)
+        return replace(carried, receipt=to) if self._leads_on(to) else carried
+
+    def _leads_on(self, to: Receipt) -> bool:
+        if self.receipt is Receipt.ACKED:
+            return False
+        if Receipt.FAILED in (self.receipt, to):
+            return True
+        return _ORDER.index(to) >= _ORDER.index(self.receipt)
