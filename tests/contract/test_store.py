@@ -511,6 +511,18 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_costs_are_summed_over_all_runs_of_an_agent(self, store: AnyStore) -> None:
+        """What an agent has cost is the sum over its runs; one without a run has no cost."""
+
+        async def story() -> None:
+            runs = [a_run(f"r{each}", agent="ann", usage=Usage(cost_usd=0.25)) for each in (1, 2, 3)]
+            await store.write(putting(*runs, a_run("r4", agent="bob")))
+
+            costs = await store.read(lambda reading: reading.costs(["ann", "bob", "carl", "ann"]))
+            assert costs == {"ann": 0.75, "bob": 0.0}
+
+        asyncio.run(story())
+
     def test_the_queue_is_oldest_first_and_what_ended_newest_first(self, store: AnyStore) -> None:
         """Landed and closed changes are history; every other waits in the queue."""
 

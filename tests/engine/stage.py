@@ -68,7 +68,7 @@ class Stage:
 
     def build(self) -> Engine:
         """A new engine on the same facts, as after a restart."""
-        git = HubGit(self.home, environment=os.environ)
+        git = HubGit(self.home, environment=os.environ, now=self.clock.now)
         return Engine(
             Ports(
                 store=self.store,

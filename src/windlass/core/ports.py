@@ -78,6 +78,10 @@ class Reading(Protocol):
         """The newest run of each of these agents, for those that have one."""
         ...
 
+    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
+        """What all runs of each of these agents have cost so far, in dollars, for those that have one."""
+        ...
+
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
         """The queue, oldest first; or those that landed or were closed, newest first."""
         ...

@@ -50,7 +50,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
     store = SqliteStore(str(home / "windlass.db"), clock)
     await sweep(store.home_id, "check-")
     processes = DetachedProcesses(home / "runs", store.home_id)
-    git = HubGit(home, environment=os.environ)
+    git = HubGit(home, environment=os.environ, now=clock.now)
     ports = Ports(
         store=store,
         git=git,

@@ -130,7 +130,7 @@ class Gate:
             current = store.find(Change, change.id)
             if current is None or current.ended:
                 return
-            landed = replace(current.move(ChangeState.LANDED), landing=replace(landing, landed_at=now))
+            landed = replace(current.move(ChangeState.LANDED), landing=landing)
             task = store.find(Task, change.task)
             rows = [task.move(TaskState.DONE, now=now)] if task and task.state is TaskState.LANDING else []
             store.record("change.landed", change.id, landed, *rows, main=landing.main, after=landing.after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windlass.core import plain, policy
 from windlass.core.address import HUMAN
@@ -32,7 +32,7 @@ class View:
     task: Task | None
     run: Run | None
     change: Change | None
-    cost_usd: float
+    cost_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,9 @@ class Statuses:
 def _views(store: Reading, agents: Sequence[Agent], alive: Callable[[Identity], bool], now: float) -> list[View]:
     latest = store.latest_runs([each.id for each in agents])
     spoke = store.last_output([each.id for each in latest.values()])
-    return [_view(store, agent, latest.get(agent.id), spoke=spoke, alive=alive, now=now) for agent in agents]
+    costs = store.costs([each.id for each in agents])
+    views = (_view(store, agent, latest.get(agent.id), spoke=spoke, alive=alive, now=now) for agent in agents)
+    return [replace(each, cost_usd=costs.get(each.agent.id, 0.0)) for each in views]
 
 
 def _view(
@@ -122,7 +124,6 @@ def _view(
         task=task,
         run=run,
         change=change,
-        cost_usd=run.usage.cost_usd if run else 0.0,
     )
 
 

@@ -85,6 +85,13 @@ class MemoryReading:
                 latest[run.agent] = run
         return latest
 
+    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
+        costs: dict[str, float] = {}
+        for run in self._all(Run):
+            if run.agent in set(agents):
+                costs[run.agent] = costs.get(run.agent, 0.0) + run.usage.cost_usd
+        return costs
+
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
         if ended:
             return _cut((each for each in self._newest(Change) if each.ended), limit)

@@ -37,6 +37,10 @@ SELECT runs.* FROM json_each(:agents) AS asked JOIN runs ON runs.place = (
     SELECT place FROM runs WHERE agent = asked.value ORDER BY number DESC, place DESC LIMIT 1
 );
 
+-- name: costs
+SELECT asked.value, (SELECT sum(json_extract(usage, '$.cost_usd')) FROM runs WHERE agent = asked.value) AS cost
+FROM (SELECT DISTINCT value FROM json_each(:agents)) AS asked WHERE cost IS NOT NULL;
+
 -- name: changes_queue
 SELECT * FROM changes WHERE state NOT IN ('landed', 'closed') ORDER BY place LIMIT :limit;
 
