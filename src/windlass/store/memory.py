@@ -86,9 +86,10 @@ class MemoryReading:
         return latest
 
     def costs(self, agents: Sequence[str], /) -> dict[str, float]:
+        asked = set(agents)
         costs: dict[str, float] = {}
         for run in self._all(Run):
-            if run.agent in set(agents):
+            if run.agent in asked:
                 costs[run.agent] = costs.get(run.agent, 0.0) + run.usage.cost_usd
         return costs
 
