@@ -198,3 +198,12 @@ def test_status_is_derived_from_run_task_and_change(
 ) -> None:
     """A person sees what the rows say, and nothing else is stored."""
     assert policy.status_of(latest, task, change) is expected
+
+
+@pytest.mark.parametrize(
+    ("live", "expected"),
+    [({}, True), ({"p": 1}, True), ({"p": 2}, False), ({"q": 2}, True), ({"q": 3}, False), ({"p": 1, "q": 2}, False)],
+)
+def test_a_run_starts_only_within_the_homes_and_the_projects_limit(live: dict[str, int], expected: bool) -> None:
+    """The home counts all runs, a project its own; the tighter of the two decides."""
+    assert policy.may_start("p", live, home=Limits(runs=3), own=Limits(runs=2)) is expected

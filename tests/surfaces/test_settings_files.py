@@ -94,7 +94,7 @@ def test_a_bad_value_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
     with pytest.raises(BadInput, match="whole number"):
         SettingsFiles(tmp_path, {}).set(file, "limits.runs", "many")
-    with pytest.raises(BadInput, match="limits.rums"):
+    with pytest.raises(BadInput, match=r"limits\.rums"):
         SettingsFiles(tmp_path, {}).set(file, "limits.rums", "3")
 
     assert file.read_text() == "[limits]\nruns = 3\n"
@@ -140,3 +140,14 @@ def test_checks_are_guessed_from_the_files_at_the_top(tmp_path: Path, files: dic
 
     assert found["command"] == command
     assert bool(found["because"]) == bool(command)
+
+
+def test_settings_of_the_daemon_belong_to_the_home(tmp_path: Path) -> None:
+    """They are written there from anywhere, and refused with the right place in a project's file."""
+    files = SettingsFiles(tmp_path / "home", {})
+    _, file = Desk(files, guess).change(str(tmp_path), "daemon.idle_minutes", "5")
+    assert file == str(tmp_path / "home" / "config.toml")
+
+    write(project_file(str(tmp_path)), "[daemon]\nidle_minutes = 1\n")
+    with pytest.raises(BadInput, match="belongs in"):
+        files.at(str(tmp_path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,9 +51,9 @@ def cause_of(mail: Iterable[Message]) -> Cause:
     return Cause.REMINDER if all(each.kind is Kind.NUDGE for each in mail) else Cause.MAIL
 
 
-def free_slots(live: int, limits: Limits) -> int:
-    """How many runs may be started now."""
-    return max(0, limits.runs - live)
+def may_start(project: str, live: Mapping[str, int], *, home: Limits, own: Limits) -> bool:
+    """Whether one more run fits: the home limits all projects together, a project only itself."""
+    return sum(live.values()) < home.runs and live.get(project, 0) < own.runs
 
 
 # ── the end of a run ─────────────────────────────────────────────────────────────────────────────────────────

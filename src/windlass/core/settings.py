@@ -54,8 +54,6 @@ class WorkSettings:
     """Which provider `windlass work` uses when none is named."""
     command: str = ""
     """The command of the `command` provider when none is given."""
-    script: str = ""
-    """The script file of the `scripted` provider when none is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +61,7 @@ class Limits:
     """How much is allowed at once, and how often something is tried again."""
 
     runs: int = 8
-    """How many runs may be alive at once."""
+    """How many runs may be alive at once: in the home's file of all projects, in a project's file of that one."""
     retries: int = 1
     """How often a crashed run is started again before its task fails."""
     reminders: int = 1
@@ -74,7 +72,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonSettings:
-    """The background process."""
+    """The background process. These belong in the home's file."""
 
     idle_minutes: float = 15.0
     """A daemon that started by itself leaves after this long with nothing to do. 0: never."""

@@ -32,7 +32,8 @@ class Desk:
         return flat(self.files.at(path)), [str(each) for each in self.files.files(path)]
 
     def change(self, path: str, key: str, text: str, /) -> tuple[Any, str]:
-        file = project_file(path) if path else self.files.home_file
+        for_all = not path or key.startswith("daemon.")
+        file = self.files.home_file if for_all else project_file(path)
         return self.files.set(file, key, text), str(file)
 
     def write_project(self, project: Project, /, *, name: str, main: str, command: str, setup: str) -> str:

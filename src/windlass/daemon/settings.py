@@ -62,6 +62,11 @@ class SettingsFiles:
 
     def _layers(self, path: str) -> list[Layer]:
         layers: list[Layer] = [(str(file), self._values(file)) for file in self.files(path)]
+        if path and "daemon" in layers[-1][1]:
+            raise BadInput(
+                f"{layers[-1][0]}: [daemon] is for all projects, so it belongs in {self.home_file}.",
+                hint="Move it there.",
+            )
         return [*layers, ("the environment", self.environment)]
 
     def _values(self, file: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from windlass.engine.lanes import Lanes
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
 from windlass.engine.runs import Runs
+from windlass.engine.slots import Slots
 from windlass.engine.status import Statuses
 from windlass.engine.talk import Talk
 from windlass.engine.tasks import Tasks
@@ -49,8 +50,9 @@ class Engine:
         self.diffs = Diffs(ports)
         self.runs = Runs(ports, bell, self._starts)
         self._watch = Watch(ports, bell, self.runs, Finish(ports, bell), self._attendants)
-        self._dispatch = Dispatch(ports, self.runs)
-        self._deliver = Deliver(ports, self.runs)
+        slots = Slots(ports)
+        self._dispatch = Dispatch(ports, self.runs, slots)
+        self._deliver = Deliver(ports, self.runs, slots)
         self._gate = Gate(ports, bell, self._landings)
         self._tidy = Tidy(ports, bell)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from windlass.core import policy
@@ -12,6 +13,7 @@ from windlass.core.ports import Ports, Reading
 from windlass.core.run import Run
 from windlass.core.task import Task
 from windlass.engine.runs import Runs
+from windlass.engine.slots import Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,41 +30,33 @@ class Mail:
 class Deliver:
     """Starts a run for each agent that has mail and may be woken."""
 
-    def __init__(self, ports: Ports, runs: Runs) -> None:
+    def __init__(self, ports: Ports, runs: Runs, slots: Slots) -> None:
         self.store = ports.store
         self.runs = runs
         self.providers = ports.providers
-        self.settings = ports.settings
+        self.slots = slots
 
     async def tick(self) -> bool:
-        """Wake as many agents as there are free slots."""
-        live, waiting = await self.store.read(_live_and_mail)
-        slots = policy.free_slots(live, self.settings.at("").limits)
-        for mail in waiting:
-            if slots and await self._wake(mail):
-                slots -= 1
+        """Wake every agent that has mail and that there is a slot for."""
+        for mail in await self.store.read(_waiting):
+            await self._wake(mail)
         return False
 
-    async def _wake(self, mail: Mail) -> bool:
+    async def _wake(self, mail: Mail) -> None:
         resumes = self.providers.get(mail.agent.provider).resumes
         match policy.decide_wake(mail.agent, mail.latest, resumes=resumes):
-            case policy.Wait():
-                return False
-            case policy.Wake(session):
+            case policy.Wake(session) if await self.slots.free(mail.agent.project):
                 cause = policy.cause_of(mail.messages)
-                try:
+                with suppress(Conflict):  # started or finished since we looked
                     await self.runs.start(mail.agent, mail.task, cause, mail=mail.deliveries, session=session)
-                except Conflict:
-                    return False  # started or finished since we looked
-        return True
 
 
-def _live_and_mail(store: Reading) -> tuple[int, list[Mail]]:
+def _waiting(store: Reading) -> list[Mail]:
     by_reader: dict[str, list[Delivery]] = {}
     for delivery in store.undelivered():
         by_reader.setdefault(delivery.reader, []).append(delivery)
     mail = (_mail(store, reader, deliveries) for reader, deliveries in by_reader.items())
-    return len(store.live_runs()), [each for each in mail if each is not None]
+    return [each for each in mail if each is not None]
 
 
 def _mail(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:

@@ -10,7 +10,7 @@ from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import NotFound
-from windlass.core.message import Message
+from windlass.core.message import Kind, Message
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.run import Identity, Run, Usage
@@ -25,6 +25,8 @@ class View:
     """One agent, as it is now."""
 
     agent: Agent
+    project: str
+    """The name of its project."""
     status: Status
     evidence: str
     age: float
@@ -88,7 +90,7 @@ class Statuses:
                 usage=sum((each.usage for each in runs), Usage()),
                 worktree=self.git.worktree_path(project, agent) if project else "",
                 questions=store.open_asks(sender=agent.id),
-                reports=[each for each in messages if str(HUMAN) in each.to],
+                reports=[each for each in messages if str(HUMAN) in each.to and each.kind is Kind.REPORT],
             )
 
         return await self.store.read(question)
@@ -113,11 +115,13 @@ def _view(
 ) -> View:
     task = store.find(Task, run.task) if run else store.task_of(agent.id)
     change = store.change_of_task(task.id) if task else None
+    project = store.find(Project, agent.project)
     status = policy.status_of(run, task, change)
     last = spoke.get(run.id) if run else None
     lives = alive(run.identity) if run and run.live and run.identity else None
     return View(
         agent=agent,
+        project=project.name if project else agent.project,
         status=status,
         evidence=evidence(status, run, task, change, lives=lives, spoke=last, now=now),
         age=max(0.0, now - _newest(agent, run, task, change, last)),

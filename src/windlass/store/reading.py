@@ -69,7 +69,7 @@ class SqlReading:
         return {run.agent: run for run in self._nouns(Run, "latest_runs", agents=json.dumps(list(agents)))}
 
     def costs(self, agents: Sequence[str], /) -> dict[str, float]:
-        return {agent: cost for agent, cost in self._ask("costs", agents=json.dumps(list(agents)))}
+        return {row["value"]: row["cost"] for row in self._ask("costs", agents=json.dumps(list(agents)))}
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
         return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))

@@ -26,7 +26,7 @@ def agent(view: View) -> dict[str, Any]:
         "run": view.run.id if view.run else None,
         "cost_usd": view.cost_usd,
         "task_title": view.task.title if view.task else "",
-        "project": view.agent.project,
+        "project": view.project,
     }
 
 

@@ -1,0 +1,29 @@
+"""How many runs may live at once: in the home, and in each project."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from windlass.core import policy
+from windlass.core.agent import Agent
+from windlass.core.ports import Ports, Reading
+from windlass.core.project import Project
+
+
+class Slots:
+    """Asked before every start; the live runs in the store are the count."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.store = ports.store
+        self.settings = ports.settings
+
+    async def free(self, project: str) -> bool:
+        """Whether one more run of this project may start now."""
+        live, path = await self.store.read(lambda store: _live(store, project))
+        return policy.may_start(project, live, home=self.settings.at("").limits, own=self.settings.at(path).limits)
+
+
+def _live(store: Reading, project: str) -> tuple[Counter[str], str]:
+    agents = (store.find(Agent, run.agent) for run in store.live_runs())
+    found = store.find(Project, project)
+    return Counter(each.project for each in agents if each), found.path if found else ""
