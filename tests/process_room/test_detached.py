@@ -7,7 +7,6 @@ import os
 import resource
 import signal
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -85,10 +84,11 @@ class TestOutput:
             identity = await stage.start("r1", script)
             stirred = asyncio.Event()
             stage.port.follow("r1", identity, lambda _: stirred.set())
-            got = b""
-            while stage.port.alive(identity) or stirred.is_set():
+            got, alive = b"", True
+            while alive:
                 await asyncio.wait_for(stirred.wait(), 20)
                 stirred.clear()
+                alive = stage.port.alive(identity)  # asked first: what is read after its end is all of it
                 while some := stage.port.output("r1", len(got), 700):
                     got += some
             assert got.split() == [b"%d" % number for number in range(1000)]
@@ -101,7 +101,7 @@ class TestOutput:
         async def story(stage: Stage) -> None:
             identity = await stage.start("r1", 'sleep "$NAP" & exit 3')
             assert await stage.ended("r1", identity) == 3
-            assert len(stage.napping()) == 1
+            await until(lambda: len(stage.napping()) == 1)
             assert await stage.port.stop("r1", identity, grace=5) == 1
 
         play(tmp_path, story)
@@ -261,6 +261,23 @@ class TestStart:
         play(tmp_path, story)
 
 
+    def test_a_program_with_an_odd_name_is_seen_as_it_is(self, tmp_path: Path) -> None:
+        """Parentheses and spaces in a name do not shift what the kernel says about the process."""
+        program = tmp_path / "a) Z 1 (b"
+        program.write_text('#!/bin/sh\necho up\nsleep "$NAP"\ntrue\n')
+        program.chmod(0o755)
+
+        async def story(stage: Stage) -> None:
+            identity = await stage.port.start(stage.launch("r1", str(program)))
+            await until(stage.napping)
+            shim, odd, nap = sorted(stage.marked(), key=lambda each: (each.started, each.pid))
+            assert (odd.parent, odd.session) == (shim.pid, shim.pid)
+            assert nap.parent == odd.pid
+            assert await stage.port.stop("r1", identity, grace=5) == 3
+
+        play(tmp_path, story)
+
+
 class TestInheritance:
     def test_signals_are_the_default_ones(self, tmp_path: Path) -> None:
         """Whatever we ignore or block, a program starts with neither."""
@@ -325,17 +342,16 @@ class TestInheritance:
 
 class TestMany:
     def test_a_hundred_starts_at_once_leave_the_loop_free(self, tmp_path: Path) -> None:
-        """All succeed and end well, and meanwhile the loop is never held up for long."""
+        """All succeed and end well, and meanwhile the loop has its turns."""
 
         async def story(stage: Stage) -> None:
-            longest = 0.0
+            turns = 0
 
             async def watch() -> None:
-                nonlocal longest
+                nonlocal turns
                 while True:
-                    before = time.monotonic()
                     await asyncio.sleep(0.001)
-                    longest = max(longest, time.monotonic() - before)
+                    turns += 1
 
             watching = asyncio.create_task(watch())
             runs = [f"r{number}" for number in range(100)]
@@ -344,7 +360,7 @@ class TestMany:
             codes = [await stage.ended(run, identity) for run, identity in zip(runs, identities, strict=True)]
             assert codes == [0] * 100
             assert [stage.said(run) for run in runs] == [f"{run}\n" for run in runs]
-            assert longest < 0.5
+            assert turns > 20  # starting them on the loop itself would leave it one or two
 
         play(tmp_path, story)
 
