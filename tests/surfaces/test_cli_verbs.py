@@ -184,6 +184,12 @@ class TestWork:
 
         assert keyboard.type("work", "Fix it", "--wait").returncode == 0
 
+    def test_waiting_gives_up_on_a_daemon_that_always_goes_away(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """A fault in the daemon is no reason to wait for ever."""
+        daemon.teach("GET /tasks/t1/wait", lambda _: Stream.of(cut=True))
+
+        assert keyboard.type("work", "Fix it", "--wait").returncode == 6
+
     def test_json_prints_the_end_and_nothing_else(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """One object, for programs."""
         landed = a_view("done", state="landed", settled=True, landed=True)

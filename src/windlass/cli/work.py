@@ -32,6 +32,8 @@ from windlass.core.plain import age
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _RETRY_SECONDS = 0.1
+_TRIES = 5
+"""How often a daemon may go away without a word in between."""
 
 
 class Duration(click.ParamType[float]):
@@ -163,14 +165,18 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
 
 def _views(daemon: Client, task: str, deadline: float | None, teller: _Teller) -> Iterator[Row]:
     """Each state of a task until it settles; a daemon that went away is started again and asked on."""
+    failures = 0
     while True:
         try:
             for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=teller.tick):
+                failures = 0
                 yield view
                 if view["settled"]:
                     return
         except Gone:
-            pass
+            failures += 1
+            if failures > _TRIES:
+                raise
         watch_outlet(_RETRY_SECONDS)
 
 
