@@ -142,7 +142,7 @@ class TestWork:
         ended = keyboard.type("work", "Fix it", "--wait")
 
         assert ended.returncode == 0
-        assert "kind-yak  running: pid 1 alive\nkind-yak  c1 testing\n" in ended.stdout
+        assert "kind-yak  running\nkind-yak  c1 testing\n" in ended.stdout
         assert "windlass receipt c1" in ended.stdout
 
     @pytest.mark.parametrize(
@@ -183,6 +183,12 @@ class TestWork:
         daemon.teach("GET /tasks/t1/wait", lambda _: next(answers))
 
         assert keyboard.type("work", "Fix it", "--wait").returncode == 0
+
+    def test_waiting_gives_up_on_a_daemon_that_always_goes_away(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """A fault in the daemon is no reason to wait for ever."""
+        daemon.teach("GET /tasks/t1/wait", lambda _: Stream.of(cut=True))
+
+        assert keyboard.type("work", "Fix it", "--wait").returncode == 6
 
     def test_json_prints_the_end_and_nothing_else(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """One object, for programs."""

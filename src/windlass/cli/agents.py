@@ -110,7 +110,6 @@ def _head(agent: Row) -> list[str]:
         *page(
             (
                 ("Task", task),
-                ("Project", agent.get("project")),
                 ("Provider", agent["provider"]),
                 ("Branch", agent["branch"]),
                 ("Worktree", agent["worktree"]),

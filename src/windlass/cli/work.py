@@ -32,6 +32,8 @@ from windlass.core.plain import age
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _RETRY_SECONDS = 0.1
+_TRIES = 5
+"""How often a daemon may go away without a word in between."""
 
 
 class Duration(click.ParamType[float]):
@@ -64,7 +66,9 @@ class Duration(click.ParamType[float]):
 @click.argument("title")
 @click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
 @click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
-@click.option("--script", metavar="FILE", help="Play the agent from this script (provider scripted).")
+@click.option(
+    "--script", metavar="FILE", help="Play the agent from this script (provider scripted; see docs/scripts.md)."
+)
 @click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
 @click.option("--wait", is_flag=True, help="Return when it has landed or can't go on; exit 0 only when landed.")
 @click.option("--timeout", type=Duration(), help="With --wait: give up waiting after this long (exit 7).")
@@ -138,8 +142,8 @@ def _read(script: str) -> str:
 def _say_begun(added: Row) -> None:
     agent, task = one_line(added["agent"]), added["task"]
     say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch {added['branch']}.")
-    say(f"  windlass logs {agent} -f    see it work")
-    say("  windlass queue              see it land")
+    look = f"windlass logs {agent} -f"
+    say(f"  {look}    see it work\n  {'windlass queue'.ljust(len(look))}    see it land")
 
 
 def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -> None:
@@ -163,14 +167,18 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
 
 def _views(daemon: Client, task: str, deadline: float | None, teller: _Teller) -> Iterator[Row]:
     """Each state of a task until it settles; a daemon that went away is started again and asked on."""
+    failures = 0
     while True:
         try:
             for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=teller.tick):
+                failures = 0
                 yield view
                 if view["settled"]:
                     return
         except Gone:
-            pass
+            failures += 1
+            if failures > _TRIES:
+                raise
         watch_outlet(_RETRY_SECONDS)
 
 
@@ -211,7 +219,7 @@ class _Teller:
 
     def show(self, view: Row) -> None:
         words = _state(view)
-        if self.as_json or words == self.last:
+        if self.as_json or words == self.last or view["landed"]:
             return
         self.last = words
         if self.moving:
@@ -245,4 +253,6 @@ def _state(view: Row) -> str:
     change, agent = view.get("change"), view["agent"]
     if change and change["state"] != "rejected" and view["task"]["state"] in ("landing", "done"):
         return one_line(described(change))
-    return one_line(f"{agent['status']}: {agent['evidence']}" if agent["evidence"] else agent["status"])
+    if agent["status"] == "running":  # the evidence for that is old a second later
+        return "running"
+    return one_line(f"{agent['status']}: {agent['evidence']}")
