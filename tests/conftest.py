@@ -47,7 +47,9 @@ def _leave_home(root: Path) -> None:
         os.environ.setdefault("PYENV_ROOT", str(pyenv))
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` stays where it is looked for
     os.environ.update({ROOT: str(root), "TMPDIR": str(root / "tmp")})
+    root.chmod(0o711)  # a test may go on as another user
     (root / "tmp").mkdir()
+    (root / "tmp").chmod(0o1777)
     tempfile.tempdir = None  # read TMPDIR anew
 
 
@@ -70,7 +72,7 @@ def _world(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def own_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A short folder of the test's own, with HOME and WINDLASS_HOME in it. Gone after the test, with all in it."""
     folder = Path(tempfile.mkdtemp(dir=os.environ[ROOT], prefix=""))
     for name, value in _world(folder).items():
