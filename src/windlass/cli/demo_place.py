@@ -1,0 +1,201 @@
+"""The demo's throw-away folder, and the guard that leaves nothing of it behind, however the demo ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from windlass.cli.client import Client, NotRunning
+from windlass.cli.output import waiting_note
+from windlass.core.errors import Unavailable, WindlassError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LEAVING_SECONDS = 10.0
+_ENDING_SECONDS = 2.0
+_REMOVING_SECONDS = 3.0
+
+
+class Place:
+    """Where one demo happens: a repository, a home for its own daemon, and signs that its agents wait for."""
+
+    def __init__(self, folder: Path, hold: Hold) -> None:
+        self.folder = folder
+        self.repo = folder / "repo"
+        self.home = folder / "home"
+        self.signs = folder / "signs"
+        self.hold = hold
+
+    def client(self, waiting: Callable[[float], None]) -> Client:
+        """Speaks to the daemon of this place, and starts it first; an interrupt waits until it has a name."""
+
+        def start(home: str) -> None:
+            from windlass.cli import launch  # noqa: PLC0415
+
+            with self.hold:
+                launch.start(home, waiting)
+
+        return Client(str(self.home), start=start, waiting=waiting)
+
+    def put_sign(self, name: str) -> None:
+        """Agents that wait for this go on."""
+        (self.signs / name).touch()
+
+
+class Hold:
+    """Turns signals that ask us to leave into an interrupt, but not while something is half done."""
+
+    def __init__(self) -> None:
+        self.holding = True
+        self.asked = False
+
+    def __call__(self, _number: int, _frame: Any) -> None:
+        self.asked = True
+        self._leave_if_asked()
+
+    def __enter__(self) -> None:
+        self.holding = True
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        self.holding = False
+        self._leave_if_asked()
+
+    def _leave_if_asked(self) -> None:
+        if self.asked and not self.holding:
+            self.asked = False
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def throwaway(*, keep: bool) -> Iterator[Place]:
+    """A place that is gone afterwards, with every process in it. `keep` leaves the folder, but nothing that runs."""
+    hold = Hold()
+    before = {each: signal.signal(each, hold) for each in _SIGNALS}
+    try:
+        place = Place(_make_folder(), hold)
+        guard = Guard(place, keep=keep)
+        try:
+            hold.release()
+            yield place
+        finally:
+            hold.holding = True
+            guard.relieve()
+    finally:
+        for each, usual in before.items():
+            signal.signal(each, usual)
+
+
+def _make_folder() -> Path:
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="windlass-demo-")).resolve()
+        for name in ("repo", "home", "signs"):
+            (folder / name).mkdir(mode=0o700)
+    except OSError as error:
+        raise Unavailable(
+            f"There is no room for a throw-away folder: {error.strerror}.",
+            hint="Set TMPDIR to a folder that you may write to.",
+        ) from error
+    return folder
+
+
+class Guard:
+    """A process of its own that cleans the place when we have gone: also when we were killed."""
+
+    def __init__(self, place: Place, *, keep: bool) -> None:
+        self.place = place
+        waits, self.ours = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._stand(waits, keep=keep)
+        os.close(waits)
+
+    def relieve(self) -> None:
+        """Let it clean now, and wait until it has."""
+        os.close(self.ours)
+        if os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]):
+            raise Unavailable(
+                f"The demo could not clean up {self.place.folder}.", hint="See what holds it, then remove it yourself."
+            )
+
+    def _stand(self, waits: int, *, keep: bool) -> None:
+        """In the new process: out of reach of the terminal's signals until nobody holds the other end of the pipe."""
+        clean = False
+        try:
+            os.setsid()
+            for each in _SIGNALS:
+                signal.signal(each, signal.SIG_IGN)
+            _let_go_of_streams()
+            os.close(self.ours)
+            os.read(waits, 1)
+            clean = _end_all(self.place) and (keep or _remove(self.place.folder))
+        finally:
+            os._exit(0 if clean else 1)
+
+
+def _let_go_of_streams() -> None:
+    """Whoever reads our output must not wait for the guard."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for each in (0, 1, 2):
+        os.dup2(nothing, each)
+    os.chdir("/")
+
+
+def _end_all(place: Place) -> bool:
+    """Ask the daemon to stop the agents and to leave; then end whatever is still there."""
+    daemon = place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS)
+    with suppress(NotRunning, WindlassError, OSError):
+        pid = daemon.get("status")["pid"]
+        with suppress(WindlassError):
+            daemon.post("stop")
+        daemon.post("shutdown")
+        _gone_within(_LEAVING_SECONDS, lambda: pid not in _inhabitants(place.folder))
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in _inhabitants(place.folder):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        if _gone_within(_ENDING_SECONDS, lambda: not _inhabitants(place.folder)):
+            return True
+    return False
+
+
+def _inhabitants(folder: Path) -> list[int]:
+    """Processes whose home or working folder is in the place: only the demo can have started them."""
+    ours = os.fsencode(folder)
+    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and _lives_there(each, ours)]
+
+
+def _lives_there(process: Path, folder: bytes) -> bool:
+    try:
+        variables = (process / "environ").read_bytes()
+        where = os.fsencode((process / "cwd").readlink())
+    except OSError:  # it has gone, or is someone else's
+        return False
+    return b"WINDLASS_HOME=" + folder + b"/" in variables or where.startswith(folder + b"/")
+
+
+def _gone_within(seconds: float, condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _remove(folder: Path) -> bool:
+    """Remove the folder; what was written while it was removed is removed with the next try."""
+
+    def gone() -> bool:
+        shutil.rmtree(folder, ignore_errors=True)
+        return not folder.exists()
+
+    return _gone_within(_REMOVING_SECONDS, gone)

@@ -1,0 +1,98 @@
+"""The demo's repository: made, tested and compared with the receipts by plain git, as anyone could."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from windlass.cli.output import Row
+from windlass.core.errors import Unavailable
+from windlass.library.demo import package_files
+
+MAIN = "main"
+
+_SETTINGS = {"user.name": "Windlass demo", "user.email": "demo@windlass.invalid", "core.autocrlf": "false"}
+"""Of the repository itself: it needs nothing from whoever runs the demo."""
+
+
+def git_is_there() -> None:
+    if shutil.which("git") is None:
+        raise Unavailable(
+            "git is not installed.", hint="Install git 2.38 or newer, for example with `apt install git`."
+        )
+
+
+def check_command() -> str:
+    """How the package is tested. The Python that runs us comes first: a version manager's shim may be slow."""
+    beside = Path(sys.executable).with_name("python3")
+    if shutil.which("python3") is None:
+        return f"{shlex.quote(sys.executable)} -m unittest"
+    if beside.exists():
+        os.environ["PATH"] = f"{beside.parent}{os.pathsep}{os.environ['PATH']}"
+    return "python3 -m unittest"
+
+
+class Repository:
+    """A small package with its tests, in one commit on main."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._git("init", "-q", f"--initial-branch={MAIN}")
+        for name, value in _SETTINGS.items():
+            self._git("config", name, value)
+        for name, text in package_files().items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text(text, encoding="utf-8")
+        self._git("add", "-A")
+        self._git("commit", "-q", "-m", "Begin")
+        self.beginning = self._history()
+
+    def begin_check(self, command: str) -> subprocess.Popen[str]:
+        """Test the first commit, while something else is done."""
+        return subprocess.Popen(
+            command,
+            shell=True,
+            cwd=self.path,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def expect_passed(self, tests: subprocess.Popen[str]) -> None:
+        """Main must be green before anyone works on it."""
+        said = tests.communicate()[1]
+        if tests.returncode:
+            last = (said.strip().splitlines() or ["no reason was given"])[-1]
+            raise Unavailable(f"The demo's own tests do not run here: {last}", hint="They need Python 3.11 or newer.")
+
+    def compare(self, receipts: Sequence[Row]) -> tuple[str, bool]:
+        """Where main is, and whether every commit that it was at has the very tree that its checks passed on."""
+        history = self._history()
+        proven = [*self.beginning, *(f"{each['after']} {each['tree']}" for each in receipts if _passed(each))]
+        return history[-1].split()[0], history == proven
+
+    def _history(self) -> list[str]:
+        """Every commit that main was at, with its tree, the first one first."""
+        return self._git("log", "--first-parent", "--reverse", "--format=%H %T", MAIN).splitlines()
+
+    def _git(self, *words: str) -> str:
+        """Git with the settings of this repository and no other."""
+        ours = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        done = subprocess.run(
+            ("git", *words), cwd=self.path, env=os.environ | ours, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise Unavailable(f"git {words[0]} failed: {done.stderr.strip() or done.returncode}.")
+        return done.stdout
+
+
+def _passed(receipt: Row) -> bool:
+    checks = receipt["checks"]
+    return bool(checks) and all(each["passed"] and each["tree"] == receipt["tree"] for each in checks)

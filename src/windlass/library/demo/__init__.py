@@ -1,0 +1,28 @@
+"""The demo's texts: a small package that agents work on, and the scripts that play the agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+_SUFFIX = ".txt"
+"""The package's files have it, so that no tool takes them for code of ours."""
+
+
+def package_files() -> dict[str, str]:
+    """Every file of the package, by its path there."""
+    return dict(_files(resources.files(__name__) / "package", ""))
+
+
+def script(name: str) -> str:
+    """What one agent does."""
+    return (resources.files(__name__) / "scripts" / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def _files(folder: Traversable, place: str) -> Iterator[tuple[str, str]]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _files(each, f"{place}{each.name}/")
+        else:
+            yield place + each.name.removesuffix(_SUFFIX), each.read_text(encoding="utf-8")
