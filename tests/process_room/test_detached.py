@@ -260,7 +260,6 @@ class TestStart:
 
         play(tmp_path, story)
 
-
     def test_a_program_with_an_odd_name_is_seen_as_it_is(self, tmp_path: Path) -> None:
         """Parentheses and spaces in a name do not shift what the kernel says about the process."""
         program = tmp_path / "a) Z 1 (b"
