@@ -47,7 +47,7 @@ class TestHarmless:
     @pytest.mark.parametrize(
         ("text", "shown"),
         [
-            ("plain\ttext\nnext – é 漢 👩‍👩‍👧", "plain\ttext\nnext – é 漢 👩‍👩‍👧"),  # noqa: RUF001
+            ("plain\ttext\nnext … é 漢 👩‍👩‍👧", "plain\ttext\nnext … é 漢 👩‍👩‍👧"),
             ("\x1b[2J\x1b]52;c;x\x07", "\\x1b[2J\\x1b]52;c;x\\x07"),
             ("a\rb", "a\\x0db"),
             ("\x9b31m", "\\x9b31m"),

@@ -8,7 +8,8 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,9 @@ class Stage:
     def signal_file(self) -> Path:
         return self.worktree / ".windlass/output/signal.json"
 
-    def begin(self, script: str, *, number: int = 1, prompt: str = "") -> subprocess.Popen[bytes]:
+    @contextmanager
+    def begin(self, script: str, *, number: int = 1, prompt: str = "") -> Iterator[subprocess.Popen[bytes]]:
+        """The agent while it runs; gone afterwards, whatever happened."""
         (self.folder / "script").write_text(script)
         (self.folder / "prompt.md").write_text(prompt)
         files = {"script": str(self.folder / "script")}
@@ -45,14 +48,18 @@ class Stage:
             "WINDLASS_PROMPT": str(self.folder / "prompt.md"),
             "WINDLASS_SIGNAL": str(self.signal_file),
         }
-        return subprocess.Popen(
+        with subprocess.Popen(
             load().get("scripted").argv(start),
             cwd=self.worktree,
             env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def play(self, script: str, *, number: int = 1, prompt: str = "") -> tuple[int, str]:
         with self.begin(script, number=number, prompt=prompt) as process:

@@ -53,7 +53,7 @@ def parse(text: str, name: str) -> Script:
     except _Stop:
         runs = ()
     if reader.problems:
-        raise BadInput(_listed(reader.problems), hint="`windlass work --help` shows where scripts are described.")
+        raise BadInput(_listed(reader.problems), hint=f"The steps are: {', '.join(STEPS)}.")
     return Script(name, runs)
 
 

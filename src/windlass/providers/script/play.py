@@ -162,9 +162,9 @@ class Player:
             _out(each)
             time.sleep(delay)
 
-    def print(self, bytes: int, line: int = 100) -> None:  # noqa: A002
+    def print(self, line: int = 100, **amount: int) -> None:
         row = b"." * (line or _PIECE) + (b"\n" if line else b"")
-        left = bytes
+        left = amount["bytes"]
         while left > 0:
             left -= _out((row * (_PIECE // len(row) or 1))[:left])
 

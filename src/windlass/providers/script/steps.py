@@ -28,7 +28,7 @@ class Wrong(Exception):
 class Form(NamedTuple):
     """What a step takes: settings by name, of which one may stand for all."""
 
-    keys: dict[str, Take] = {}  # noqa: RUF012
+    keys: dict[str, Take]
     needs: tuple[str, ...] = ()
     short: str = ""
     """The setting that a bare text stands for."""
@@ -162,8 +162,8 @@ _SIGNAL: dict[str, Take] = {
 
 STEPS: dict[str, Form] = {
     "say": Form({"text": text}, ("text",), "text"),
-    "write": Form(whole=contents),
-    "append": Form(whole=contents),
+    "write": Form({}, whole=contents),
+    "append": Form({}, whole=contents),
     "replace": Form({"path": path, "old": text, "new": _written}, ("path", "old", "new")),
     "delete": Form({"path": path}, ("path",), "path"),
     "run": Form({"command": text, "may_fail": flag}, ("command",), "command"),
@@ -175,10 +175,10 @@ STEPS: dict[str, Form] = {
     "ask": Form({"questions": texts}, ("questions",), "questions", "questions"),
     "error": Form({"text": text}, ("text",), "text"),
     "exit": Form({"code": whole(255)}, ("code",), "code"),
-    "crash": Form(),
-    "hang": Form(),
-    "signal": Form(whole=signal),
-    "ignore-term": Form(),
+    "crash": Form({}),
+    "hang": Form({}),
+    "signal": Form({}, whole=signal),
+    "ignore-term": Form({}),
     "children": Form({"count": whole(1000), "seconds": number, "session": flag}, ("count",), "count"),
     "emit": Form({"file": text, "lines": texts, "delay": number}, (), "file", "lines", ("file", "lines")),
     "print": Form({"bytes": whole(10**9), "line": whole(10**9)}, ("bytes",), "bytes"),
