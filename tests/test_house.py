@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -335,10 +336,24 @@ class TestTree:
         form = re.compile(r"\d+(-\w+)?\.(added|changed|fixed|removed)\.md|README\.md")
         expect_none(each.name for each in (TOP / "changelog.d").iterdir() if not form.fullmatch(each.name))
 
+    def test_the_locks_know_every_dependency(self) -> None:
+        """What pyproject.toml asks for is locked, with a version and its hashes."""
+        asked = tomllib.loads((TOP / "pyproject.toml").read_text())
+        groups = asked["dependency-groups"]
+        runs = [*asked["project"]["dependencies"], *groups["build"]]
+        develops = [*runs, *(each for each in groups["dev"] if isinstance(each, str))]
+        expect_none([*unlocked("requirements.lock", runs), *unlocked("requirements-dev.lock", develops)])
+
     def test_allowed_skips_have_a_reason(self) -> None:
         """A test that may be skipped is listed with the reason why."""
         lines = (TOP / "tests" / "allowed_skips.txt").read_text().splitlines()
         expect_none(each for each in lines if each.strip() and len(each.partition("#")[2].split()) < 3)
+
+
+def unlocked(lock: str, asked: list[str]) -> list[str]:
+    locked = re.findall(r"^([\w.-]+)==\S+.*\\\n +--hash=", (TOP / lock).read_text(), re.MULTILINE)
+    names = [re.split(r"[^\w.-]", each)[0].lower() for each in asked]
+    return [f"{name} is not in {lock}; run scripts/lock" for name in names if name not in locked]
 
 
 def tracked() -> list[tuple[Path, str]]:
