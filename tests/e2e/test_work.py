@@ -1,0 +1,474 @@
+"""Work in a person's own repository: from a typed command to a change on main, past all that may be in the way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from e2e_stage import WITHIN, Stage, adds, inhabitants, lines, lives, stage, until
+
+# ── where main is ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class TestLandingPlaces:
+    def test_in_the_checkout_that_main_is_in(self, house: Stage) -> None:
+        """The landed file is in the person's checkout, which is clean and on main."""
+        view = house.land("Add b", adds("b.txt", "bee"))
+        assert view["landed"]
+        assert (house.repo / "b.txt").read_text() == "bee\n"
+        assert house.git("status", "--porcelain", "--branch") == "## main"
+        assert house.git("log", "-1", "--format=%s") == "Land c1: Add b"
+
+    def test_on_main_while_the_person_is_on_another_branch(self, house: Stage) -> None:
+        """Main moves; the branch that is checked out, its files and its index stay."""
+        house.git("checkout", "-q", "-b", "feature")
+        house.commit({"mine.txt": "mine\n"})
+        before = house.git("rev-parse", "HEAD")
+        house.land("Add b", adds("b.txt"))
+        assert house.git("show", "main:b.txt") == "new"
+        assert not (house.repo / "b.txt").exists()
+        assert house.git("rev-parse", "HEAD") == before
+        assert house.git("status", "--porcelain", "--branch") == "## feature"
+
+    def test_in_a_linked_worktree_that_has_main(self, house: Stage) -> None:
+        """Where main is checked out elsewhere, the file appears there, and both checkouts are clean."""
+        elsewhere = house.folder / "else where"
+        house.git("checkout", "-q", "-b", "feature")
+        house.git("worktree", "add", "-q", str(elsewhere), "main")
+        house.land("Add b", adds("b.txt"))
+        assert (elsewhere / "b.txt").read_text() == "new\n"
+        assert not (house.repo / "b.txt").exists()
+        assert house.git("status", "--porcelain", "--branch", cwd=elsewhere) == "## main"
+        assert house.git("status", "--porcelain", "--branch") == "## feature"
+
+    def test_asked_for_in_a_folder_below_or_a_linked_worktree(self, house: Stage) -> None:
+        """The same project is meant from wherever in it `work` is typed."""
+        (house.repo / "deep/down").mkdir(parents=True)
+        linked = house.folder / "linked"
+        house.git("worktree", "add", "-q", "-b", "other", str(linked))
+        for number, place in enumerate((house.repo / "deep/down", linked), start=1):
+            house.wl("work", "Add", "--command", adds(f"{number}.txt"), "--wait", cwd=place)
+        assert house.git("ls-files").split() == ["1.txt", "2.txt", "README.md"]
+        assert len({each["project"] for each in house.ask("/agents?all=1")["items"]}) == 1
+
+
+# ── what is in the way ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class TestLocalChanges:
+    def test_that_are_unrelated_survive(self, house: Stage) -> None:
+        """Changed, staged and untracked files of the person's are as they were, and the change lands beside them."""
+        house.commit({"staged.txt": "old\n"})
+        (house.repo / "README.md").write_text("# My own words\n")
+        (house.repo / "staged.txt").write_text("staged\n")
+        house.git("add", "staged.txt")
+        (house.repo / "note.txt").write_text("untracked\n")
+        house.land("Add b", adds("b.txt"))
+        assert (house.repo / "b.txt").exists()
+        assert house.git("status", "--porcelain").splitlines() == [" M README.md", "M  staged.txt", "?? note.txt"]
+        assert (house.repo / "README.md").read_text() == "# My own words\n"
+
+    @pytest.mark.slow
+    def test_that_collide_hold_the_change_until_they_are_out_of_the_way(self, house: Stage) -> None:
+        """It is held with git's reason, nothing of the person's is touched, and after a stash it lands by itself."""
+        (house.repo / "README.md").write_text("# My own words\n")
+        told = house.wl("work", "Rewrite", "--command", adds("README.md", "theirs"), "--wait", code=1)
+        assert "c1 is held" in told.err
+        assert "README.md" in told.err
+        assert (house.repo / "README.md").read_text() == "# My own words\n"
+        assert house.git("log", "--format=%s") == "Begin"
+        [change] = house.wl("queue", "--json").value
+        assert change["state"] == "held"
+        assert "overwritten by merge" in change["reason"]
+
+        house.git("stash", "-q")
+        house.event("change.landed", "c1")
+
+        assert (house.repo / "README.md").read_text() == "theirs\n"
+        assert len(house.agent(change["agent"])["runs"]) == 1, "the author had nothing to do with it"
+        assert [each["kind"] for each in house.events()].count("change.tested") == 1, "the tree had been tested"
+
+    def test_that_are_untracked_and_collide_are_never_overwritten(self, house: Stage) -> None:
+        """An untracked file where a landed one would be holds the change, and stays."""
+        (house.repo / "b.txt").write_text("mine\n")
+        told = house.wl("work", "Add b", "--command", adds("b.txt", "theirs"), "--wait", code=1)
+        assert "b.txt" in told.err
+        assert (house.repo / "b.txt").read_text() == "mine\n"
+        assert house.git("log", "--format=%s") == "Begin"
+
+    def test_that_are_ignored_and_collide_are_never_overwritten(self, house: Stage) -> None:
+        """A file that git is told to ignore is the person's, too."""
+        house.commit({".gitignore": "*.local\n"})
+        (house.repo / "my.local").write_text("mine\n")
+        command = lines("echo theirs > my.local", "git add -f my.local", "git commit -qm 'Add it'")
+        house.wl("work", "Add it", "--command", command, "--wait", code=1)
+        assert (house.repo / "my.local").read_text() == "mine\n"
+
+
+# ── the gate ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+ANSWER = (
+    'sh -c \'grep -q 42 answer.txt || { echo "answer.txt is wrong"; echo "  (it says `cat answer.txt`)"; exit 3; }\''
+)
+
+
+class TestGate:
+    def test_a_red_check_goes_back_to_its_author_with_the_exact_output(self) -> None:
+        """The author is woken with what the check printed, mends it, and the same change lands."""
+        with stage(checks=ANSWER) as house:
+            view = house.land_script(
+                "Answer",
+                """
+runs:
+  - - write: {answer.txt: "41\\n"}
+    - commit: Answer
+    - done: It is there.
+  - - expect: "answer.txt is wrong\\n  (it says 41)"
+    - expect: exit code 3
+    - write: {answer.txt: "42\\n"}
+    - commit: Mend
+    - done: Mended.
+""",
+            )
+            assert (view["change"]["id"], view["change"]["returns"]) == ("c1", 1)
+            runs = house.agent(view["agent"]["name"])["runs"]
+            assert [(each["cause"], each["outcome"]) for each in runs] == [("task", "done"), ("mail", "done")]
+            assert (house.repo / "answer.txt").read_text() == "42\n"
+
+    def test_a_conflict_goes_back_to_its_author_with_both_sides(self, house: Stage) -> None:
+        """The author sees main's side and its own, resolves them, and the merge lands."""
+        house.commit({"colour.txt": "red\n"})
+        ready, go = house.flag("ready"), house.flag("go")
+        name = house.play(
+            "Paint it green",
+            f"""
+runs:
+  - - write: {{colour.txt: "green\\n"}}
+    - commit: Green
+    - run: touch '{ready}'; {house.waits_for(go)}
+    - done: Green.
+  - - expect: conflicts with main
+    - expect: "<<<<<<< main\\nblue\\n=======\\ngreen\\n>>>>>>> this change"
+    - merge: {{ref: origin/main, take: ours}}
+    - commit: Take main in
+    - done: Resolved.
+""",
+        )
+        until(ready.exists, "the agent's commit")
+        house.commit({"colour.txt": "blue\n"}, "Blue")
+        go.touch()
+        house.event("change.landed", "c1")
+        assert [each["outcome"] for each in house.agent(name)["runs"]] == ["done", "done"]
+        assert (house.repo / "colour.txt").read_text() == "green\n"
+        assert "Blue" in house.git("log", "--format=%s")
+
+    def test_too_many_returns_hold_it_for_a_person(self) -> None:
+        """After the allowed returns nobody is woken any more: the change is held, and a person is asked."""
+        with stage(checks="echo never; false", settings="[limits]\nreturns = 1\n") as house:
+            script = (
+                '- write: {"{number}.txt": "{number}"}\n- append: {log.txt: "{number}\\n"}\n- commit: Try\n- done\n'
+            )
+            told = house.wl("work", "Try", "--script", house.script(script), "--wait", code=1)
+            assert "c1 is held" in told.err
+            assert "returned 1 times" in told.err
+            [agent] = house.wl("list", "--json").value
+            assert agent["status"] == "waiting"
+            assert len(house.agent(agent["name"])["runs"]) == 2
+            assert "never" in house.agent(agent["name"])["reports"][-1]["body"]
+            assert house.git("log", "--format=%s") == "Begin"
+
+    def test_without_a_check_command_it_is_held_and_lands_once_there_is_one(self) -> None:
+        """Nothing lands untested: the person is told which setting is missing, and setting it is all they do."""
+        with stage(checks="") as house:
+            told = house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
+            assert "no check command" in told.err
+            assert house.git("log", "--format=%s") == "Begin"
+            [agent] = house.wl("list", "--json").value
+            assert "windlass config set checks.command" in house.wl("show", agent["name"]).out
+            house.wl("config", "set", "checks.command", "test -e b.txt")
+            house.event("change.landed", "c1")
+            assert (house.repo / "b.txt").exists()
+
+    def test_checks_run_on_the_tree_that_main_will_have(self, house: Stage) -> None:
+        """The second change is tested together with the first, though its author never saw that."""
+        first, second, go = house.flag("first"), house.flag("second"), house.flag("go")
+        check = f"if [ -e b.txt ]; then ls > '{second}'; else ls > '{first}'; fi"
+        house.wl("config", "set", "--home", "checks.command", check)
+        late = house.work("Add b", lines("touch b.txt", "git add -A", "git commit -qm b", house.waits_for(go)))
+        house.land("Add a", adds("a.txt"))
+        go.touch()
+        house.event("change.landed", "c2")
+        assert first.read_text().split() == ["README.md", "a.txt"]
+        assert second.read_text().split() == ["README.md", "a.txt", "b.txt"]
+        assert house.agent(late)["runs"][0]["evidence"][-1] == "clean tree"
+
+    def test_checks_do_not_see_the_daemons_secrets(self) -> None:
+        """Only a short list of variables reaches a check, and those that the settings name."""
+        with stage(
+            checks='env > "$SEEN"', settings='environment = ["SEEN"]\n', CANARY_TOKEN="hush", SEEN="/dev/null"
+        ) as house:
+            seen = house.flag("seen")
+            house.environment["SEEN"] = str(seen)
+            house.land("Add b", adds("b.txt"))
+            variables = dict(each.split("=", 1) for each in seen.read_text().splitlines() if "=" in each)
+            assert "hush" not in seen.read_text()
+            assert not [each for each in variables if each.startswith("WINDLASS_") and each != "WINDLASS_MARKER"]
+            assert {"PATH", "HOME", "SEEN", "CI"} <= variables.keys()
+
+    def test_a_check_that_takes_too_long_is_ended_with_all_it_started(self) -> None:
+        """The author is told of the time limit, and nothing of the check is left."""
+        with stage(
+            checks="setsid sleep 4711 & sleep 4712", settings="timeout_seconds = 0.3\n[limits]\nreturns = 0\n"
+        ) as house:
+            told = house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
+            assert "timed out after 0.3 s" in told.err
+            assert not [each for each in inhabitants(house.folder).values() if "sleep 471" in each]
+
+    def test_two_agents_land_one_after_the_other(self, house: Stage) -> None:
+        """Both changes are in main, each by a merge of its own, the second on top of the first."""
+        go = house.flag("go")
+        for name in ("a", "b"):
+            house.work(f"Add {name}", lines(adds(f"{name}.txt"), house.waits_for(go)))
+        go.touch()
+        house.event("change.landed", "c1")
+        house.event("change.landed", "c2")
+        assert sorted(house.git("ls-files").split()) == ["README.md", "a.txt", "b.txt"]
+        one, two = (house.ask(f"/changes/{each}/receipt") for each in ("c1", "c2"))
+        assert {one["before"] == two["after"], two["before"] == one["after"]} == {True, False}
+        assert house.git("status", "--porcelain") == ""
+
+
+# ── what an agent's end means ────────────────────────────────────────────────────────────────────────────────
+
+
+class TestEndings:
+    def test_waiting_ends_with_0_only_for_a_landing(self, house: Stage) -> None:
+        """`--wait` is 0 when it landed, 1 when it failed and 1 when there was nothing to land."""
+        told = house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=0)
+        assert "landed" in told.out
+        assert "windlass receipt c1" in told.out
+        script = house.script("- error: There is no database.\n")
+        told = house.wl("work", "Fail", "--script", script, "--wait", code=1)
+        assert "There is no database." in told.err
+        told = house.wl("work", "Nothing", "--script", house.script("- done: Looked at it.\n"), "--wait", code=1)
+        assert "nothing to land" in told.err
+
+    def test_waiting_ends_with_7_when_the_time_is_up(self, house: Stage) -> None:
+        """The agent goes on, and the words say so."""
+        told = house.wl("work", "Take long", "--command", "sleep 600", "--wait", "--timeout", "0.5s", code=7)
+        assert "it goes on" in told.err
+        [agent] = house.wl("list", "--json").value
+        assert agent["status"] == "running"
+        house.wl("stop", agent["name"])
+        house.event("run.finished")
+
+    def test_done_with_uncommitted_files_is_reminded(self, house: Stage) -> None:
+        """The agent is told which files, commits them, and the change lands."""
+        view = house.land_script(
+            "Forget",
+            """
+runs:
+  - - write: {b.txt: "b\\n", c.txt: "c\\n"}
+    - run: git add b.txt && git commit -qm b
+    - done
+  - - expect: "not committed: c.txt"
+    - commit: The rest
+    - done
+""",
+        )
+        runs = house.agent(view["agent"]["name"])["runs"]
+        assert [each["cause"] for each in runs] == ["task", "reminder"]
+        assert "left c.txt uncommitted" in runs[0]["reason"]
+        assert house.git("ls-files").split() == ["README.md", "b.txt", "c.txt"]
+
+    def test_an_end_without_a_signal_is_reminded_and_then_an_error(self, house: Stage) -> None:
+        """Silence is never taken for success: one reminder, then the task fails and says why."""
+        told = house.wl("work", "Be silent", "--script", house.script("- say: Hm.\n"), "--wait", code=1)
+        assert "ended without a signal" in told.err
+        [agent] = house.wl("list", "--all", "--json").value
+        assert agent["status"] == "error"
+        runs = house.agent(agent["name"])["runs"]
+        assert [(each["cause"], each["outcome"]) for each in runs] == [("task", "crashed"), ("reminder", "crashed")]
+
+    def test_a_crash_is_tried_again_and_its_work_kept(self, house: Stage) -> None:
+        """The second run finds the files of the first one."""
+        view = house.land_script(
+            "Crash once",
+            """
+runs:
+  - - write: {b.txt: "b\\n"}
+    - crash
+  - - run: test -e b.txt
+    - commit: Add b
+    - done
+""",
+        )
+        first, second = house.agent(view["agent"]["name"])["runs"]
+        assert (first["outcome"], first["exit_code"], second["outcome"]) == ("crashed", 137, "done")
+
+    def test_a_failed_tasks_worktree_and_branch_are_kept(self, house: Stage) -> None:
+        """Work that did not land is never removed: its folder is there, its branch in the person's repository."""
+        script = "- write: {b.txt: b}\n- commit: Half\n- write: {c.txt: c}\n- error: Stuck.\n"
+        house.wl("work", "Get stuck", "--script", house.script(script), "--wait", code=1)
+        [agent] = house.wl("list", "--all", "--json").value
+        shown = house.agent(agent["name"])
+        assert (Path(shown["worktree"]) / "c.txt").read_text() == "c"
+        assert house.git("log", "-1", "--format=%s", shown["branch"]) == "Half"
+
+    def test_a_question_waits_for_its_answer_and_then_goes_on(self, house: Stage) -> None:
+        """The task waits, the person sees the question, and the answer is in the next run's prompt."""
+        script = """
+runs:
+  - - ask: Red or blue?
+  - - expect: Make it blue.
+    - write: {colour.txt: "blue\\n"}
+    - commit: Blue
+    - done
+"""
+        told = house.wl("work", "Paint", "--script", house.script(script), "--wait", code=1)
+        assert "asks:" in told.err
+        assert "Red or blue?" in told.err
+        [agent] = house.wl("list", "--json").value
+        assert agent["status"] == "waiting"
+        assert "Red or blue?" in house.wl("show", agent["name"]).out
+        house.wl("answer", agent["name"], "Make it blue.")
+        house.event("change.landed")
+        assert (house.repo / "colour.txt").read_text() == "blue\n"
+        assert house.agent(agent["name"])["questions"] == []
+        assert "no open question" in house.wl("answer", agent["name"], "Again.", code=4).err
+
+    def test_complete_said_by_command_ends_the_run(self) -> None:
+        """`windlass agent complete` is a signal like the file: the report is kept and the change lands."""
+        with stage(settings="[daemon]\nstop_grace_seconds = 0.2\n") as house:
+            command = lines(adds("b.txt"), "windlass agent complete 'All of it.'", "sleep 600")
+            view = house.land("Add b", command)
+            shown = house.agent(view["agent"]["name"])
+            assert shown["runs"][0]["outcome"] == "done"
+            assert "All of it." in [each["body"] for each in shown["reports"]]
+
+
+# ── stopping and undoing ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class TestStop:
+    def test_ends_the_whole_tree(self) -> None:
+        """Also what has a session of its own, no parent any more, or does not listen; and no run follows."""
+        with stage(settings="[daemon]\nstop_grace_seconds = 0.3\n") as house:
+            command = (
+                "setsid sleep 600 & echo $! > a.pid; (setsid sh -c 'echo $$ > b.pid; exec sleep 600' &); "
+                "trap '' TERM; sleep 600 & echo $! > c.pid; echo $$ > d.pid; while :; do sleep 1; done"
+            )
+            name = house.work("Spread", command)
+            tree = Path(house.agent(name)["worktree"])
+            pids = [until(lambda each=each: _number(tree / f"{each}.pid"), each) for each in "abcd"]  # type: ignore[misc]
+            assert all(map(lives, pids))
+            assert f"Stopped {name}." in house.wl("stop", name).out
+            house.event("task.cancelled")
+            assert not list(filter(lives, pids))
+            shown = house.agent(name)
+            assert (shown["status"], [each["outcome"] for each in shown["runs"]]) == ("stopped", ["stopped"])
+            assert tree.is_dir(), "what it has done stays"
+            assert "nothing to stop" in house.wl("stop", name, code=4).err
+
+    def test_all_ends_every_agent(self, house: Stage) -> None:
+        """Every agent at work is named and ended; the next time nothing was running."""
+        names = {house.work(f"Work {each}", "sleep 600") for each in (1, 2)}
+        for name in names:
+            until(lambda name=name: house.agent(name)["runs"][0]["pid"], "its process")  # type: ignore[misc]
+        assert set(house.wl("stop", "--all", "--json").value["stopped"]) == names
+        until(lambda: {house.agent(each)["status"] for each in names} == {"stopped"}, "all to stop")
+        assert "Nothing was running." in house.wl("stop", "--all").out
+
+
+def _number(file: Path) -> int:
+    return int(file.read_text() or 0) if file.exists() else 0
+
+
+class TestUndo:
+    def test_takes_a_change_back_through_the_gate(self, house: Stage) -> None:
+        """The undoing is a change of its own with its own proof; what landed in between stays."""
+        house.land("Add b", adds("b.txt"))
+        house.land("Add c", adds("c.txt"))
+        told = house.wl("undo", "c1", "--wait")
+        assert "c3 takes c1 back" in told.out
+        assert house.git("ls-files").split() == ["README.md", "c.txt"]
+        assert not (house.repo / "b.txt").exists()
+        assert [each["passed"] for each in house.ask("/changes/c3/receipt")["checks"]] == [True]
+        assert "already undoes c1" in house.wl("undo", "c1", code=4).err
+
+    def test_of_an_undoing_brings_the_change_back(self, house: Stage) -> None:
+        """What was taken back can be had again."""
+        house.land("Add b", adds("b.txt"))
+        house.wl("undo", "c1", "--wait")
+        house.wl("undo", "c2", "--wait")
+        assert (house.repo / "b.txt").read_text() == "new\n"
+
+    def test_that_breaks_the_checks_does_not_land(self) -> None:
+        """Main stays, and the person is told what failed."""
+        with stage(checks="test -e b.txt") as house:
+            house.land("Add b", adds("b.txt"))
+            before = house.git("rev-parse", "main")
+            told = house.wl("undo", "c1", "--wait", code=1)
+            assert "was not taken back" in told.err
+            assert house.git("rev-parse", "main") == before
+
+    def test_of_what_has_not_landed_is_a_conflict(self, house: Stage) -> None:
+        """There is nothing to take back, and a change that does not exist is not found."""
+        (house.repo / "b.txt").write_text("mine\n")
+        house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
+        assert "has not landed" in house.wl("undo", "c1", code=4).err
+        assert "has not landed" in house.wl("receipt", "c1", code=4).err
+        assert "no change c9" in house.wl("undo", "c9", code=3).err
+
+
+# ── following ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class TestFollowing:
+    def test_logs_follow_without_gap_or_doubling(self, house: Stage) -> None:
+        """One who joins in the middle gets the history and then every byte as it comes, once."""
+        half, go = house.flag("half"), house.flag("go")
+        name = house.work(
+            "Count",
+            f"seq 1 2000; printf 'half'; touch '{half}'; {house.waits_for(go)}; "
+            "for i in 1 2 3 4 5; do seq 1 500; sleep 0.05; done; printf '\\377\\000 end'; " + adds("b.txt"),
+        )
+        until(half.exists, "half of it")
+        follower = house.begin("logs", name, "-f", "--raw")
+        assert follower.stdout
+        first = os.read(follower.stdout.fileno(), 10)
+        go.touch()
+        rest, _ = follower.communicate(timeout=WITHIN)
+        count = "".join(f"{each}\n" for each in range(1, 2001)).encode()
+        five = "".join(f"{each}\n" for each in range(1, 501)).encode() * 5
+        assert first + rest == count + b"half" + five + b"\377\0 end"
+        assert follower.returncode == 0
+        assert house.raw("logs", name, "--raw") == first + rest
+
+    def test_diff_shows_an_agents_worktree_as_it_is(self, house: Stage) -> None:
+        """Before it lands, the difference has what is committed, changed and new."""
+        ready = house.flag("ready")
+        name = house.work(
+            "Add",
+            lines(adds("b.txt", "bee"), "echo more >> README.md", "echo new > c.txt", f"touch '{ready}'", "sleep 600"),
+        )
+        until(ready.exists, "the files")
+        shown = house.wl("diff", name).out
+        assert {"+bee", "+more", "+new"} <= set(shown.splitlines())
+        house.wl("stop", name)
+
+    def test_watch_follows_what_happens(self, house: Stage) -> None:
+        """From now on, each event once and in order, across a restart of the daemon."""
+        house.wl("daemon", "start")
+        watcher = house.begin("watch", "--since", "0", "--kind", "task.*")
+        assert watcher.stdout
+        house.wl("work", "One", "--script", house.script("- done\n"), "--wait", code=1)
+        seen = [watcher.stdout.readline()]
+        house.wl("daemon", "stop")
+        house.wl("work", "Two", "--script", house.script("- done\n"), "--wait", code=1)
+        seen += [watcher.stdout.readline() for _ in range(3)]
+        kinds = [
+            (each.split(b'"kind":"')[1].split(b'"')[0], each.split(b'"subject":"')[1].split(b'"')[0]) for each in seen
+        ]
+        assert kinds == [(b"task.added", b"t1"), (b"task.done", b"t1"), (b"task.added", b"t2"), (b"task.done", b"t2")]
