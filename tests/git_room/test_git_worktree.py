@@ -98,6 +98,7 @@ class TestHub:
             agent = an_agent()
             path, _ = await world.git.worktree(project, agent)
             world.commit({"b.txt": "from the agent\n"}, at=Path(path))
+            assert len(world.run("log", "--oneline", at=Path(path)).splitlines()) == 2
             world.commit({"a.txt": "4\n"}, at=shallow)
             head = (await world.git.look(project, agent, "r1")).head
             landing = await world.git.land(project, await world.git.stage(project, head, "Land"))
