@@ -14,8 +14,8 @@ from windlass.cli.demo_place import Place, throwaway
 from windlass.cli.demo_repository import Repository, check_command, git_is_there
 from windlass.cli.demo_story import STORIES, Board
 from windlass.cli.demo_view import Lines, chosen_view, say_kept, say_next, say_result
-from windlass.cli.output import Row, say_json, tell, waiting_note
-from windlass.core.errors import TimedOut, WindlassError
+from windlass.cli.output import Row, say_json, waiting_note
+from windlass.core.errors import TimedOut, Unavailable, WindlassError
 from windlass.library import demo as texts
 
 _PATIENCE = 120.0
@@ -47,13 +47,7 @@ def demo_command(keep: bool, as_json: bool) -> None:
     git_is_there()
     view = chosen_view(as_json=as_json)
     with throwaway(keep=keep) as place:
-        try:
-            outcome = _perform(place, view)
-        except BaseException:
-            view.end()
-            if keep:
-                tell(f"windlass: kept in {place.folder}")
-            raise
+        outcome = _perform(place, view)
         if not as_json:
             say_result(outcome.receipts, outcome.board, outcome.seconds)
     _say_end(outcome, place, keep=keep, as_json=as_json)
@@ -75,8 +69,10 @@ def _perform(place: Place, view: Lines) -> Outcome:
     daemon = place.client(waiting_note("Starting the daemon,"))
     daemon.post("projects", path=str(place.repo), checks_command=check, write=True)
     repository.expect_passed(tests)
-    board = _begin(daemon, place, view)
+    board = Board(tell=view.tell, sign=place.put_sign)
     try:
+        _begin(daemon, place, board)
+        view.watch(board)
         _follow(daemon, board)
     finally:
         view.end()
@@ -86,15 +82,12 @@ def _perform(place: Place, view: Lines) -> Outcome:
     return Outcome(receipts, board, main, green, time.monotonic() - began)
 
 
-def _begin(daemon: Client, place: Place, view: Lines) -> Board:
+def _begin(daemon: Client, place: Place, board: Board) -> None:
     """Give all the work out."""
-    board = Board(tell=view.tell, sign=place.put_sign)
     for story in STORIES:
         options = {"script": texts.script(story.name), "script_name": f"{story.name}.yaml"}
         added = daemon.post("tasks", path=str(place.repo), title=story.title, provider="scripted", options=options)
         board.add(story, added["task"]["id"], added["agent"])
-    view.watch(board)
-    return board
 
 
 def _follow(daemon: Client, board: Board) -> None:
@@ -119,10 +112,12 @@ def _say_end(outcome: Outcome, place: Place, *, keep: bool, as_json: bool) -> No
         say_json(_plain(outcome, str(place.folder) if keep else None))
     elif keep:
         say_kept(place, outcome.receipts)
-    else:
+    elif place.clean:
         say_next()
     if not outcome.green:
         raise WindlassError("Main was at a commit that no check had passed.")
+    if not place.clean:
+        raise Unavailable("Something of the demo is left behind.")
 
 
 def _plain(outcome: Outcome, kept: str | None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import tempfile
@@ -12,14 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from windlass.cli.client import Client, NotRunning
-from windlass.cli.output import waiting_note
+from windlass.cli.client import Client
+from windlass.cli.output import tell, waiting_note
 from windlass.core.errors import Unavailable, WindlassError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LEAVING_SECONDS = 10.0
-_ENDING_SECONDS = 2.0
-_REMOVING_SECONDS = 3.0
+_LEAVING_SECONDS = 8.0
+_ENDING_SECONDS = 3.0
 
 
 class Place:
@@ -31,6 +31,8 @@ class Place:
         self.home = folder / "home"
         self.signs = folder / "signs"
         self.hold = hold
+        self.clean = True
+        """Whether all that should be gone is gone, once it is over."""
 
     def client(self, waiting: Callable[[float], None]) -> Client:
         """Speaks to the daemon of this place, and starts it first; an interrupt waits until it has a name."""
@@ -86,9 +88,15 @@ def throwaway(*, keep: bool) -> Iterator[Place]:
         try:
             hold.release()
             yield place
+        except BaseException:
+            if keep:
+                tell(f"windlass: the demo did not end as it should; it is kept in {place.folder}")
+            raise
         finally:
             hold.holding = True
-            guard.relieve()
+            place.clean = guard.relieve()
+            if not place.clean:
+                tell(f"windlass: {place.folder} could not be cleaned up. Look what holds it, then remove it.")
     finally:
         for each, usual in before.items():
             signal.signal(each, usual)
@@ -118,13 +126,10 @@ class Guard:
             self._stand(waits, keep=keep)
         os.close(waits)
 
-    def relieve(self) -> None:
-        """Let it clean now, and wait until it has."""
+    def relieve(self) -> bool:
+        """Let it clean now, wait until it has, and say whether it could."""
         os.close(self.ours)
-        if os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]):
-            raise Unavailable(
-                f"The demo could not clean up {self.place.folder}.", hint="See what holds it, then remove it yourself."
-            )
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]) == 0
 
     def _stand(self, waits: int, *, keep: bool) -> None:
         """In the new process: out of reach of the terminal's signals until nobody holds the other end of the pipe."""
@@ -151,20 +156,24 @@ def _let_go_of_streams() -> None:
 
 def _end_all(place: Place) -> bool:
     """Ask the daemon to stop the agents and to leave; then end whatever is still there."""
-    daemon = place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS)
-    with suppress(NotRunning, WindlassError, OSError):
-        pid = daemon.get("status")["pid"]
-        with suppress(WindlassError):
-            daemon.post("stop")
-        daemon.post("shutdown")
-        _gone_within(_LEAVING_SECONDS, lambda: pid not in _inhabitants(place.folder))
+    with suppress(WindlassError, OSError):
+        _dismiss(place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS))
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in _inhabitants(place.folder):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-        if _gone_within(_ENDING_SECONDS, lambda: not _inhabitants(place.folder)):
+        if _soon(lambda: not _inhabitants(place.folder)):
             return True
     return False
+
+
+def _dismiss(daemon: Client) -> None:
+    leaving = select.poll()
+    leaving.register(os.pidfd_open(daemon.get("status")["pid"]), select.POLLIN)
+    with suppress(WindlassError):
+        daemon.post("stop")
+    daemon.post("shutdown")
+    leaving.poll(_LEAVING_SECONDS * 1000)
 
 
 def _inhabitants(folder: Path) -> list[int]:
@@ -182,15 +191,6 @@ def _lives_there(process: Path, folder: bytes) -> bool:
     return b"WINDLASS_HOME=" + folder + b"/" in variables or where.startswith(folder + b"/")
 
 
-def _gone_within(seconds: float, condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def _remove(folder: Path) -> bool:
     """Remove the folder; what was written while it was removed is removed with the next try."""
 
@@ -198,4 +198,14 @@ def _remove(folder: Path) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
         return not folder.exists()
 
-    return _gone_within(_REMOVING_SECONDS, gone)
+    return _soon(gone)
+
+
+def _soon(condition: Callable[[], bool]) -> bool:
+    """Whether it comes true in a little while."""
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

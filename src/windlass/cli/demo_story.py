@@ -25,13 +25,23 @@ class Story:
 
 
 STORIES = (
-    Story("tip", "Let split() share a tip, too", returned="CONFLICT"),
-    Story("cents", "Fix split(): it loses cents"),
-    Story("thousands", "Write 1234.56 as 1,234.56", returned="AssertionError"),
+    Story("cents", "Fix cents lost in split()"),
+    Story("thousands", "Set thousands apart", returned="AssertionError"),
     Story("discount", "Add discounts"),
-    Story("readme", "Show an example in the README"),
+    Story("readme", "Add a README example"),
+    Story("tip", "Let split() share a tip", returned="CONFLICT"),
 )
-"""Tip comes first: it must begin on the main that cents then changes under its feet."""
+"""Who waits for whom is in the scripts: tip begins before cents lands, and is done after that."""
+
+
+_DOING = {
+    "starting": "",
+    "running": "in its own clone",
+    "queued": "as {change}",
+    "testing": "{change} on main",
+    "rejected": "as {change}",
+    "landed": "as {change}",
+}
 
 
 @dataclass(slots=True)
@@ -40,13 +50,19 @@ class Part:
 
     story: Story
     agent: str
-    state: str = "waiting"
+    state: str = "starting"
     change: str = ""
     reason: str = ""
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     told: list[str] = field(default_factory=list)
     """The line that mattered of each refusal, as its author was told it."""
+
+    @property
+    def doing(self) -> str:
+        """The state of the agent or of its change, with a few words."""
+        words = "to mend {change}" if self.state == "running" and self.told else _DOING[self.state]
+        return f"{self.state} {words.format(change=self.change)}"
 
     @property
     def seconds(self) -> float:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from windlass.cli.demo_place import Place
@@ -35,17 +36,23 @@ _HEIGHT = len(STORIES) + 6
 """Lines that the moving table may take."""
 
 _ABOUT = (
-    "Five agents work on one small Python package at the same time, each in a clone of its own. None of them can move "
-    "main. Only the gate can: it merges a change onto main, runs the tests on exactly that tree, and then lands it, or "
-    "sends it back to its author with the output."
+    "Five agents work on one small Python package at the same time, each in a clone of its own.",
+    "None of them can move main. Only the gate can: it merges a change onto main, tests exactly that tree, and then "
+    "lands it, or sends it back to its author with the output.",
 )
+
+
+def _painted(text: str) -> str:
+    """The state in its colour; what follows it is said in plain words."""
+    state, space, words = text.partition(" ")
+    return paint_state(state) + space + words
+
 
 _PARTS = (
     Column("AGENT", lambda row: row["agent"], style=bold),
     Column("TASK", lambda row: row["title"], gives=True),
-    Column("CHANGE", lambda row: row["change"] or "-", spare=True),
-    Column("STATE", lambda row: row["state"], style=paint_state),
-    Column("TIME", lambda row: f"{row['seconds']:.1f} s"),
+    Column("TIME", lambda row: row["time"]),
+    Column("NOW", lambda row: row["doing"], gives=True, style=_painted),
 )
 
 _RECEIPTS = (
@@ -66,8 +73,8 @@ class Lines:
         self.board: Board | None = None
 
     def begin(self, check: str) -> None:
-        say(paragraph(_ABOUT))
-        say(f"The tests: {check}")
+        for each in (*_ABOUT, f"The test: {check}"):
+            say(paragraph(each))
         say()
 
     def watch(self, board: Board) -> None:
@@ -114,15 +121,18 @@ class Live(Lines):
     def end(self) -> None:
         """The last picture stays."""
         self._over.set()
-        if self._clock.is_alive():
+        if self._clock.ident is not None:
             self._clock.join()
+        if self.board:
             self._draw()
+            self.board = None
             sys.stdout.write("\x1b[?25h")
             sys.stdout.flush()
 
     def _tick(self) -> None:
-        while not self._over.wait(_FRAME_SECONDS):
-            self._draw()
+        with suppress(OSError):  # the terminal has gone, which the main thread will notice as well
+            while not self._over.wait(_FRAME_SECONDS):
+                self._draw()
 
     def _draw(self) -> None:
         with self._drawing:
@@ -150,13 +160,7 @@ def _picture(board: Board) -> list[str]:
 
 
 def _row(part: Part) -> Row:
-    return {
-        "agent": part.agent,
-        "title": part.story.title,
-        "change": part.change,
-        "state": part.state,
-        "seconds": part.seconds,
-    }
+    return {"agent": part.agent, "title": part.story.title, "time": f"{part.seconds:.1f} s", "doing": part.doing}
 
 
 def _refusals(part: Part) -> list[str]:
@@ -173,12 +177,12 @@ def say_result(receipts: Sequence[Row], board: Board, seconds: float) -> None:
     returned = sum(len(each.told) for each in board.parts.values())
     say(
         paragraph(
-            f"Main moved {len(receipts)} times in {seconds:.1f} s and stayed green: git confirms that every commit it "
-            f"was at has the very tree that the tests passed on. {returned} changes were refused and mended by their "
-            "authors, with nobody watching."
+            f"Main moved {len(receipts)} times in {seconds:.1f} s and was never red: git confirms that every commit it "
+            f"was at has exactly the tree that the tests passed on. {returned} changes were sent back with the output, "
+            "and mended by their own authors."
         )
     )
-    say(bold("Agents are the hands; the gate is the pawl that keeps main from slipping back."))
+    say(bold(paragraph("The agents are the hands; the gate is the pawl: what main has gained, it does not lose.")))
 
 
 def say_kept(place: Place, receipts: Sequence[Row]) -> None:
@@ -198,8 +202,11 @@ def say_kept(place: Place, receipts: Sequence[Row]) -> None:
 def say_next() -> None:
     """What a stranger can do now."""
     say()
-    say(dim("Nothing is left of this. To keep it and try the commands above: windlass demo --keep"))
-    say(dim("In a repository of your own: windlass init"))
+    for each in (
+        "Nothing is left of this. To keep it, and try the commands above: windlass demo --keep",
+        "In a repository of your own: windlass init",
+    ):
+        say(dim(paragraph(each)))
 
 
 def _program() -> str:
