@@ -46,7 +46,7 @@ class RealShell:
         *,
         cwd: str,
         environment: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109
+        timeout: float,  # noqa: ASYNC109 - the port of the shell has it
         output_limit: int,
         marker: str,
     ) -> Ended:
@@ -132,7 +132,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def settings(command: str, setup: str = "", **more: object) -> CheckSettings:
-    return replace(CheckSettings(command=command, setup=setup), **more)  # type: ignore[arg-type]
+    return replace(CheckSettings(command=command, setup=setup), **more)  # type: ignore[arg-type]  # fields by name
 
 
 class TestCommand:

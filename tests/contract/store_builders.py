@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +16,10 @@ from windlass.core.ports import Noun, Writing
 from windlass.core.project import Project
 from windlass.core.run import Run
 from windlass.core.task import Task
+from windlass.store.memory import MemoryStore
+from windlass.store.sqlite import SqliteStore
+
+AnyStore = MemoryStore | SqliteStore
 
 
 class CountingClock:
@@ -72,3 +79,16 @@ def putting(*nouns: Noun) -> Callable[[Writing], None]:
             store.record(f"{type(noun).__name__.lower()}.put", noun.id, noun)
 
     return step
+
+
+def python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, which finds what this one finds."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )

@@ -223,7 +223,7 @@ class TestStart:
         async def story(stage: Stage) -> None:
             wanted: dict[str, object] = {"run": "r1", "argv": ("true",), "cwd": "/", "environment": {}, **change}
             with pytest.raises(BadInput, match=r"not there|absolute|no program"):
-                await stage.port.start(Launch(**wanted))  # type: ignore[arg-type]
+                await stage.port.start(Launch(**wanted))  # type: ignore[arg-type]  # values of mixed kinds, by name
 
         play(tmp_path, story)
         assert list(tmp_path.iterdir()) == []
@@ -304,7 +304,7 @@ class TestInheritance:
         async def story(stage: Stage) -> None:
             pipe = os.pipe()
             for each in pipe:
-                os.set_inheritable(each, 1)  # type: ignore[arg-type]
+                os.set_inheritable(each, 1)  # type: ignore[arg-type]  # values of mixed kinds, by name
             first = await stage.start("r1", 'exec sleep "$NAP"')
             stage.port.follow("r1", first, lambda _: None)
             script = "i=0; while [ $i -lt 200 ]; do [ -e /proc/$$/fd/$i ] && echo $i; i=$((i+1)); done; true"

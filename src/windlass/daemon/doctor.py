@@ -81,6 +81,8 @@ class Doctor:
         return Finding(name="sandbox", ok=True, detail=detail)
 
     async def _repository(self, path: str) -> list[Finding]:
+        if not any((each / ".git").exists() for each in (Path(path), *Path(path).parents)):
+            return [Finding(name="repository", ok=True, detail=f"{path} is in none, so there was none to look at")]
         try:
             project = await self.engine.projects.at(path)
             checks = self.engine.ports.settings.at(project.path).checks

@@ -26,7 +26,7 @@ async def stream(call: Call) -> Response:
 
 async def _follow(engine: Engine, after: int) -> AsyncIterator[bytes]:
     ear = engine.bell.ear()
-    yield b": listening\n\n"
+    yield b"id: %d\n\n" % after  # so that a reader who is cut off before the first event knows where it was
     while True:
         ear.clear()
         while events := await engine.ports.store.read(partial(_page, after)):

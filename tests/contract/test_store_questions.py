@@ -1,0 +1,276 @@
+"""The questions that every store answers, in order and by page."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from store_builders import (
+    AnyStore,
+    a_change,
+    a_delivery,
+    a_message,
+    a_project,
+    a_run,
+    a_task,
+    an_agent,
+    an_ask,
+    putting,
+)
+
+from windlass.core.agent import Agent
+from windlass.core.change import ChangeState
+from windlass.core.document import Document
+from windlass.core.errors import BadInput
+from windlass.core.message import Delivery, Kind, Receipt
+from windlass.core.ports import Noun
+from windlass.core.project import Project
+from windlass.core.run import Outcome, Usage
+from windlass.core.task import Task, TaskState
+
+
+class TestQuestions:
+    def test_find_knows_every_noun_by_its_id(self, store: AnyStore) -> None:
+        """Agents are found by address, deliveries by message and reader, documents by project and name."""
+
+        async def story() -> None:
+            document = Document(project="p", name="notes", body="…", author="human")
+            nouns: list[Noun] = [a_project(), an_agent(instance="pr-7"), a_task(), a_run(), a_change()]
+            nouns += [a_message(), a_delivery(), document]
+            await store.write(putting(*nouns))
+
+            assert await store.read(lambda reading: reading.find(Agent, "coder@pr-7")) == nouns[1]
+            assert await store.read(lambda reading: reading.find(Delivery, "m1/coder")) == a_delivery()
+            assert await store.read(lambda reading: reading.find(Document, "p/notes")) == document
+            assert await store.read(lambda reading: reading.find(Project, "p")) == a_project()
+            assert await store.read(lambda reading: reading.find(Agent, "coder")) is None
+            assert await store.read(lambda reading: reading.find(Task, "r1")) is None
+
+        asyncio.run(story())
+
+    def test_writing_again_replaces_and_keeps_the_place(self, store: AnyStore) -> None:
+        """A noun that is recorded again is changed where it stands, not doubled."""
+
+        async def story() -> None:
+            await store.write(putting(a_task("t1"), a_task("t2"), a_task("t1", title="new", state=TaskState.ACTIVE)))
+
+            tasks = await store.read(lambda reading: reading.unfinished_tasks())
+            assert [(task.id, task.title) for task in tasks] == [("t1", "new"), ("t2", "Task t2")]
+
+        asyncio.run(story())
+
+    def test_projects_in_order_and_by_path(self, store: AnyStore) -> None:
+        """Projects are listed as they were added, and found by their folder."""
+
+        async def story() -> None:
+            await store.write(putting(a_project("zeta"), a_project("alpha")))
+
+            projects = await store.read(lambda reading: reading.projects())
+            assert [project.id for project in projects] == ["zeta", "alpha"]
+            assert await store.read(lambda reading: reading.project_at("/code/alpha")) == a_project("alpha")
+            assert await store.read(lambda reading: reading.project_at("/code")) is None
+
+        asyncio.run(story())
+
+    def test_agents_are_newest_first_and_retired_ones_come_by_page(self, store: AnyStore) -> None:
+        """Those at work and the retired are two lists; each begins with the newest created before a time."""
+
+        async def story() -> None:
+            working = [an_agent(f"w{each}", created_at=float(each)) for each in (3, 1, 2)]
+            gone = [an_agent(f"g{each}", created_at=float(each), retired_at=50.0) for each in range(6)]
+            await store.write(putting(*working, *gone, an_agent("w2b", created_at=2.0)))
+
+            async def names(**how: Any) -> list[str]:
+                return [agent.name for agent in await store.read(lambda reading: reading.agents(**how))]
+
+            assert await names() == ["w3", "w2b", "w2", "w1"]
+            assert await names(before=3.0, limit=2) == ["w2b", "w2"]
+            assert await names(retired=True, limit=2) == ["g5", "g4"]
+            assert await names(retired=True, before=4.0, limit=3) == ["g3", "g2", "g1"]
+            assert await names(limit=0) == await names(limit=-1) == []
+            assert await store.read(lambda reading: reading.names_taken()) == {
+                *(agent.name for agent in [*working, *gone]),
+                "w2b",
+            }
+
+        asyncio.run(story())
+
+    def test_a_task_is_ready_when_all_its_needs_are_done(self, store: AnyStore) -> None:
+        """Open tasks wait for their needs, also for those that are not there yet or are taken up again."""
+
+        async def story() -> None:
+            done = a_task("t1", state=TaskState.DONE)
+            tasks = [done, a_task("t2"), a_task("t3", needs=("t1",)), a_task("t4", needs=("t1", "t2"))]
+            tasks += [a_task("t5", needs=("t9", "t9")), a_task("t6", needs=("t2",), state=TaskState.ACTIVE)]
+            await store.write(putting(*tasks))
+
+            async def ready(limit: int = 100) -> list[str]:
+                return [task.id for task in await store.read(lambda reading: reading.ready_tasks(limit=limit))]
+
+            assert await ready() == ["t2", "t3"]
+            await store.write(putting(a_task("t2", state=TaskState.DONE)))
+            assert await ready() == ["t3", "t4"]
+            await store.write(putting(a_task("t9", state=TaskState.DONE)))
+            assert await ready() == ["t3", "t4", "t5"]
+            await store.write(putting(a_task("t2", state=TaskState.FAILED)))
+            assert await ready() == ["t3", "t5"]
+            await store.write(putting(a_task("t4", needs=("t1",)), a_task("t3", needs=("t2",))))
+            assert await ready() == ["t4", "t5"]
+            assert await ready(1) == ["t4"]
+            unfinished = await store.read(lambda reading: reading.unfinished_tasks())
+            assert [task.id for task in unfinished] == ["t3", "t4", "t5", "t6"]
+
+        asyncio.run(story())
+
+    def test_an_agent_s_task_is_the_newest_it_was_given(self, store: AnyStore) -> None:
+        """An agent with several tasks has the last one; tasks of nobody are nobody's."""
+
+        async def story() -> None:
+            tasks = [a_task("t1", agent="ann"), a_task("t10", agent="ann"), a_task("t2", agent="bob"), a_task("t3")]
+            await store.write(putting(*tasks, a_task("t1", agent="ann", title="changed")))
+
+            assert await store.read(lambda reading: reading.task_of("ann")) == tasks[1]
+            assert await store.read(lambda reading: reading.task_of("carl")) is None
+            assert await store.read(lambda reading: reading.task_of("")) is None
+
+        asyncio.run(story())
+
+    def test_runs_live_of_an_agent_and_latest(self, store: AnyStore) -> None:
+        """A run is live until it has an outcome; an agent's newest is the one with the highest number."""
+
+        async def story() -> None:
+            ended = a_run("r1", "ann", outcome=Outcome.CRASHED)
+            runs = [ended, a_run("r2", "bob"), a_run("r10", "ann", number=3), a_run("r3", "ann", number=2)]
+            await store.write(putting(*runs))
+
+            assert [run.id for run in await store.read(lambda reading: reading.live_runs())] == ["r2", "r10", "r3"]
+            assert [run.id for run in await store.read(lambda reading: reading.runs_of("ann"))] == ["r1", "r3", "r10"]
+            assert await store.read(lambda reading: reading.runs_of("carl")) == []
+            asked = ["ann", "bob", "carl", "ann", *(f"nobody-{each}" for each in range(300_000))]
+            latest = await store.read(lambda reading: reading.latest_runs(asked))
+            assert {agent: run.id for agent, run in latest.items()} == {"ann": "r10", "bob": "r2"}
+            assert await store.read(lambda reading: reading.latest_runs([])) == {}
+
+        asyncio.run(story())
+
+    def test_costs_are_summed_over_all_runs_of_an_agent(self, store: AnyStore) -> None:
+        """What an agent has cost is the sum over its runs; one without a run has no cost."""
+
+        async def story() -> None:
+            runs = [a_run(f"r{each}", agent="ann", usage=Usage(cost_usd=0.25)) for each in (1, 2, 3)]
+            await store.write(putting(*runs, a_run("r4", agent="bob")))
+
+            costs = await store.read(lambda reading: reading.costs(["ann", "bob", "carl", "ann"]))
+            assert costs == {"ann": 0.75, "bob": 0.0}
+
+        asyncio.run(story())
+
+    def test_the_queue_is_oldest_first_and_what_ended_newest_first(self, store: AnyStore) -> None:
+        """Landed and closed changes are history; every other waits in the queue."""
+
+        async def story() -> None:
+            states = dict(zip(["c1", "c2", "c3", "c4", "c5", "c10"], ChangeState, strict=True))
+            await store.write(putting(*(a_change(key, state=state, task="t1") for key, state in states.items())))
+            await store.write(putting(a_change("c11", task="t2"), a_change("c12")))
+
+            async def ids(**how: Any) -> list[str]:
+                return [change.id for change in await store.read(lambda reading: reading.changes(**how))]
+
+            queue = [key for key, state in states.items() if state not in (ChangeState.LANDED, ChangeState.CLOSED)]
+            assert await ids() == [*queue, "c11", "c12"]
+            assert await ids(limit=2) == queue[:2]
+            assert await ids(ended=True) == ["c10", "c3"]
+            assert await ids(ended=True, limit=1) == ["c10"]
+
+            newest = await store.read(lambda reading: reading.change_of_task("t1"))
+            assert newest is not None
+            assert newest.id == "c10"
+            assert await store.read(lambda reading: reading.change_of_task("t3")) is None
+            assert await store.read(lambda reading: reading.change_of_task("")) is None
+
+        asyncio.run(story())
+
+    def test_messages_stand_in_the_order_of_their_numbers(self, store: AnyStore) -> None:
+        """m2 comes before m10, whatever was written first, and a page begins after a number."""
+
+        async def story() -> None:
+            keys = ["m10", "m2", "m1", "m21", "m3"]
+            await store.write(putting(*map(a_message, keys), a_message("m4", channel="task/t1")))
+
+            async def ids(channel: str = "main", **how: Any) -> list[str]:
+                return [each.id for each in await store.read(lambda reading: reading.messages(channel, **how))]
+
+            assert await ids() == ["m1", "m2", "m3", "m10", "m21"]
+            assert await ids(after=2, limit=2) == ["m3", "m10"]
+            assert await ids("task/t1") == ["m4"]
+            assert await ids("nowhere") == []
+
+        asyncio.run(story())
+
+    def test_a_message_without_a_number_is_refused(self, store: AnyStore) -> None:
+        """Order needs a number, so an id without one is bad input."""
+
+        async def story() -> None:
+            for key in ("hello", "m", "m0", "m01", "m-1", "m1x", "m" + "9" * 40, ""):
+                with pytest.raises(BadInput, match="numbered"):
+                    await store.write(putting(a_message(key)))
+                with pytest.raises(BadInput, match="numbered"):
+                    await store.write(putting(a_delivery(key)))
+            assert await store.read(lambda reading: reading.last_seq()) == 0
+
+        asyncio.run(story())
+
+    def test_undelivered_is_what_an_agent_has_not_read(self, store: AnyStore) -> None:
+        """Pending and delivered mail of agents, oldest message first; people and the system need no delivery."""
+
+        async def story() -> None:
+            waiting = [a_delivery("m10"), a_delivery("m2", "ann"), a_delivery("m2", receipt=Receipt.DELIVERED)]
+            settled = [a_delivery(f"m{each}", receipt=Receipt(state)) for each, state in ((3, "read"), (4, "acked"))]
+            others = [a_delivery("m5", "human"), a_delivery("m5", "system"), a_delivery("m6", receipt=Receipt.FAILED)]
+            await store.write(putting(*waiting, *settled, *others))
+
+            async def ids(limit: int = 1000) -> list[str]:
+                return [each.id for each in await store.read(lambda reading: reading.undelivered(limit=limit))]
+
+            assert await ids() == ["m2/ann", "m2/coder", "m10/coder"]
+            assert await ids(1) == ["m2/ann"]
+            await store.write(putting(a_delivery("m2", "ann", receipt=Receipt.READ)))
+            assert await ids() == ["m2/coder", "m10/coder"]
+
+        asyncio.run(story())
+
+    def test_a_run_s_deliveries_come_in_order_of_sending(self, store: AnyStore) -> None:
+        """What a prompt carried is told in the order in which it was said."""
+
+        async def story() -> None:
+            carried = [a_delivery(key, run="r1") for key in ("m10", "m9", "m1")]
+            await store.write(putting(*carried, a_delivery("m2"), a_delivery("m3", run="r2")))
+
+            async def ids(run: str) -> list[str]:
+                return [each.message for each in await store.read(lambda reading: reading.deliveries_of(run))]
+
+            assert await ids("r1") == ["m1", "m9", "m10"]
+            assert await ids("") == []
+
+        asyncio.run(story())
+
+    def test_an_ask_is_open_until_it_is_answered(self, store: AnyStore) -> None:
+        """Only questions to the human count, and only an answer closes one."""
+
+        async def story() -> None:
+            asks = [an_ask("m10"), an_ask("m2"), an_ask("m3", "ann"), an_ask("m4", to=("ann",)), an_ask("m5")]
+            replies = [a_message("m11", kind=Kind.ANSWER, reply_to="m5"), a_message("m12", reply_to="m2")]
+            statement = a_message("m13", to=("human",))
+            await store.write(putting(*asks, *replies, statement))
+
+            async def ids(**how: Any) -> list[str]:
+                return [each.id for each in await store.read(lambda reading: reading.open_asks(**how))]
+
+            assert await ids() == ["m2", "m3", "m10"]
+            assert await ids(limit=2) == ["m2", "m3"]
+            assert await ids(sender="coder") == ["m2", "m10"]
+            await store.write(putting(a_message("m14", kind=Kind.ANSWER, reply_to="m2")))
+            assert await ids() == ["m3", "m10"]
+
+        asyncio.run(story())
