@@ -19,6 +19,7 @@ from windlass.daemon.clock import SystemClock
 from windlass.daemon.desk import Desk
 from windlass.daemon.doctor import Doctor
 from windlass.daemon.settings import SettingsFiles
+from windlass.daemon.steps import Steps, stepped
 from windlass.engine import Engine
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
@@ -46,11 +47,12 @@ class Building:
 async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building]:
     """Every object, built once; closed in the order that loses nothing."""
     clock = SystemClock()
+    step = Steps(os.environ)
     settings = SettingsFiles(home)
     store = SqliteStore(str(home / "windlass.db"), clock)
     await sweep(store.home_id, "check-")
     processes = DetachedProcesses(home / "runs", store.home_id)
-    git = HubGit(home, environment=os.environ, now=clock.now)
+    git = HubGit(home, environment=os.environ, now=clock.now, step=step)
     ports = Ports(
         store=store,
         git=git,
@@ -65,7 +67,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         blocks=prompt_blocks(),
         home=str(home),
     )
-    engine = Engine(ports)
+    engine = Engine(stepped(ports, step) if step.wanted else ports)
     house = House(
         version=__version__,
         pid=os.getpid(),

@@ -18,7 +18,7 @@ from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import inspect
 from windlass.git.landing import Gateway
 from windlass.git.places import Places, key
-from windlass.git.run import ANY, GitProgram
+from windlass.git.run import ANY, GitProgram, no_step
 from windlass.git.show import Showing
 from windlass.git.snapshot import Sight, Snapshots
 from windlass.git.trees import Trees
@@ -32,9 +32,16 @@ LONGEST_DIFF = 10 << 20
 class HubGit:
     """All of it, on the git program that is installed."""
 
-    def __init__(self, home: Path, *, environment: Mapping[str, str], now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        environment: Mapping[str, str],
+        now: Callable[[], float] = time.time,
+        step: Callable[[str], None] = no_step,
+    ) -> None:
         self._home = home
-        self._git = GitProgram(environment)
+        self._git = GitProgram(environment, step)
         self._places = Places(home)
         self._user = UserRepository(self._git, environment)
         self._hubs = Hubs(self._git, self._places, self._user)

@@ -8,8 +8,8 @@ import re
 import shlex
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +46,12 @@ _OURS = (
     *("-c", "protocol.allow=never"),
     *("-c", "protocol.file.allow=always"),
 )
+QUESTIONS = frozenset(
+    "cat-file config diff diff-files diff-tree for-each-ref ls-files ls-tree merge-base pack-objects rev-list rev-parse"
+    " symbolic-ref version worktree".split()
+)
+"""Commands that write nothing (`config` does, but only into a hub that is not there yet)."""
+
 _LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists")
 
 
@@ -75,10 +81,16 @@ class Ran:
         return " ".join(lines[-1:]) or f"exit code {self.code}"
 
 
+def no_step(name: str) -> None:
+    """What is called around each command that writes, where nobody wants to know."""
+    del name
+
+
 class GitProgram:
     """The git that is installed, called in two ways: with our settings only, or in the user's repository."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], step: Callable[[str], None]) -> None:
+        self._step = step
         kept = {name: value for name, value in environment.items() if not _unwanted(name)}
         self._theirs = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
         self._ours = self._theirs | {
@@ -129,7 +141,7 @@ class GitProgram:
     async def move_theirs(self, path: str, *args: str) -> Ran:
         """Let git change the user's checkout. It finishes even if we die: no pipe of ours can break it off."""
         environment = self._theirs | {"GIT_REFLOG_ACTION": "windlass land"}
-        with tempfile.TemporaryFile() as said:
+        with self._steps(_verb(args)), tempfile.TemporaryFile() as said:
             argv = ["git", *_OFF, *args]
             process = await _spawn(argv, environment, path, stdin=asyncio.subprocess.DEVNULL, out=said.fileno())
             code = await _finished(process)
@@ -144,6 +156,28 @@ class GitProgram:
         cwd: str,
         stdin: bytes = b"",
         limit: int = LARGEST_OUTPUT,
+    ) -> Ran:
+        with self._steps(_verb(args)):
+            return await self._execute(args, environment, cwd=cwd, stdin=stdin, limit=limit)
+
+    @contextmanager
+    def _steps(self, verb: str) -> Iterator[None]:
+        """A step before and after each command that writes."""
+        if verb in QUESTIONS:
+            yield
+            return
+        self._step(f"git.{verb}.before")
+        yield
+        self._step(f"git.{verb}.after")
+
+    async def _execute(
+        self,
+        args: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        cwd: str,
+        stdin: bytes,
+        limit: int,
     ) -> Ran:
         source = asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL
         process = await _spawn(["git", *args], environment, cwd, stdin=source)
