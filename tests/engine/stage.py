@@ -99,6 +99,7 @@ class Stage:
             for tick, _ in self.engine.ticks.values():
                 await tick()
             await self.engine.settle()
+            assert self.engine.troubles.all() == []
 
     async def restart(self) -> None:
         """The daemon dies and another takes over; processes live on."""

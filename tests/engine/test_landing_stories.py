@@ -133,9 +133,12 @@ class TestLanding:
             assert (held.state, held.hold) == (ChangeState.HELD, Hold.CHECKS)
             assert git("rev-parse", "main", cwd=repo) == before
 
+            assert len(await stage.store.read(lambda store: store.open_asks())) == 1
+
             stage.check_with("true")
             await stage.move()
             assert (await stage.change_of(name)).state is ChangeState.LANDED
+            assert await stage.store.read(lambda store: store.open_asks()) == []
 
         play(story)
 

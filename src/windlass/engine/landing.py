@@ -18,7 +18,7 @@ from windlass.core.settings import CheckSettings, Limits, Settings
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.lanes import Lanes
-from windlass.engine.talk import channel_of, say
+from windlass.engine.talk import channel_of, say, withdraw
 
 CHECKOUT_RETRY_SECONDS = 10.0
 """How often a change that a checkout stood in the way of is tried again."""
@@ -210,7 +210,7 @@ class Gate:
         due = now - self._retried_at.get(project.id, -CHECKOUT_RETRY_SECONDS) >= CHECKOUT_RETRY_SECONDS
         queue = await self._queue(project)
         for change in gate.to_release(queue, self.settings.at(project.path).checks, retry_checkout=due):
-            await self._write_change("change.queued", change.move(ChangeState.QUEUED, reason=change.reason))
+            await self.store.write(partial(_queue_again, change.id, self.clock.now()))
 
     async def _write_change(self, event: str, change: Change) -> Change:
         await self.store.write(lambda store: store.record(event, change.id, change))
@@ -226,6 +226,13 @@ class Gate:
         if project is None:
             raise NotFound(f"There is no project {key}.")
         return project
+
+
+def _queue_again(key: str, now: float, store: Writing) -> None:
+    change = store.find(Change, key)
+    if change is not None and change.state is ChangeState.HELD:
+        store.record("change.queued", key, change.move(ChangeState.QUEUED, reason=change.reason))
+        withdraw(store, channel_of(change.task), "What held the change is gone.", now)
 
 
 def _to_testing(change: Change, candidate: Candidate) -> Change:

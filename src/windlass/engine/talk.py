@@ -37,6 +37,22 @@ def say(
     return message
 
 
+def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
+    """What the daemon asked a person about in this channel has settled itself."""
+    for ask in store.open_asks(sender=str(SYSTEM)):
+        if ask.channel == channel:
+            say(
+                store,
+                sender=str(SYSTEM),
+                to=(str(HUMAN),),
+                body=reason,
+                channel=channel,
+                now=now,
+                kind=Kind.ANSWER,
+                reply_to=ask.id,
+            )
+
+
 def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
     """The daemon tells an agent to go on."""
     return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE)

@@ -59,9 +59,15 @@ def start_shim(launch: Launch, folder: RunFolder, environment: Mapping[str, str]
 
 
 def is_shim(identity: Identity) -> bool:
-    """Whether this process is a run's shim, and not its program or something that it left."""
+    """Whether this process is a run's shim, and not its program or something that it left.
+
+    A session leader without words has only just been started: the kernel tells its words a moment later.
+    """
     found = process(identity.pid)
-    return found is not None and found.pid == found.session and words_of(found.pid)[3:4] == [_SHIM_NAME]
+    if found is None or found.pid != found.session:
+        return False
+    words = words_of(found.pid)
+    return words == [""] or words[3:4] == [_SHIM_NAME]
 
 
 def spawn(argv: Sequence[str], environment: Mapping[str, str], streams: Iterable[Action]) -> Identity:
