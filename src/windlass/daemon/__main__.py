@@ -70,7 +70,7 @@ async def _serve(home: Path, *, foreground: bool) -> None:
         if not foreground:  # a daemon that a service manager keeps stays
             moving.append(asyncio.create_task(leave_when_idle(building, home, leaving)))
         try:
-            await server.run_until(leaving)
+            await server.run_until(leaving, building.engine.bell.fall_silent)
         finally:
             (home / "daemon.sock").unlink(missing_ok=True)
             for task in moving:

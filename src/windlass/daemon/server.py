@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -43,11 +44,12 @@ class Server(uvicorn.Server):
         )
         self.door = door
 
-    async def run_until(self, leaving: asyncio.Event) -> None:
+    async def run_until(self, leaving: asyncio.Event, end_streams: Callable[[], None]) -> None:
         """Serve until it is time to leave, then let requests end."""
         serving = asyncio.create_task(self._serve(sockets=[self.door]))
         leave = asyncio.create_task(leaving.wait())
         await asyncio.wait({serving, leave}, return_when=asyncio.FIRST_COMPLETED)
+        end_streams()
         self.should_exit = True
         leave.cancel()
         await serving

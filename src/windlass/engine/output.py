@@ -29,7 +29,7 @@ class Output:
             over = await self.store.read(lambda store: _is_over(store, name))
             async for run, chunk in self._new(name, number, done):
                 yield run, chunk
-            if not follow or over:
+            if not follow or over or self.bell.silent:
                 return
             await ear.wait()
 

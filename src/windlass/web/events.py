@@ -27,7 +27,7 @@ async def stream(call: Call) -> Response:
 async def _follow(engine: Engine, after: int) -> AsyncIterator[bytes]:
     ear = engine.bell.ear()
     yield b"id: %d\n\n" % after  # so that a reader who is cut off before the first event knows where it was
-    while True:
+    while not engine.bell.silent:
         ear.clear()
         while events := await engine.ports.store.read(partial(_page, after)):
             for event in events:

@@ -49,7 +49,7 @@ async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, An
     """The task as it is, and again at every step, until nothing moves without a person."""
     ear = engine.bell.ear()
     told: tuple[Any, ...] = ()
-    while True:
+    while not engine.bell.silent:
         ear.clear()
         seen = await _look(engine, key)
         step = _step(seen)

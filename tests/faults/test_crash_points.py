@@ -1,0 +1,77 @@
+"""Kill the daemon before and after every persisted effect: the end is the same."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crash_stage import CrashStage
+
+from windlass.core import ports
+from windlass.daemon.steps import EFFECTS
+
+SHARDS = 8
+QUESTIONS = {
+    "git": {"inspect", "branch_taken", "worktree_path", "environment", "landed", "diff", "diff_between"},
+    "processes": {"find", "alive", "follow", "forget", "output", "exit_code"},
+    "workdirs": {"signal"},
+    "checks": set[str](),
+}
+"""What changes nothing that outlives us."""
+
+
+@contextmanager
+def a_stage(crash_at: str = "", steps: str = "") -> Iterator[CrashStage]:
+    with tempfile.TemporaryDirectory(prefix="c", dir=os.environ["WINDLASS_TEST_ROOT"]) as folder:
+        stage = CrashStage(Path(folder), crash_at=crash_at, steps=steps)
+        try:
+            yield stage
+        finally:
+            stage.leave()
+
+
+@cache
+def uncrashed() -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The end of an undisturbed run, and the names of all steps it went through, in order."""
+    with tempfile.TemporaryDirectory(dir=os.environ["WINDLASS_TEST_ROOT"]) as folder:
+        record = Path(folder) / "steps"
+        with a_stage(steps=str(record)) as stage:
+            stage.play()
+            facts = stage.facts()
+        return facts, tuple(Counter(record.read_text().splitlines()))
+
+
+def test_every_effect_of_every_port_has_its_steps() -> None:
+    """A port's method is known as an effect, which has steps, or as a question; a new one must choose."""
+    kinds = {"git": ports.Git, "processes": ports.Processes, "workdirs": ports.Workdirs, "checks": ports.Checks}
+    for port, kind in kinds.items():
+        methods = {name for name in vars(kind) if not name.startswith("_")}
+        assert methods == set(EFFECTS[port]) | QUESTIONS[port], port
+
+
+def test_the_scenario_goes_through_every_effect() -> None:
+    """What the crash points do not reach is not proven: each effect happens in the scenario, but for undoing."""
+    _, names = uncrashed()
+    reached = {name.rsplit(".", 1)[0] for name in names}
+
+    assert {f"{port}.{effect}" for port, effects in EFFECTS.items() for effect in effects} - reached == {"git.revert"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_a_crash_anywhere_changes_nothing_in_the_end(shard: int) -> None:
+    """Killed at a step and started again, the same has landed, been refused, asked, sent back and stopped: once."""
+    expected, names = uncrashed()
+    for name in names[shard::SHARDS]:
+        with a_stage(crash_at=name) as stage:
+            stage.play()
+
+            assert stage.starts > 1, f"the daemon was not killed at {name}"
+            assert stage.facts() == expected, f"killed at {name}"
