@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import shutil
@@ -120,7 +121,7 @@ class Guard:
 
     def __init__(self, place: Place, *, keep: bool) -> None:
         self.place = place
-        waits, self.ours = os.pipe()
+        waits, self.ours = _pipe()
         self.pid = os.fork()
         if self.pid == 0:
             self._stand(waits, keep=keep)
@@ -141,9 +142,18 @@ class Guard:
             _let_go_of_streams()
             os.close(self.ours)
             os.read(waits, 1)
-            clean = _end_all(self.place) and (keep or _remove(self.place.folder))
+            clean = _end_all(self.place, keep=keep) and (keep or _remove(self.place.folder))
         finally:
             os._exit(0 if clean else 1)
+
+
+def _pipe() -> tuple[int, int]:
+    """Both ends out of the way of the standard streams, of which some may be closed."""
+    low = os.pipe()
+    waits, ours = (fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 3) for each in low)
+    for each in low:
+        os.close(each)
+    return waits, ours
 
 
 def _let_go_of_streams() -> None:
@@ -154,26 +164,28 @@ def _let_go_of_streams() -> None:
     os.chdir("/")
 
 
-def _end_all(place: Place) -> bool:
-    """Ask the daemon to stop the agents and to leave; then end whatever is still there."""
-    with suppress(WindlassError, OSError):
-        _dismiss(place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS))
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in _inhabitants(place.folder):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        if _soon(lambda: not _inhabitants(place.folder)):
-            return True
-    return False
+def _end_all(place: Place, *, keep: bool) -> bool:
+    """End every process there. Only in a folder that is kept does it matter how."""
+    if keep:
+        with suppress(WindlassError, OSError):
+            _dismiss(place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS))
+    return _soon(lambda: not _kill(_inhabitants(place.folder)))
 
 
 def _dismiss(daemon: Client) -> None:
+    """Let the daemon stop the agents and leave in good order."""
     leaving = select.poll()
     leaving.register(os.pidfd_open(daemon.get("status")["pid"]), select.POLLIN)
-    with suppress(WindlassError):
-        daemon.post("stop")
+    daemon.post("stop")
     daemon.post("shutdown")
     leaving.poll(_LEAVING_SECONDS * 1000)
+
+
+def _kill(found: list[int]) -> list[int]:
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return found
 
 
 def _inhabitants(folder: Path) -> list[int]:
