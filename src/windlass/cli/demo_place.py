@@ -35,6 +35,10 @@ class Place:
         self.clean = True
         """Whether all that should be gone is gone, once it is over."""
 
+    def furnish(self) -> None:
+        for each in (self.repo, self.home, self.signs):
+            each.mkdir(mode=0o700)
+
     def client(self, waiting: Callable[[float], None]) -> Client:
         """Speaks to the daemon of this place, and starts it first; an interrupt waits until it has a name."""
 
@@ -88,6 +92,7 @@ def throwaway(*, keep: bool) -> Iterator[Place]:
         guard = Guard(place, keep=keep)
         try:
             hold.release()
+            place.furnish()
             yield place
         except BaseException:
             if keep:
@@ -105,15 +110,12 @@ def throwaway(*, keep: bool) -> Iterator[Place]:
 
 def _make_folder() -> Path:
     try:
-        folder = Path(tempfile.mkdtemp(prefix="windlass-demo-")).resolve()
-        for name in ("repo", "home", "signs"):
-            (folder / name).mkdir(mode=0o700)
+        return Path(tempfile.mkdtemp(prefix="windlass-demo-")).resolve()
     except OSError as error:
         raise Unavailable(
             f"There is no room for a throw-away folder: {error.strerror}.",
             hint="Set TMPDIR to a folder that you may write to.",
         ) from error
-    return folder
 
 
 class Guard:
