@@ -73,7 +73,8 @@ def a_stage(folder: Path) -> Stage:
     for each in (temporary, home, repo):
         each.mkdir(parents=True)
     subprocess.run(("git", "init", "-q", str(repo)), check=True)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "WINDLASS_"))}
+    foreign = ("GIT_", "WINDLASS_", "COLUMNS", "LINES")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     environment |= {
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home),
@@ -176,7 +177,8 @@ class Screen(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        return ESCAPES.sub("", self.raw).replace("\r", "").split("\n")
+        """What stood in each line last."""
+        return [each.rstrip("\r").rpartition("\r")[2] for each in ESCAPES.sub("", self.raw).split("\n")]
 
 
 def on_a_terminal(stage: Stage, *words: str) -> Screen:
