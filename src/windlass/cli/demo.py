@@ -48,7 +48,7 @@ def demo_command(keep: bool, as_json: bool) -> None:
     view = chosen_view(as_json=as_json)
     with throwaway(keep=keep) as place:
         outcome = _perform(place, view)
-        if not as_json:
+        if outcome.green and not as_json:
             say_result(outcome.receipts, outcome.board, outcome.seconds)
     _say_end(outcome, place, keep=keep, as_json=as_json)
 

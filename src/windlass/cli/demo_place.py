@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import shutil
@@ -33,6 +34,10 @@ class Place:
         self.hold = hold
         self.clean = True
         """Whether all that should be gone is gone, once it is over."""
+
+    def furnish(self) -> None:
+        for each in (self.repo, self.home, self.signs):
+            each.mkdir(mode=0o700)
 
     def client(self, waiting: Callable[[float], None]) -> Client:
         """Speaks to the daemon of this place, and starts it first; an interrupt waits until it has a name."""
@@ -87,6 +92,7 @@ def throwaway(*, keep: bool) -> Iterator[Place]:
         guard = Guard(place, keep=keep)
         try:
             hold.release()
+            place.furnish()
             yield place
         except BaseException:
             if keep:
@@ -104,15 +110,12 @@ def throwaway(*, keep: bool) -> Iterator[Place]:
 
 def _make_folder() -> Path:
     try:
-        folder = Path(tempfile.mkdtemp(prefix="windlass-demo-")).resolve()
-        for name in ("repo", "home", "signs"):
-            (folder / name).mkdir(mode=0o700)
+        return Path(tempfile.mkdtemp(prefix="windlass-demo-")).resolve()
     except OSError as error:
         raise Unavailable(
             f"There is no room for a throw-away folder: {error.strerror}.",
             hint="Set TMPDIR to a folder that you may write to.",
         ) from error
-    return folder
 
 
 class Guard:
@@ -120,7 +123,7 @@ class Guard:
 
     def __init__(self, place: Place, *, keep: bool) -> None:
         self.place = place
-        waits, self.ours = os.pipe()
+        waits, self.ours = _pipe()
         self.pid = os.fork()
         if self.pid == 0:
             self._stand(waits, keep=keep)
@@ -141,9 +144,18 @@ class Guard:
             _let_go_of_streams()
             os.close(self.ours)
             os.read(waits, 1)
-            clean = _end_all(self.place) and (keep or _remove(self.place.folder))
+            clean = _end_all(self.place, keep=keep) and (keep or _remove(self.place.folder))
         finally:
             os._exit(0 if clean else 1)
+
+
+def _pipe() -> tuple[int, int]:
+    """Both ends out of the way of the standard streams, of which some may be closed."""
+    low = os.pipe()
+    waits, ours = (fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 3) for each in low)
+    for each in low:
+        os.close(each)
+    return waits, ours
 
 
 def _let_go_of_streams() -> None:
@@ -154,26 +166,28 @@ def _let_go_of_streams() -> None:
     os.chdir("/")
 
 
-def _end_all(place: Place) -> bool:
-    """Ask the daemon to stop the agents and to leave; then end whatever is still there."""
-    with suppress(WindlassError, OSError):
-        _dismiss(place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS))
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in _inhabitants(place.folder):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        if _soon(lambda: not _inhabitants(place.folder)):
-            return True
-    return False
+def _end_all(place: Place, *, keep: bool) -> bool:
+    """End every process there. Only in a folder that is kept does it matter how."""
+    if keep:
+        with suppress(WindlassError, OSError):
+            _dismiss(place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS))
+    return _soon(lambda: not _kill(_inhabitants(place.folder)))
 
 
 def _dismiss(daemon: Client) -> None:
+    """Let the daemon stop the agents and leave in good order."""
     leaving = select.poll()
     leaving.register(os.pidfd_open(daemon.get("status")["pid"]), select.POLLIN)
-    with suppress(WindlassError):
-        daemon.post("stop")
+    daemon.post("stop")
     daemon.post("shutdown")
     leaving.poll(_LEAVING_SECONDS * 1000)
+
+
+def _kill(found: list[int]) -> list[int]:
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return found
 
 
 def _inhabitants(folder: Path) -> list[int]:

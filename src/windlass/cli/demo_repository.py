@@ -20,11 +20,13 @@ _SETTINGS = {"user.name": "Windlass demo", "user.email": "demo@windlass.invalid"
 """Of the repository itself: it needs nothing from whoever runs the demo."""
 
 
+_INSTALL = "Install git 2.38 or newer, for example with `apt install git` or `brew install git`."
+
+
 def git_is_there() -> None:
+    """Refuse to begin without git; whether it is new enough is for the daemon to say."""
     if shutil.which("git") is None:
-        raise Unavailable(
-            "git is not installed.", hint="Install git 2.38 or newer, for example with `apt install git`."
-        )
+        raise Unavailable("git is not installed.", hint=_INSTALL)
 
 
 def check_command() -> str:
@@ -33,7 +35,7 @@ def check_command() -> str:
     if shutil.which("python3") is None:
         return f"{shlex.quote(sys.executable)} -m unittest"
     if beside.exists():
-        os.environ["PATH"] = f"{beside.parent}{os.pathsep}{os.environ['PATH']}"
+        os.environ["PATH"] = f"{beside.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     return "python3 -m unittest"
 
 
@@ -42,7 +44,8 @@ class Repository:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._git("init", "-q", f"--initial-branch={MAIN}")
+        self._git("init", "-q")
+        self._git("symbolic-ref", "HEAD", f"refs/heads/{MAIN}")
         for name, value in _SETTINGS.items():
             self._git("config", name, value)
         for name, text in package_files().items():
@@ -89,7 +92,8 @@ class Repository:
             ("git", *words), cwd=self.path, env=os.environ | ours, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise Unavailable(f"git {words[0]} failed: {done.stderr.strip() or done.returncode}.")
+            reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise Unavailable(f"git {words[0]} failed: {reason}")
         return done.stdout
 
 
