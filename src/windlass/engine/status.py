@@ -15,7 +15,7 @@ from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.run import Identity, Run, Usage
 from windlass.core.task import Task
-from windlass.engine.talk import channel_of
+from windlass.engine.talk import channel_of, open_questions
 
 PAGE = 200
 
@@ -89,7 +89,7 @@ class Statuses:
                 runs=runs,
                 usage=sum((each.usage for each in runs), Usage()),
                 worktree=self.git.worktree_path(project, agent) if project else "",
-                questions=store.open_asks(sender=agent.id),
+                questions=open_questions(store, agent.id),
                 reports=[each for each in messages if str(HUMAN) in each.to and each.kind is Kind.REPORT],
             )
 
