@@ -141,6 +141,8 @@ def _next_steps(agent: Row) -> list[str]:
         steps += [f"windlass logs {name} -f", f"windlass stop {name}"]
     if change and change["state"] == "landed":
         steps += [f"windlass receipt {change['id']}"]
+    if change and change.get("hold") == "checks":
+        steps += ['windlass config set checks.command "…"']
     return [dim("Next: ") + "   ".join(steps)] if steps else []
 
 

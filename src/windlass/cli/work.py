@@ -32,6 +32,12 @@ from windlass.core.plain import age
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _RETRY_SECONDS = 0.1
+_HELD = {
+    "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
+    "checkout": "Commit, stash or move what is in the way; then it lands by itself.",
+    "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
+}
+"""What a person does about a held change, by what it waits for."""
 _TRIES = 5
 """How often a daemon may go away without a word in between."""
 
@@ -186,10 +192,8 @@ def _not_landed(view: Row) -> WindlassError:
     """Why waiting ended without a landing, and what to do."""
     name, task, change = view["agent"]["name"], view["task"], view.get("change")
     if change and change["state"] in ("held", "closed"):
-        return WindlassError(
-            f"{change['id']} is {change['state']}: {change['reason']}",
-            hint=f"Run `windlass queue` to see the order, and `windlass diff {name}` to see the change.",
-        )
+        hint = _HELD.get(change.get("hold"), "Run `windlass diff {name}` to see the change.")
+        return WindlassError(f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name))
     if task["state"] == "waiting":
         asked = " ".join(each["question"] for each in view["questions"]) or task["reason"]
         return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')

@@ -36,6 +36,12 @@ def rejection(change: Change, result: CheckResult, output: str) -> str:
     )
 
 
+def escalation(change: Change, reason: str) -> str:
+    """What a person is asked about a change that its author could not mend."""
+    often = f" after going back {change.returns} times" if change.returns else ""
+    return f"{change.id} ({change.title}) did not land{often}: {reason}. What shall {change.agent} do?"
+
+
 def _take_main(change: Change) -> str:
     """The commands that put the tested tree into the author's worktree."""
     return f"git fetch origin && git merge --no-edit {change.candidate.before}\n" if change.candidate else ""

@@ -13,7 +13,7 @@ from windlass.core.errors import Conflict, NotAllowed, NotFound, Unavailable
 from windlass.core.message import Kind
 from windlass.core.ports import Ports, Writing
 from windlass.core.project import Project
-from windlass.core.render import conflict_note, rejection
+from windlass.core.render import conflict_note, escalation, rejection
 from windlass.core.settings import CheckSettings, Limits, Settings
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
@@ -158,7 +158,7 @@ class Gate:
                         ChangeState.HELD, reason=f"{reason}; returned {current.returns} times", hold=Hold.HUMAN
                     )
                     store.record("change.held", change.id, held)
-                    _tell_human(store, current, body, now, kind=Kind.ASK)
+                    _tell_human(store, current, f"{escalation(current, reason)}\n\n{body}", now, kind=Kind.ASK)
 
         await self.store.write(step)
         self.bell.ring()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from windlass.core.errors import NotFound
+from windlass.core.errors import NotFound, WindlassError
 from windlass.core.ports import Ports, Writing
 from windlass.core.project import Project
 
@@ -27,7 +27,7 @@ class Projects:
         _, branch = await self.git.inspect(path, main=main or wanted.main)
         known = await self.store.read(lambda store: store.project_at(top))
         project = Project(
-            id=known.id if known else wanted.uuid or self.uuid(),
+            id=known.id if known else await self._identity(wanted.uuid),
             name=wanted.name or PurePath(top).name,
             path=top,
             main=branch,
@@ -36,6 +36,18 @@ class Projects:
         if project != known:
             await self.store.write(lambda store: _register(store, project))
         return project
+
+    async def _identity(self, wanted: str) -> str:
+        """The one that its settings name, unless that belongs to another checkout: settings are cloned with the rest."""
+        other = await self.store.read(lambda store: store.find(Project, wanted)) if wanted else None
+        taken = other is not None and await self._is_there(other)
+        return self.uuid() if taken or not wanted else wanted
+
+    async def _is_there(self, project: Project) -> bool:
+        try:
+            return await self.locate(project.path) == project.path
+        except WindlassError:
+            return False  # it was moved or removed
 
     async def locate(self, path: str) -> str:
         """The top folder of the repository at a path."""
@@ -55,7 +67,7 @@ class Projects:
 
 
 def _register(store: Writing, project: Project) -> None:
-    """A moved or renamed project keeps its id; a copied settings file does not steal another's."""
+    """A moved or renamed project keeps its id, and all that belongs to it."""
     other = store.find(Project, project.id)
     kind = "project.added" if other is None else "project.changed"
     store.record(kind, project.id, replace(project, added_at=other.added_at) if other else project)

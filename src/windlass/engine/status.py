@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from windlass.core import plain, policy
-from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import NotFound
@@ -15,7 +15,7 @@ from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.run import Identity, Run, Usage
 from windlass.core.task import Task
-from windlass.engine.talk import channel_of
+from windlass.engine.talk import channel_of, open_questions
 
 PAGE = 200
 
@@ -89,17 +89,11 @@ class Statuses:
                 runs=runs,
                 usage=sum((each.usage for each in runs), Usage()),
                 worktree=self.git.worktree_path(project, agent) if project else "",
-                questions=store.open_asks(sender=agent.id),
-                reports=[each for each in messages if _is_report(each)],
+                questions=open_questions(store, agent.id),
+                reports=[each for each in messages if str(HUMAN) in each.to and each.kind is Kind.REPORT],
             )
 
         return await self.store.read(question)
-
-
-def _is_report(message: Message) -> bool:
-    """What a person was told about a task: by its agent, or by the daemon that waits for them."""
-    asked = message.kind is Kind.ASK and message.sender == str(SYSTEM)
-    return str(HUMAN) in message.to and (message.kind is Kind.REPORT or asked)
 
 
 def _views(store: Reading, agents: Sequence[Agent], alive: Callable[[Identity], bool], now: float) -> list[View]:

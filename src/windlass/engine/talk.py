@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
+from windlass.core.change import Hold
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.message import Delivery, Kind, Message
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports, Reading, Writing
 from windlass.engine.bell import Bell
 
 
@@ -63,6 +64,19 @@ def channel_of(task: str) -> str:
     return f"task/{task}" if task else "main"
 
 
+def open_questions(store: Reading, agent: str) -> list[Message]:
+    """What a person can answer: an agent's own questions, and what the gate asks about its change."""
+    task = store.task_of(agent)
+    change = store.change_of_task(task.id) if task else None
+    own = store.open_asks(sender=agent)
+    if task is None or change is None or change.hold is not Hold.HUMAN:
+        return own
+    said = store.messages(channel_of(task.id))
+    answered = {each.reply_to for each in said}
+    asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM)]
+    return [*own, *(each for each in asked[-1:] if each.id not in answered)]
+
+
 class Talk:
     """What people say to agents."""
 
@@ -78,7 +92,7 @@ class Talk:
         def step(store: Writing) -> Message:
             if store.find(Agent, agent) is None:
                 raise NotFound(f"There is no agent {agent}.")
-            asks = store.open_asks(sender=agent)
+            asks = open_questions(store, agent)
             if not asks:
                 raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
             ask = asks[-1]
@@ -86,7 +100,7 @@ class Talk:
                 store,
                 sender=str(HUMAN),
                 to=(agent,),
-                body=body,
+                body=body if ask.sender == agent else f"{body}\n\n{ask.body}",  # then it was not asked by the agent
                 channel=ask.channel,
                 now=now,
                 kind=Kind.ANSWER,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.core import codec
+from windlass.core.address import SYSTEM
 from windlass.core.change import Change, CheckResult, Landing
 from windlass.core.event import Event
+from windlass.core.message import Message
 from windlass.core.run import Run
 from windlass.core.task import Task
 from windlass.engine.status import Page, View
@@ -39,10 +41,16 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "session": view.run.session if view.run else "",
         "runs": [run(each) for each in page.runs],
         "usage": codec.plain(page.usage),
-        "questions": [{"id": each.id, "question": each.body} for each in page.questions],
+        "questions": [_question(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
         "change": change(view.change, now=now) if view.change else None,
     }
+
+
+def _question(message: Message) -> dict[str, Any]:
+    """What is asked. The gate's own words go on after it with what failed, which the author is told."""
+    asked = message.body.partition("\n\n")[0] if message.sender == str(SYSTEM) else message.body
+    return {"id": message.id, "question": asked}
 
 
 def run(run: Run) -> dict[str, Any]:
@@ -81,6 +89,7 @@ def change(change: Change, *, now: float) -> dict[str, Any]:
         "title": change.title,
         "returns": change.returns,
         "undoes": change.undoes or None,
+        "hold": change.hold,
         "age_seconds": round(max(0.0, now - since), 3),
     }
 

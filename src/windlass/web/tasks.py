@@ -73,7 +73,7 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
     change = page.view.change
     state = change.state if change else None
     asked = task.state is TaskState.WAITING and bool(page.questions)
-    stuck = state in (ChangeState.HELD, ChangeState.CLOSED)
+    stuck = state is ChangeState.HELD and task.state is TaskState.LANDING
     shown = shapes.page(page, now=engine.ports.clock.now())
     return {
         "task": shapes.task(task),
