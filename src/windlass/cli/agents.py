@@ -141,6 +141,8 @@ def _next_steps(agent: Row) -> list[str]:
         steps += [f"windlass logs {name} -f", f"windlass stop {name}"]
     if change and change["state"] == "landed":
         steps += [f"windlass receipt {change['id']}"]
+    if change and change["state"] == "held":
+        steps += [f"windlass diff {name}", f"windlass stop {name}"]
     if change and change.get("hold") == "checks":
         steps += ['windlass config set checks.command "…"']
     return [dim("Next: ") + "   ".join(steps)] if steps else []
@@ -197,7 +199,7 @@ def given_text(text: str, what: str) -> str:
 @json_option
 @click.pass_context
 def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_json: bool) -> None:
-    """Stop agents, with every process they started. What they have done stays."""
+    """Stop agents, with every process they started. What they have done stays, and does not land any more."""
     if bool(names) == everyone:
         raise click.UsageError("Say whom to stop: one or more names, or --all.", ctx)
     stopped, problems = (ctx.obj.post("stop")["stopped"], []) if everyone else _stop_each(ctx.obj, names)

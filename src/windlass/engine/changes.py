@@ -1,4 +1,4 @@
-"""What people ask of landed changes: the receipt, and taking one back."""
+"""What people ask of changes: the receipt, taking a landed one back, and giving one up."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
+from windlass.core.task import TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.talk import channel_of, withdraw
 
 
 class Changes:
-    """Finds changes, and makes the one that undoes another."""
+    """Finds changes, makes the one that undoes another, and takes one out of the line."""
 
     def __init__(self, ports: Ports, bell: Bell) -> None:
         self.store = ports.store
@@ -55,11 +57,33 @@ class Changes:
         self.bell.ring()
         return made
 
+    async def withdraw(self, agent: str, reason: str) -> bool:
+        """Give up the change that an agent wants to land. False: it has none."""
+        withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
+        self.bell.ring()
+        return withdrawn
+
     async def _project(self, key: str) -> Project:
         project = await self.store.read(lambda store: store.find(Project, key))
         if project is None:
             raise NotFound(f"There is no project {key}.")
         return project
+
+
+def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
+    task = store.task_of(agent)
+    change = store.change_of_task(task.id) if task else None
+    if task is None or change is None or task.state is not TaskState.LANDING:
+        return False
+    if change.state is ChangeState.TESTING:
+        raise Conflict(
+            f"{change.id} is being tested and may land at any moment.",
+            hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
+        )
+    closed = change.move(ChangeState.CLOSED, reason=reason)
+    store.record("change.closed", change.id, closed, task.move(TaskState.CANCELLED, now=now, reason=reason))
+    withdraw(store, channel_of(task.id), "The change was given up.", now)
+    return True
 
 
 def _undoing(store: Reading, key: str) -> Change | None:

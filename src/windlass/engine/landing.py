@@ -64,7 +64,9 @@ class Gate:
             if not candidate.commits:
                 await self._close(change, "main has all of it already")
                 return
-            change = await self._write_change("change.staged", _to_testing(change, candidate))
+            if not await self._stage(change, candidate):
+                return
+            change = _to_testing(change, candidate)
             result, output = await self._test(project, change, candidate, settings.checks)
             if not result.passed:
                 await self._refuse(change, rejection(change, result, output), result.reason, settings.limits)
@@ -74,6 +76,20 @@ class Gate:
             await self._refuse(
                 change, conflict_note(change, project.main, str(error)), "conflicts with main", settings.limits
             )
+
+    async def _stage(self, change: Change, candidate: Candidate) -> bool:
+        """Record what is to be tested. False: it was given up since we looked."""
+
+        def step(store: Writing) -> bool:
+            current = store.find(Change, change.id)
+            if current is None or current.state is not change.state:
+                return False
+            store.record("change.staged", change.id, _to_testing(current, candidate))
+            return True
+
+        staged = await self.store.write(step)
+        self.bell.ring()
+        return staged
 
     async def _landed_before(self, project: Project, change: Change) -> bool:
         """After a crash between moving main and recording it: record it."""
@@ -164,7 +180,15 @@ class Gate:
         self.bell.ring()
 
     async def _again(self, change: Change, reason: str) -> None:
-        await self._write_change("change.queued", change.move(ChangeState.QUEUED, reason=reason))
+        """Put it back into the line, unless it was given up since we looked."""
+
+        def step(store: Writing) -> None:
+            current = store.find(Change, change.id)
+            if current is not None and current.state is change.state:
+                store.record("change.queued", change.id, current.move(ChangeState.QUEUED, reason=reason))
+
+        await self.store.write(step)
+        self.bell.ring()
 
     async def _close(self, change: Change, reason: str) -> None:
         now = self.clock.now()
@@ -211,11 +235,6 @@ class Gate:
         queue = await self._queue(project)
         for change in gate.to_release(queue, self.settings.at(project.path).checks, retry_checkout=due):
             await self.store.write(partial(_queue_again, change.id, self.clock.now()))
-
-    async def _write_change(self, event: str, change: Change) -> Change:
-        await self.store.write(lambda store: store.record(event, change.id, change))
-        self.bell.ring()
-        return change
 
     async def _queue(self, project: Project) -> list[Change]:
         queue = await self.store.read(lambda store: store.changes())

@@ -53,7 +53,8 @@ async def diff(call: Call) -> Response:
 
 
 async def stop(call: Call) -> Response:
-    if not await call.engine.runs.stop(call.name, "stopped by hand"):
+    engine, reason = call.engine, "stopped by hand"
+    if not (await engine.runs.stop(call.name, reason) or await engine.changes.withdraw(call.name, reason)):
         raise Conflict(
             f"{call.name} is not running, so there is nothing to stop.", hint=f"See `windlass show {call.name}`."
         )
