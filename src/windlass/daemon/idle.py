@@ -6,7 +6,8 @@ import asyncio
 import logging
 from pathlib import Path
 
-from windlass.core.change import ChangeState
+from windlass.core.change import Change, ChangeState, Hold
+from windlass.core.errors import WindlassError
 from windlass.core.ports import Reading
 from windlass.core.task import TaskState
 from windlass.daemon.boot import Building
@@ -29,14 +30,26 @@ async def leave_when_idle(building: Building, home: Path, leaving: asyncio.Event
         last, needed = await store.read(lambda reading: (reading.last_seq(), is_needed(reading)))
         if needed or last != seen:
             seen, since = last, clock.monotonic()
-        minutes = building.settings.at("").daemon.idle_minutes
+        minutes = _idle_minutes(building)
         if minutes and clock.monotonic() - since > minutes * 60:
             log.info("idle for %s minutes", minutes)
             leaving.set()
 
 
+def _idle_minutes(building: Building) -> float:
+    """How long it may be idle; for ever while the settings can't be understood, which the ticks complain about."""
+    try:
+        return building.settings.at("").daemon.idle_minutes
+    except WindlassError:
+        return 0.0
+
+
 def is_needed(store: Reading) -> bool:
     """Whether something may still move by itself."""
-    moving = any(each.state not in (TaskState.WAITING,) for each in store.unfinished_tasks())
-    queue = any(each.state in (ChangeState.QUEUED, ChangeState.TESTING) for each in store.changes())
-    return bool(store.live_runs()) or moving or queue
+    moving = any(each.state in (TaskState.OPEN, TaskState.ACTIVE) for each in store.unfinished_tasks())
+    return moving or bool(store.live_runs()) or any(map(_may_land, store.changes()))
+
+
+def _may_land(change: Change) -> bool:
+    """Whether it needs no word from a person: a checkout is looked at again and again."""
+    return change.state in (ChangeState.QUEUED, ChangeState.TESTING) or change.hold is Hold.CHECKOUT
