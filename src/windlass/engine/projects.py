@@ -38,7 +38,7 @@ class Projects:
         return project
 
     async def _identity(self, wanted: str) -> str:
-        """The one that its settings name, unless that belongs to another checkout: settings are cloned with the rest."""
+        """The one that its settings name, unless another checkout has it: settings are cloned with the rest."""
         other = await self.store.read(lambda store: store.find(Project, wanted)) if wanted else None
         taken = other is not None and await self._is_there(other)
         return self.uuid() if taken or not wanted else wanted
