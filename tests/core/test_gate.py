@@ -37,23 +37,17 @@ def test_a_hold_for_checks_ends_when_there_is_a_command() -> None:
     """Setting a check command lets the waiting changes go on by themselves."""
     held = replace(FIRST, state=ChangeState.HELD, hold=Hold.CHECKS)
 
-    assert gate.to_release([held], CheckSettings(), retry_checkout=True) == []
-    assert gate.to_release([held], CHECKS, retry_checkout=False) == [held]
+    assert gate.to_release([held], CheckSettings(), due={"c1"}) == []
+    assert gate.to_release([held], CHECKS, due=()) == [held]
 
 
-def test_a_hold_by_a_checkout_is_tried_again_from_time_to_time() -> None:
-    """Local changes in the way go away without telling us."""
-    held = replace(FIRST, state=ChangeState.HELD, hold=Hold.CHECKOUT)
+@pytest.mark.parametrize("hold", [Hold.CHECKOUT, Hold.TROUBLE, Hold.HUMAN])
+def test_what_something_outside_holds_is_looked_at_from_time_to_time(hold: Hold) -> None:
+    """Local changes in the way, a disk that was full, a merge by hand: they come and go without telling us."""
+    held = replace(FIRST, state=ChangeState.HELD, hold=hold)
 
-    assert gate.to_release([held], CHECKS, retry_checkout=False) == []
-    assert gate.to_release([held], CHECKS, retry_checkout=True) == [held]
-
-
-def test_a_hold_for_a_person_does_not_end_by_itself() -> None:
-    """Only a person lets it go."""
-    held = replace(FIRST, state=ChangeState.HELD, hold=Hold.HUMAN)
-
-    assert gate.to_release([held], CHECKS, retry_checkout=True) == []
+    assert gate.to_release([held], CHECKS, due=()) == []
+    assert gate.to_release([held], CHECKS, due={"c1"}) == [held]
 
 
 def test_a_result_counts_again_only_for_the_same_tree_and_command() -> None:

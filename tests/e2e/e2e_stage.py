@@ -175,6 +175,10 @@ class Stage:
     def agent(self, name: str) -> Any:
         return self.ask(f"/agents/{name}")
 
+    def pid(self, name: str) -> int:
+        """The process of an agent's first run, as soon as it is known."""
+        return int(until(lambda: [each["pid"] for each in self.agent(name)["runs"] if each["pid"]], "its process")[0])
+
     def queue(self) -> list[Any]:
         """Every change there ever was."""
         return list(self.ask("/queue?all=1")["items"])

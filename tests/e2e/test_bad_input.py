@@ -170,6 +170,38 @@ class TestOddPlaces:
         assert house.git("log", "-1", "--format=%s") == "Begin"
         assert house.git("status", "--porcelain") == ""
 
+    def test_two_clones_with_the_same_settings_are_two_projects(self, house: Stage) -> None:
+        """Settings with an identity in them are committed and cloned; each clone's work still lands where it began."""
+        house.wl("init", "--yes")
+        house.git("add", "-A")
+        house.git("commit", "-q", "-m", "Settings")
+        clone, go = house.folder / "clone", house.flag("go")
+        house.git("clone", "-q", str(house.repo), str(clone))
+        house.work("Add a", f"{house.waits_for(go)}; {adds('a.txt')}")
+        house.event("run.started")
+        house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", cwd=clone)
+        go.touch()
+        house.event("change.landed", "c2")
+        assert sorted(each.name for each in house.repo.glob("?.txt")) == ["a.txt"]
+        assert sorted(each.name for each in clone.glob("?.txt")) == ["b.txt"]
+
+    def test_a_repository_that_was_moved_is_the_same_project(self, house: Stage) -> None:
+        """Its identity is in its settings, so its agents and changes stay its own."""
+        house.wl("init", "--yes")
+        house.git("add", "-A")
+        house.git("commit", "-q", "-m", "Settings")
+        house.land("Add a", adds("a.txt"))
+        house.repo = house.repo.rename(house.folder / "moved")
+        house.land("Add b", adds("b.txt"))
+        assert (house.repo / "b.txt").exists()
+        assert len(house.wl("list", "--all", "--here", "--json").value) == 2
+
+    def test_a_branch_called_work(self, house: Stage) -> None:
+        """Git can't have `work/<name>` beside it, so it is not shown; the change lands all the same."""
+        house.git("branch", "work")
+        house.land("Add b", adds("b.txt"))
+        assert house.git("branch", "--format=%(refname:short)").split() == ["main", "work"]
+
     def test_a_home_with_a_path_of_any_length(self) -> None:
         """A socket's path has a limit of 107 bytes; a home's has not."""
         with stage(state=f"{'deep/' * 25}wl") as house:

@@ -36,7 +36,7 @@ class TestKilledWhileAgentsWork:
         """The next command starts a daemon that finds them: same process, no second run, exit code known."""
         go = house.flag("go")
         names = [house.work(f"Add {each}", lines(house.waits_for(go), adds(f"{each}.txt"))) for each in "ab"]
-        pids = [until(lambda each=each: house.agent(each)["runs"][0]["pid"], "its pid") for each in names]  # type: ignore[misc]
+        pids = [house.pid(each) for each in names]
         old = kill(house)
         assert all(map(lives, pids))
 
@@ -80,7 +80,7 @@ class TestKilledWhileAgentsWork:
         """Nobody was there when it ended; its shim has written down how."""
         go = house.flag("go")
         name = house.play("Fail", f"runs:\n  - - run: {house.waits_for(go)}\n    - exit: 3\n  - - error: Again.\n")
-        pid = until(lambda: house.agent(name)["runs"][0]["pid"], "its pid")
+        pid = house.pid(name)
         kill(house)
         go.touch()
         until(lambda: not lives(pid), "the agent to end")
@@ -153,6 +153,19 @@ class TestKilledInTheGate:
             assert house.git("log", "--format=%s").splitlines()[0] == "Land c1: Add b"
             assert house.git("rev-list", "--count", "main") == "3"
 
+    def test_stopped_during_a_check_it_ends_the_check(self, house: Stage) -> None:
+        """A daemon that leaves takes its check along; the next one runs it again, and the change lands."""
+        started, go = house.flag("started"), house.flag("go")
+        house.wl("config", "set", "--home", "checks.command", f"touch '{started}'; {house.waits_for(go)}")
+        house.work("Add b", adds("b.txt"))
+        until(started.exists, "the check")
+        house.wl("daemon", "stop")
+        assert inhabitants(house.folder) == {}
+        go.touch()
+        house.wl("list")
+        house.event("change.landed")
+        assert counted(house, "change.landed") == 1
+
     @pytest.mark.slow
     def test_at_every_step_it_ends_as_if_nothing_had_happened(self, house: Stage) -> None:
         """Killed right after each step: one run, one check that counts, one landing, a clean checkout."""
@@ -183,7 +196,7 @@ class TestLeaving:
         """It drains and says that they go on; the next one adopts them and the change lands."""
         go = house.flag("go")
         name = house.work("Add b", lines("echo one", house.waits_for(go), "echo two", adds("b.txt")))
-        pid = until(lambda: house.agent(name)["runs"][0]["pid"], "its pid")
+        pid = house.pid(name)
         assert "1 agents go on working" in house.wl("daemon", "stop").out
         assert not (house.state / "daemon.sock").exists()
         assert lives(pid)
@@ -201,12 +214,15 @@ class TestLeaving:
 
     @pytest.mark.slow
     def test_an_idle_one_leaves_but_not_while_a_run_lives(self) -> None:
-        """With nothing to do it goes by itself after the time that is set; a live run keeps it."""
+        """With nothing to do it goes by itself after the time that is set; a live run keeps it, bad settings do not."""
         with stage(settings="[daemon]\nidle_minutes = 0.001\n") as house:
             house.work("Wait", "sleep 600")
             house.event("run.started")
-            pid = house.daemon
+            pid, file = house.daemon, house.state / "config.toml"
+            good = file.read_text()
+            file.write_text("nonsense\n")
             time.sleep(6)  # longer than it looks around for idleness: nothing else could show that it stays
+            file.write_text(good)
             assert lives(pid)
             house.wl("stop", "--all")
             until(lambda: not lives(pid), "the daemon to leave")
@@ -294,7 +310,7 @@ def test_two_homes_do_not_disturb_each_other(house: Stage) -> None:
         mine = house.work("Wait here", "sleep 600")
         theirs = other.work("Wait there", "sleep 600")
         for each, name in ((house, mine), (other, theirs)):
-            until(lambda each=each, name=name: each.agent(name)["runs"][0]["pid"], "its pid")  # type: ignore[misc]
+            each.pid(name)
         assert house.daemon != other.daemon
         assert house.wl("stop", "--all", "--json").value["stopped"] == [mine]
         house.event("task.cancelled")

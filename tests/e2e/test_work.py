@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -175,8 +176,72 @@ runs:
             [agent] = house.wl("list", "--json").value
             assert agent["status"] == "waiting"
             assert len(house.agent(agent["name"])["runs"]) == 2
-            assert "never" in house.agent(agent["name"])["reports"][-1]["body"]
+            assert house.ask("/changes/c1")["output"] == "never\n"
             assert house.git("log", "--format=%s") == "Begin"
+
+    def test_a_change_held_for_a_person_goes_on_with_their_answer(self) -> None:
+        """The person is asked, and their words reach the author together with what failed."""
+        with stage(checks=ANSWER, settings="[limits]\nreturns = 0\n") as house:
+            script = """
+runs:
+  - - write: {answer.txt: "41\\n"}
+    - commit: Answer
+    - done
+  - - expect: It is one more.
+    - expect: answer.txt is wrong
+    - write: {answer.txt: "42\\n"}
+    - commit: Mend
+    - done
+"""
+            told = house.wl("work", "Answer", "--script", house.script(script), "--wait", code=1)
+            [agent] = house.wl("list", "--json").value
+            assert f"windlass answer {agent['name']}" in told.err
+            shown = house.wl("show", agent["name"]).out
+            assert f"What shall {agent['name']} do?" in shown
+            house.wl("answer", agent["name"], "It is one more.")
+            house.event("change.landed", "c1")
+            assert (house.repo / "answer.txt").read_text() == "42\n"
+
+    def test_a_held_change_can_be_given_up(self, house: Stage) -> None:
+        """Stopping its agent closes it: it leaves the queue and never lands; its branch stays."""
+        (house.repo / "b.txt").write_text("mine\n")
+        house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
+        [agent] = house.wl("list", "--json").value
+        assert "Nothing was running." in house.wl("stop", "--all").out, "all that is at work: this is not"
+        house.wl("stop", agent["name"])
+        assert house.wl("queue", "--json").value == []
+        shown = house.agent(agent["name"])
+        assert (shown["status"], shown["change"]["state"]) == ("stopped", "closed")
+        assert house.git("log", "-1", "--format=%s", shown["branch"]) == "Add b.txt"
+
+    def test_a_queued_change_can_be_given_up(self, house: Stage) -> None:
+        """While another one is tested it is taken out of the line, and the one under test is not."""
+        started, go = house.flag("started"), house.flag("go")
+        house.wl("config", "set", "--home", "checks.command", f"touch '{started}'; {house.waits_for(go)}")
+        first = house.work("Add a", adds("a.txt"))
+        until(started.exists, "the check")
+        second = house.work("Add b", adds("b.txt"))
+        house.event("change.queued", "c2")
+        house.wl("stop", second)
+        assert "being tested" in house.wl("stop", first, code=4).err
+        go.touch()
+        house.event("change.landed", "c1")
+        assert [each["state"] for each in house.queue()] == ["closed", "landed"], "the newest first"
+        assert house.git("ls-files").split() == ["README.md", "a.txt"]
+
+    def test_main_moved_by_the_person_meanwhile_is_tested_again(self, house: Stage) -> None:
+        """What they commit while a check runs is in the tree that is tested before main moves."""
+        started, go, seen = house.flag("started"), house.flag("go"), house.flag("seen")
+        check = f"ls > '{seen}'; touch '{started}'; {house.waits_for(go)}"
+        house.wl("config", "set", "--home", "checks.command", check)
+        house.work("Add b", adds("b.txt"))
+        until(started.exists, "the check")
+        house.commit({"mine.txt": "mine\n"})
+        go.touch()
+        house.event("change.landed", "c1")
+        assert seen.read_text().split() == ["README.md", "b.txt", "mine.txt"]
+        assert house.ask("/changes/c1/receipt")["before"] == house.git("rev-parse", "main^1")
+        assert house.git("status", "--porcelain") == ""
 
     def test_without_a_check_command_it_is_held_and_lands_once_there_is_one(self) -> None:
         """Nothing lands untested: the person is told which setting is missing, and setting it is all they do."""
@@ -262,6 +327,45 @@ class TestEndings:
         assert agent["status"] == "running"
         house.wl("stop", agent["name"])
         house.event("run.finished")
+
+    def test_waiting_can_be_interrupted(self, house: Stage) -> None:
+        """Ctrl-C ends the waiting with 130, not the work."""
+        waiting = house.begin("work", "Take long", "--command", "sleep 600", "--wait")
+        until((house.state / "daemon.sock").exists, "the daemon")
+        house.event("run.started")
+        waiting.send_signal(signal.SIGINT)
+        _, err = waiting.communicate(timeout=WITHIN)
+        assert waiting.returncode == 130
+        assert b"goes on" in err
+        [agent] = house.wl("list", "--json").value
+        assert agent["status"] == "running"
+        house.wl("stop", "--all")
+        house.event("run.finished")
+
+    def test_an_agent_killed_from_outside_is_tried_again(self, house: Stage) -> None:
+        """Nobody could tell an exit code: that is said, and the next run goes on."""
+        name = house.play("Hang", "runs:\n  - - hang\n  - - write: {b.txt: b}\n    - commit: b\n    - done\n")
+        os.killpg(house.pid(name), signal.SIGKILL)
+        house.event("change.landed")
+        first, second = house.agent(name)["runs"]
+        assert (first["outcome"], first["exit_code"], first["reason"]) == (
+            "crashed",
+            None,
+            "it was killed, without a signal",
+        )
+        assert second["outcome"] == "done"
+
+    def test_no_more_run_at_once_than_allowed(self) -> None:
+        """The second agent waits for the first one's slot, and says so."""
+        with stage(settings="[limits]\nruns = 1\n") as house:
+            go = house.flag("go")
+            house.work("One", lines(house.waits_for(go), adds("a.txt")))
+            house.event("run.started", "r1")
+            second = house.work("Two", adds("b.txt"))
+            shown = house.agent(second)
+            assert (shown["status"], shown["evidence"], shown["runs"]) == ("idle", "waits for a free slot", [])
+            go.touch()
+            house.event("change.landed", "c2")
 
     def test_done_with_uncommitted_files_is_reminded(self, house: Stage) -> None:
         """The agent is told which files, commits them, and the change lands."""
@@ -375,7 +479,7 @@ class TestStop:
         """Every agent at work is named and ended; the next time nothing was running."""
         names = {house.work(f"Work {each}", "sleep 600") for each in (1, 2)}
         for name in names:
-            until(lambda name=name: house.agent(name)["runs"][0]["pid"], "its process")  # type: ignore[misc]
+            house.pid(name)
         assert set(house.wl("stop", "--all", "--json").value["stopped"]) == names
         until(lambda: {house.agent(each)["status"] for each in names} == {"stopped"}, "all to stop")
         assert "Nothing was running." in house.wl("stop", "--all").out
@@ -445,6 +549,20 @@ class TestFollowing:
         assert first + rest == count + b"half" + five + b"\377\0 end"
         assert follower.returncode == 0
         assert house.raw("logs", name, "--raw") == first + rest
+
+    def test_logs_follow_across_daemons(self, house: Stage) -> None:
+        """When the daemon leaves, following goes on with the next one, where it was."""
+        go = house.flag("go")
+        name = house.work("Say", lines("echo one", house.waits_for(go), "echo two", adds("b.txt")))
+        house.event("run.output")
+        follower = house.begin("logs", name, "-f")
+        assert follower.stdout
+        assert os.read(follower.stdout.fileno(), 100) == b"one\n"
+        house.wl("daemon", "stop")
+        go.touch()
+        house.wl("list")
+        out, err = follower.communicate(timeout=WITHIN)
+        assert (follower.returncode, out) == (0, b"two\n"), err
 
     def test_diff_shows_an_agents_worktree_as_it_is(self, house: Stage) -> None:
         """Before it lands, the difference has what is committed, changed and new."""

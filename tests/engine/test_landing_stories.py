@@ -7,12 +7,16 @@ from pathlib import Path
 
 from stage import Stage, play
 
-from windlass.core.change import ChangeState, Hold
+from windlass.core.change import Candidate, ChangeState, Hold, Landing
+from windlass.core.errors import Unavailable
+from windlass.core.project import Project
 from windlass.core.task import TaskState
+
+Git = Callable[..., str]
 
 
 class TestLanding:
-    def test_a_finished_change_reaches_main(self, repo: Path, git: Callable[..., str], tmp_path: Path) -> None:
+    def test_a_finished_change_reaches_main(self, repo: Path, git: Git, tmp_path: Path) -> None:
         """Committed, said done, checked on the merged tree, landed; the task is done and the agent retired."""
 
         async def story() -> None:
@@ -34,7 +38,7 @@ class TestLanding:
         play(story)
 
     def test_a_red_change_goes_back_with_the_exact_output_and_lands_when_mended(
-        self, repo: Path, git: Callable[..., str], tmp_path: Path
+        self, repo: Path, git: Git, tmp_path: Path
     ) -> None:
         """The author is woken with what the check printed; main has not moved until it is green."""
 
@@ -118,7 +122,7 @@ class TestLanding:
         play(story)
 
     def test_without_a_check_command_nothing_lands_until_there_is_one(
-        self, repo: Path, git: Callable[..., str], tmp_path: Path
+        self, repo: Path, git: Git, tmp_path: Path
     ) -> None:
         """The change is held and the person asked; setting the command is all it takes."""
 
@@ -143,7 +147,7 @@ class TestLanding:
         play(story)
 
     def test_local_changes_in_the_way_hold_the_change_until_they_are_gone(
-        self, repo: Path, git: Callable[..., str], tmp_path: Path
+        self, repo: Path, git: Git, tmp_path: Path
     ) -> None:
         """Nothing of the person's is overwritten; when the file is out of the way, the change lands by itself."""
 
@@ -163,15 +167,8 @@ class TestLanding:
             stage.clock.time += 60
             await stage.move()
             assert (await stage.change_of(name)).state is ChangeState.LANDED
-            assert await stage.kinds(held.id) == [
-                "change.queued",
-                "change.staged",
-                "change.tested",
-                "change.held",
-                "change.queued",
-                "change.staged",
-                "change.landed",
-            ], "the same tree is not tested twice"
+            kinds = ["change.queued", "change.staged", "change.tested", "change.held", "change.landed"]
+            assert await stage.kinds(held.id) == kinds, "the same tree is not tested twice"
 
         play(story)
 
@@ -192,9 +189,7 @@ class TestLanding:
 
         play(story)
 
-    def test_a_change_that_main_has_already_is_closed(
-        self, repo: Path, git: Callable[..., str], tmp_path: Path
-    ) -> None:
+    def test_a_change_that_main_has_already_is_closed(self, repo: Path, git: Git, tmp_path: Path) -> None:
         """When somebody else brought the same commits to main, there is nothing left to do."""
 
         async def story() -> None:
@@ -209,5 +204,83 @@ class TestLanding:
 
             assert (await stage.change_of(name)).state is ChangeState.CLOSED
             assert (await stage.task_of(name)).state is TaskState.DONE
+
+        play(story)
+
+    def test_a_change_to_how_changes_are_tested_waits_for_a_person(self, repo: Path, git: Git, tmp_path: Path) -> None:
+        """Nobody decides how its own work is tested; when a person has merged it by hand, it is closed."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            (await stage.worktree(name) / ".windlass").mkdir(exist_ok=True)
+            await stage.finish(name, ".windlass/config.toml", '[checks]\ncommand = "true"\n')
+            await stage.move()
+            held = await stage.change_of(name)
+            assert (held.state, held.hold) == (ChangeState.HELD, Hold.HUMAN)
+
+            git("merge", "-q", "--ff-only", f"work/{name}", cwd=repo)
+            stage.clock.time += 60
+            await stage.move()
+            assert (await stage.change_of(name)).state is ChangeState.CLOSED
+
+        play(story)
+
+    def test_a_change_that_fails_unexpectedly_is_set_aside_and_the_others_land(
+        self, repo: Path, tmp_path: Path
+    ) -> None:
+        """One poisoned change does not block the queue."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home", checks="")
+            bad, good = await stage.order("Bad"), await stage.order("Good")
+            await stage.move()
+            await stage.finish(bad, "a.txt", "")
+            await stage.move()
+            await stage.finish(good, "b.txt", "")
+            await stage.move()
+            poisoned = (await stage.change_of(bad)).head
+            git = stage.engine.ports.git
+            stage_it = git.stage
+
+            async def failing(project: Project, head: str, message: str) -> Candidate:
+                if head == poisoned:
+                    raise Unavailable("git says no")
+                return await stage_it(project, head, message)
+
+            git.stage = failing  # type: ignore[method-assign]  # a fault that only this change has
+            stage.check_with("true")
+            for _ in range(3):
+                await stage.move(troubled=True)
+            held = await stage.change_of(bad)
+            assert (held.state, held.hold, held.reason) == (ChangeState.HELD, Hold.TROUBLE, "git says no")
+            assert (await stage.change_of(good)).state is ChangeState.LANDED
+
+        play(story)
+
+    def test_what_has_landed_is_recorded_even_if_that_failed_at_first(self, repo: Path, tmp_path: Path) -> None:
+        """An error right after main moved leaves a landed change, not a closed one."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            git = stage.engine.ports.git
+            land = git.land
+
+            async def failing(project: Project, candidate: Candidate) -> Landing:
+                await land(project, candidate)
+                git.land = land  # type: ignore[method-assign]  # once is enough
+                raise Unavailable("The disk is full.")
+
+            git.land = failing  # type: ignore[method-assign]  # main moves, and then something fails
+            await stage.finish(name, "a.txt", "")
+            await stage.move()
+            stage.clock.time += 60
+            await stage.move()
+            change = await stage.change_of(name)
+            assert change.state is ChangeState.LANDED
+            assert change.landing is not None
 
         play(story)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stage import Stage, play
 
-from windlass.core.errors import Conflict, Unavailable
+from windlass.core.errors import BadInput, Conflict, Unavailable
+from windlass.core.ports import Tree
 from windlass.core.run import Cause, Outcome
 from windlass.core.task import TaskState
 
@@ -33,13 +37,41 @@ class TestStarting:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            stage.processes.refusal = Unavailable("There is no room for another process.")
+            stage.processes.refusal = BadInput("There is no program of that name.")
             name = await stage.order()
             await stage.move()
             run = await stage.run_of(name)
             assert run.outcome is Outcome.FAILED
-            assert "no room for another process" in run.reason
+            assert "no program of that name" in run.reason
             assert (await stage.task_of(name)).state is TaskState.FAILED
+
+        play(story)
+
+    def test_a_start_that_is_not_possible_now_is_repeated(self, repo: Path, tmp_path: Path) -> None:
+        """A machine without room is no reason to give a task up: the run waits, says why, and starts later."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            stage.processes.refusal = Unavailable("There is no room for another process.")
+            name = await stage.order()
+            await stage.move(troubled=True)
+            run = await stage.run_of(name)
+            assert (run.live, run.reason) == (True, "There is no room for another process.")
+
+            stage.processes.refusal = None
+            await stage.move(troubled=True)
+            assert (await stage.run_of(name)).identity is not None
+
+        play(story)
+
+    def test_two_orders_at_once_get_two_agents(self, repo: Path, tmp_path: Path) -> None:
+        """Also when both happen to choose the same name."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            stage.engine.tasks.random = iter([0.5] * 4 + [0.1, 0.9] * 50).__next__
+            names = await asyncio.gather(stage.order("One"), stage.order("Two"))
+            assert len(set(names)) == 2
 
         play(story)
 
@@ -210,5 +242,84 @@ class TestRestart:
             await stage.restart()
             await stage.move()
             assert (await stage.run_of(name)).identity is not None
+
+        play(story)
+
+
+class TestTrouble:
+    def test_a_stop_while_a_run_is_being_judged_is_not_lost(self, repo: Path, tmp_path: Path) -> None:
+        """Whoever was told that it stops finds it stopped, and nothing landed."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            git = stage.engine.ports.git
+            look = git.look
+
+            async def slow(*given: Any) -> Tree:
+                found = await look(*given)
+                await stage.engine.runs.stop(name, "stopped by hand")
+                git.look = look  # type: ignore[method-assign]  # once is enough
+                return found
+
+            git.look = slow  # type: ignore[method-assign]  # a look that takes its time
+            await stage.finish(name, "a.txt", "")
+            await stage.move()
+            assert (await stage.run_of(name)).outcome is Outcome.STOPPED
+            assert (await stage.task_of(name)).state is TaskState.CANCELLED
+
+        play(story)
+
+    def test_a_worktree_that_is_gone_ends_the_run(self, repo: Path, tmp_path: Path) -> None:
+        """The agent is stopped, and the reason says what was lost and what was not."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            shutil.rmtree(await stage.worktree(name))
+            await stage.move()
+            run = await stage.run_of(name)
+            assert run.outcome is Outcome.FAILED
+            assert "its worktree is gone; its branch is kept" in run.reason
+
+        play(story)
+
+    def test_a_repository_that_is_away_delays_its_runs_and_nobody_elses(self, repo: Path, tmp_path: Path) -> None:
+        """The run says why it is not judged, takes no slot, and is judged when the repository is back."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            await stage.finish(name, "a.txt", "")
+            repo.rename(tmp_path / "away")
+            await stage.move(troubled=True)
+            run = await stage.run_of(name)
+            assert run.live
+            assert "can't be judged yet" in run.reason
+
+            (tmp_path / "away").rename(repo)
+            await stage.move(troubled=True)
+            assert (await stage.run_of(name)).outcome is Outcome.DONE
+
+        play(story)
+
+    def test_mail_of_a_task_that_is_over_is_dropped(self, repo: Path, tmp_path: Path) -> None:
+        """What nobody will read waits for nobody; an answer to a stopped agent is refused."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            await stage.signal(name, '{"status": "questions", "questions": ["Which port?"]}')
+            await stage.exit(name)
+            await stage.move()
+            await stage.engine.runs.stop(name, "stopped by hand")
+            with pytest.raises(Conflict):
+                await stage.engine.talk.answer(name, "Use 8080.")
+            assert await stage.store.read(lambda store: store.undelivered()) == []
+            assert await stage.store.read(lambda store: store.open_asks()) == []
 
         play(story)

@@ -224,8 +224,11 @@ class TestLogs:
         self, keyboard: Keyboard, daemon: FakeDaemon
     ) -> None:
         """Chunks that end in mid-line or in mid-letter are put together; a new run begins a new line."""
-        pieces = ((2, b"one\r"), (2, b"\ntw\xc3"), (2, b"\xb6"), (3, b"three\n"))
-        chunks = [{"number": number, "raw": base64.b64encode(piece).decode()} for number, piece in pieces]
+        pieces = ((2, 0, b"one\r"), (2, 4, b"\ntw\xc3"), (2, 8, b"\xb6"), (3, 0, b"three\n"))
+        chunks = [
+            {"run": f"r{number}", "number": number, "offset": offset, "raw": base64.b64encode(piece).decode()}
+            for number, offset, piece in pieces
+        ]
         daemon.teach("GET /agents/swift-otter/logs", lambda _: Stream.of(*chunks))
 
         shown = keyboard.type("logs", "swift-otter", "-f", "--run", "2").stdout

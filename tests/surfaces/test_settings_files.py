@@ -9,6 +9,7 @@ import pytest
 from windlass.checks.guess import guess
 from windlass.core.errors import BadInput
 from windlass.core.project import Project
+from windlass.core.settings import Settings
 from windlass.daemon.desk import Desk
 from windlass.daemon.settings import SettingsFiles, project_file, with_value
 
@@ -63,7 +64,7 @@ def test_a_bad_file_is_named_with_what_is_wrong(tmp_path: Path, text: str, words
     file = write(tmp_path / "config.toml", text)
 
     with pytest.raises(BadInput) as caught:
-        SettingsFiles(tmp_path, {}).at("")
+        SettingsFiles(tmp_path, {}).check("")
 
     assert str(file) in str(caught.value)
     assert words in str(caught.value)
@@ -151,3 +152,27 @@ def test_settings_of_the_daemon_belong_to_the_home(tmp_path: Path) -> None:
     write(project_file(str(tmp_path)), "[daemon]\nidle_minutes = 1\n")
     with pytest.raises(BadInput, match="belongs in"):
         files.at(str(tmp_path))
+
+
+def test_while_a_file_is_broken_what_it_said_before_counts(tmp_path: Path) -> None:
+    """A typo stops nobody who is at work; a project's file that was never whole is refused."""
+    files = SettingsFiles(tmp_path / "home", {})
+    file = write(project_file(str(tmp_path)), "[limits]\nruns = 3\n")
+    assert files.at(str(tmp_path)).limits.runs == 3
+    write(file, "[limits\n")
+
+    assert files.at(str(tmp_path)).limits.runs == 3
+    assert str(file) in str(files.problems[str(tmp_path)])
+    with pytest.raises(BadInput):
+        SettingsFiles(tmp_path / "home", {}).at(str(tmp_path))
+
+    write(file, "[limits]\nruns = 55\n")
+    assert files.at(str(tmp_path)).limits.runs == 55
+    assert files.problems == {}
+
+
+def test_a_broken_home_file_leaves_the_defaults(tmp_path: Path) -> None:
+    """The daemon can still stop, judge and leave."""
+    write(tmp_path / "config.toml", "[limits\n")
+
+    assert SettingsFiles(tmp_path, {}).at("") == Settings()

@@ -124,6 +124,4 @@ def _reason(ended: Ended, limit: float) -> str:
         return f"timed out after {limit:g} s"
     if ended.exit_code is None:
         return "ended without an exit code"
-    if ended.exit_code < 0:
-        return f"ended by signal {-ended.exit_code}"
     return f"exit code {ended.exit_code}"

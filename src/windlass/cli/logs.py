@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from binascii import a2b_base64
 from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from functools import partial
 from io import IncrementalNewlineDecoder
 
 import click
@@ -13,6 +15,8 @@ from windlass.cli.agents import name_argument
 from windlass.cli.client import Client
 from windlass.cli.command import command, json_option
 from windlass.cli.output import Row, dim, on_terminal, say_json_line
+from windlass.cli.watch import when_back
+from windlass.cli.wire import Gone
 from windlass.core.plain import harmless
 
 
@@ -37,10 +41,27 @@ def logs_command(daemon: Client, /, *, name: str, follow: bool, raw: bool, numbe
         raise click.UsageError("Choose --raw or --json; the JSON has the raw bytes in it.", click.get_current_context())
     printer = _Printer()
     show = printer.raw if raw else say_json_line if as_json else printer.text
-    for chunk in daemon.stream("agents", name, "logs", follow=int(follow), run=number):
+    for chunk in _chunks(daemon, name, follow=follow, number=number):
         show(chunk)
     if not raw and not as_json:
         printer.end()
+
+
+def _chunks(daemon: Client, name: str, *, follow: bool, number: int | None) -> Iterator[Row]:
+    """Each piece of output once. Who follows goes on with the next daemon, where the last one left."""
+    ends: dict[str, int] = {}
+    pieces = daemon.stream("agents", name, "logs", follow=int(follow), run=number)
+    while True:
+        try:
+            for chunk in pieces:
+                if chunk["offset"] >= ends.get(chunk["run"], 0):
+                    ends[chunk["run"]] = chunk["offset"] + len(a2b_base64(chunk["raw"]))
+                    yield chunk
+            return
+        except Gone:
+            if not follow:
+                raise
+        pieces = when_back(partial(daemon.only_if_running().stream, "agents", name, "logs", follow=1, run=number))
 
 
 class _Printer:

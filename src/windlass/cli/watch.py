@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import click
 
@@ -13,6 +14,8 @@ from windlass.cli.client import Client, NotRunning
 from windlass.cli.command import command
 from windlass.cli.output import say_json_line, tell
 from windlass.cli.wire import Gone, watch_outlet
+
+T = TypeVar("T")
 
 _RETRY_SECONDS = 0.2
 
@@ -46,15 +49,15 @@ def _events(daemon: Client, last: int | None) -> Iterator[dict[str, Any]]:
                 last = max(number, last or 0)
         except Gone:
             pass
-        lines = _again(daemon.only_if_running(), last)
+        lines = when_back(partial(daemon.only_if_running().lines, "events", since=last))
 
 
-def _again(daemon: Client, last: int | None) -> Iterator[bytes]:
-    """Wait for a daemon; it is not ours to start one that someone stopped."""
+def when_back(ask: Callable[[], T]) -> T:
+    """Ask the next daemon, once there is one; it is not ours to start one that someone stopped."""
     said = False
     while True:
         try:
-            return daemon.lines("events", since=last)
+            return ask()
         except (NotRunning, Gone):
             if not said:
                 tell("windlass: the daemon has gone; waiting for the next one.")

@@ -39,7 +39,9 @@ class Hold(StrEnum):
     CHECKOUT = "checkout"
     """The user's checkout has something in the way."""
     HUMAN = "human"
-    """It was returned too often; a person must look."""
+    """A person must look: it was returned too often, or changes how changes are tested."""
+    TROUBLE = "trouble"
+    """Something outside failed again and again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

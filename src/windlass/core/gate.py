@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from windlass.core.change import Change, ChangeState, CheckResult, Hold
@@ -16,13 +16,11 @@ def next_change(queue: Sequence[Change]) -> Change | None:
     return min(under_test or waiting, key=lambda each: each.queued_at, default=None)
 
 
-def to_release(queue: Sequence[Change], checks: CheckSettings, *, retry_checkout: bool) -> list[Change]:
-    """Held changes whose reason may be gone."""
+def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container[str]) -> list[Change]:
+    """Held changes to look at again: the reason is gone, or it is due to find out."""
 
     def free(change: Change) -> bool:
-        if change.hold is Hold.CHECKS:
-            return bool(checks.command)
-        return change.hold is Hold.CHECKOUT and retry_checkout
+        return bool(checks.command) if change.hold is Hold.CHECKS else change.id in due
 
     return [each for each in queue if each.state is ChangeState.HELD and free(each)]
 

@@ -227,6 +227,12 @@ def status_of(latest: Run | None, task: Task | None, change: Change | None) -> S
     return _AFTER[latest.outcome] if latest.outcome else Status.IDLE
 
 
+def is_settled(task: Task, change: Change | None, *, asked: bool) -> bool:
+    """Whether nothing more happens to a task without a person."""
+    held = change is not None and change.state is ChangeState.HELD and task.state is TaskState.LANDING
+    return task.ended or held or (task.state is TaskState.WAITING and asked)
+
+
 _AFTER = {
     Outcome.ASKED: Status.WAITING,
     Outcome.EXHAUSTED: Status.WAITING,

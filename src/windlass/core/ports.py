@@ -90,12 +90,16 @@ class Reading(Protocol):
         """The newest change that a task made."""
         ...
 
+    def undoing(self, change: str, /) -> Change | None:
+        """The change that takes another one back, or will; not one that was refused or closed."""
+        ...
+
     def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
         """A channel's messages whose number is greater than `after`, in order."""
         ...
 
-    def undelivered(self, *, limit: int = 1000) -> list[Delivery]:
-        """Deliveries to agents that no run has carried to its end yet (pending, delivered), oldest first."""
+    def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
+        """Deliveries to agents, or to one, that no run has carried to its end (pending, delivered), oldest first."""
         ...
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
@@ -285,6 +289,10 @@ class Git(Protocol):
 
     def worktree_path(self, project: Project, agent: Agent, /) -> str: ...
 
+    def has_worktree(self, project: Project, agent: Agent, /) -> bool:
+        """Whether an agent's worktree is there."""
+        ...
+
     def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
         """Variables that keep an agent's own git away from the user's settings."""
         ...
@@ -351,7 +359,12 @@ class SettingsReader(Protocol):
     """The settings in force now; files are read anew when they have changed."""
 
     def at(self, path: str, /) -> Settings:
-        """For the project whose checkout is there; with no path, for the home alone."""
+        """For the project whose checkout is there; with no path, for the home alone. While a file is broken, what it
+        said before counts; a project's file that was never whole is refused."""
+        ...
+
+    def check(self, path: str, /) -> None:
+        """Refuse a file that is broken now."""
         ...
 
 

@@ -15,13 +15,12 @@ from windlass.core.task import Task
 BLOCKS = ("role", "input_files", "git_workflow", "signal_format", "session_start", "finishing_checklist")
 """The blocks that must be there. Each becomes a tag of its name."""
 
-TAGS = (*BLOCKS, "task", "messages", "note", "woken")
+TAGS = (*BLOCKS, "task", "messages", "woken")
 
 _TAG = re.compile(rf"<(?=/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
 _WOKEN = {
     Cause.MAIL: "You have worked on this task before, in this worktree. There are new messages for you.",
     Cause.REMINDER: "You have worked on this task before, in this worktree. Something is still missing.",
-    Cause.RETRY: "Your last run ended before it was finished. Your files and commits are as you left them.",
 }
 
 
@@ -33,11 +32,10 @@ def build_prompt(
     blocks: Mapping[str, str],
     mail: Sequence[Message],
     cause: Cause,
-    note: str = "",
 ) -> str:
     """The prompt of a run: the whole briefing for a first one, what is new for a later one."""
     said = _filled(blocks, main=main, branch=agent.branch)
-    what = (("task", _task(task)), ("messages", _messages(mail)), ("note", _defused(note)))
+    what = (("task", _task(task)), ("messages", _messages(mail)))
     if cause is Cause.TASK:
         sections = _first(said, *what)
     else:
@@ -45,15 +43,12 @@ def build_prompt(
     return "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections if text) + "\n"
 
 
-def _first(
-    said: Mapping[str, str], task: tuple[str, str], messages: tuple[str, str], note: tuple[str, str]
-) -> list[tuple[str, str]]:
+def _first(said: Mapping[str, str], task: tuple[str, str], messages: tuple[str, str]) -> list[tuple[str, str]]:
     return [
         *_some(said, "role"),
         task,
         *_some(said, "input_files", "git_workflow", "signal_format", "session_start"),
         messages,
-        note,
         *_some(said, "finishing_checklist"),
     ]
 

@@ -67,8 +67,6 @@ class Provider:
     claim: Claim = Claim.SIGNAL
     resumes: bool = False
     """It can go on in the session of an earlier run."""
-    pushes: bool = False
-    """It takes messages while it runs."""
     program: str = ""
     """The program that must be installed, if any."""
     install: str = ""

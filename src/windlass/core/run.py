@@ -25,7 +25,6 @@ class Cause(StrEnum):
     TASK = "task"
     MAIL = "mail"
     REMINDER = "reminder"
-    RETRY = "retry"
 
 
 @dataclass(frozen=True, slots=True)

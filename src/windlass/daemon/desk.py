@@ -29,6 +29,7 @@ class Desk:
         self.guess = guess
 
     def shown(self, path: str, /) -> tuple[Mapping[str, Any], Sequence[str]]:
+        self.files.check(path)
         return flat(self.files.at(path)), [str(each) for each in self.files.files(path)]
 
     def change(self, path: str, key: str, text: str, /) -> tuple[Any, str]:

@@ -84,13 +84,14 @@ class Doctor:
         if not any((each / ".git").exists() for each in (Path(path), *Path(path).parents)):
             return [Finding(name="repository", ok=True, detail=f"{path} is in none, so there was none to look at")]
         try:
-            project = await self.engine.projects.at(path)
-            checks = self.engine.ports.settings.at(project.path).checks
+            top, main = await self.engine.projects.look(path)
+            self.engine.ports.settings.check(top)
+            checks = self.engine.ports.settings.at(top).checks
         except WindlassError as error:
             return [Finding(name="repository", ok=False, detail=str(error), hint=error.hint)]
         hint = "" if checks.command else 'Run `windlass init`, or `windlass config set checks.command "…"`.'
         return [
-            Finding(name="repository", ok=True, detail=f"{project.path}, changes land on {project.main}"),
+            Finding(name="repository", ok=True, detail=f"{top}, changes land on {main}"),
             Finding(
                 name="checks",
                 ok=bool(checks.command),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from windlass.core.change import ChangeState
+from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.ports import Reading
 from windlass.core.task import TaskState
 from windlass.daemon.boot import Building
@@ -37,6 +37,10 @@ async def leave_when_idle(building: Building, home: Path, leaving: asyncio.Event
 
 def is_needed(store: Reading) -> bool:
     """Whether something may still move by itself."""
-    moving = any(each.state not in (TaskState.WAITING,) for each in store.unfinished_tasks())
-    queue = any(each.state in (ChangeState.QUEUED, ChangeState.TESTING) for each in store.changes())
-    return bool(store.live_runs()) or moving or queue
+    moving = any(each.state in (TaskState.OPEN, TaskState.ACTIVE) for each in store.unfinished_tasks())
+    return moving or bool(store.live_runs()) or any(map(_may_land, store.changes()))
+
+
+def _may_land(change: Change) -> bool:
+    """Whether it needs no word from a person: a checkout is looked at again and again."""
+    return change.state in (ChangeState.QUEUED, ChangeState.TESTING) or change.hold in (Hold.CHECKOUT, Hold.TROUBLE)

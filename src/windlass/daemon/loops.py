@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from windlass.engine import Engine, Tick
-from windlass.engine.bell import Bell
+from windlass.engine import Engine, Rhythm
 from windlass.engine.troubles import Troubles
 
 LONGEST_PAUSE = 60.0
@@ -15,18 +14,18 @@ LONGEST_PAUSE = 60.0
 async def keep_all(engine: Engine) -> None:
     """Run every tick for ever, each in a loop of its own."""
     async with asyncio.TaskGroup() as group:
-        for name, (tick, every) in engine.ticks.items():
-            group.create_task(keep(name, tick, engine.bell, engine.troubles, every=every), name=name)
+        for name, rhythm in engine.ticks.items():
+            ear = engine.bell.ear() if rhythm.hears else asyncio.Event()
+            group.create_task(keep(name, rhythm, ear, engine.troubles), name=name)
 
 
-async def keep(name: str, tick: Tick, bell: Bell, troubles: Troubles, *, every: float) -> None:
-    """Run `tick` when the bell rings, and at least every `every` seconds."""
-    ear = bell.ear()
+async def keep(name: str, rhythm: Rhythm, ear: asyncio.Event, troubles: Troubles) -> None:
+    """Run a tick when the bell rings, and at least every so often in case a ring was lost."""
     failures = 0
     while True:
         ear.clear()  # before the work, so that a ring during the work is not lost
         try:
-            while await tick():
+            while await rhythm.tick():
                 pass
             failures = 0
         except Exception as error:  # noqa: BLE001 - a tick must never die silently
@@ -34,4 +33,4 @@ async def keep(name: str, tick: Tick, bell: Bell, troubles: Troubles, *, every: 
             failures += 1
             await asyncio.sleep(min(LONGEST_PAUSE, 0.1 * 2**failures))
         with suppress(TimeoutError):
-            await asyncio.wait_for(ear.wait(), every)
+            await asyncio.wait_for(ear.wait(), rhythm.every)

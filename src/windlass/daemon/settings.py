@@ -16,6 +16,7 @@ ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider"}
 """Variables that stand for a setting."""
 
 Layer = tuple[str, Mapping[str, Any]]
+Stamp = tuple[int, int, int]
 
 
 def home_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -34,16 +35,34 @@ class SettingsFiles:
     def __init__(self, home: Path, environment: Mapping[str, str] = os.environ) -> None:
         self.home_file = home / "config.toml"
         self.environment = _from_environment(environment)
-        self._read: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
-        self._built: dict[str, tuple[tuple[Any, ...], Settings]] = {}
+        self._read: dict[Path, tuple[Stamp, dict[str, Any]]] = {}
+        self._built: dict[str, tuple[tuple[Stamp, ...], Settings]] = {}
+        self.problems: dict[str, BadInput] = {}
+        """What is wrong with the files now, by path of the project."""
 
     def at(self, path: str, /) -> Settings:
         """The settings in force for a project, or for the home alone."""
-        layers = self._layers(path)
-        stamp = tuple(id(values) for _, values in layers)
+        try:
+            settings = self._whole(path)
+        except BadInput as error:
+            self.problems[path] = error
+            if path in self._built:
+                return self._built[path][1]
+            if path:
+                raise
+            return Settings()
+        self.problems.pop(path, None)
+        return settings
+
+    def check(self, path: str, /) -> None:
+        """Refuse a file that is broken now."""
+        self._whole(path)
+
+    def _whole(self, path: str) -> Settings:
+        stamps = tuple(_stamp(file) for file in self.files(path))
         known = self._built.get(path)
-        if known is None or known[0] != stamp:
-            known = (stamp, build(Settings, *layers))
+        if known is None or known[0] != stamps:
+            known = (stamps, build(Settings, *self._layers(path)))
             self._built[path] = known
         return known[1]
 
@@ -70,12 +89,7 @@ class SettingsFiles:
         return [*layers, ("the environment", self.environment)]
 
     def _values(self, file: Path) -> dict[str, Any]:
-        try:
-            stat = file.stat()
-        except OSError:
-            self._read.pop(file, None)
-            return _NOTHING
-        stamp = (stat.st_mtime_ns, stat.st_size)
+        stamp = _stamp(file)
         known = self._read.get(file)
         if known is None or known[0] != stamp:
             known = (stamp, _parse(file, _read_text(file)))
@@ -83,7 +97,13 @@ class SettingsFiles:
         return known[1]
 
 
-_NOTHING: dict[str, Any] = {}
+def _stamp(file: Path) -> Stamp:
+    """What changes when a file does."""
+    try:
+        found = file.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

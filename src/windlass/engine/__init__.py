@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from windlass.core.ports import Ports
 from windlass.engine.bell import Bell
@@ -31,6 +32,15 @@ ATTENDANTS_AT_ONCE = 1000
 PROJECTS_AT_ONCE = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """A tick, the seconds it waits at most, and whether the bell wakes it."""
+
+    tick: Tick
+    every: float
+    hears: bool = True
+
+
 class Engine:
     """Every topic, built once."""
 
@@ -44,27 +54,27 @@ class Engine:
         self.projects = Projects(ports)
         self.tasks = Tasks(ports, self.projects, bell)
         self.talk = Talk(ports, bell)
-        self.changes = Changes(ports, bell)
+        self.changes = Changes(ports, bell, self.projects)
         self.status = Statuses(ports)
         self.output = Output(ports, bell)
         self.diffs = Diffs(ports)
         self.runs = Runs(ports, bell, self._starts)
         self._watch = Watch(ports, bell, self.runs, Finish(ports, bell), self._attendants)
         slots = Slots(ports)
-        self._dispatch = Dispatch(ports, self.runs, slots)
-        self._deliver = Deliver(ports, self.runs, slots)
-        self._gate = Gate(ports, bell, self._landings)
-        self._tidy = Tidy(ports, bell)
+        self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
+        self._deliver = Deliver(ports, self.runs, slots, self.troubles)
+        self._gate = Gate(ports, bell, self.projects, self._landings)
+        self._tidy = Tidy(ports, bell, self.troubles)
 
     @property
-    def ticks(self) -> dict[str, tuple[Tick, float]]:
-        """The five ticks, and how many seconds each waits at most for the bell."""
+    def ticks(self) -> dict[str, Rhythm]:
+        """The five ticks. What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs."""
         return {
-            "watch": (self._watch.tick, 2.0),
-            "dispatch": (self._dispatch.tick, 30.0),
-            "deliver": (self._deliver.tick, 30.0),
-            "land": (self._gate.tick, 5.0),
-            "tidy": (self._tidy.tick, 60.0),
+            "watch": Rhythm(self._watch.tick, 2.0, hears=False),
+            "dispatch": Rhythm(self._dispatch.tick, 30.0),
+            "deliver": Rhythm(self._deliver.tick, 30.0),
+            "land": Rhythm(self._gate.tick, 5.0),
+            "tidy": Rhythm(self._tidy.tick, 60.0),
         }
 
     async def settle(self) -> None:

@@ -11,20 +11,27 @@ class Bell:
 
     def __init__(self) -> None:
         self._ears: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
         self.silent = False
         """No ring will follow: whoever waits for one may go."""
 
-    def ear(self) -> asyncio.Event:
-        """An event that is set by every ring; its owner clears it before looking."""
+    def ear(self, *, output: bool = False) -> asyncio.Event:
+        """An event that is set by every ring; its owner clears it before looking. With `output`, by every hum, too."""
         ear = asyncio.Event()
-        self._ears.add(ear)
+        (self._readers if output else self._ears).add(ear)
         return ear
+
+    def ring(self) -> None:
+        """Something has changed."""
+        for ear in [*self._ears, *self._readers]:
+            ear.set()
+
+    def hum(self) -> None:
+        """An agent has said something: of interest to those who read along, and to no tick."""
+        for ear in list(self._readers):
+            ear.set()
 
     def fall_silent(self) -> None:
         """Ring a last time, because we are leaving."""
         self.silent = True
         self.ring()
-
-    def ring(self) -> None:
-        for ear in list(self._ears):
-            ear.set()

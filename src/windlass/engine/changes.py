@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Conflict, NotFound
-from windlass.core.ports import Ports, Reading, Writing
-from windlass.core.project import Project
+from windlass.core.ports import Ports, Writing
 from windlass.core.task import TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.endings import end_task
+from windlass.engine.projects import Projects
 
 
 class Changes:
     """Finds changes, makes the one that undoes another, and takes one out of the line."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports, bell: Bell, projects: Projects) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
         self.bell = bell
+        self.projects = projects
 
     async def get(self, key: str) -> Change:
         change = await self.store.read(lambda store: store.find(Change, key))
@@ -30,16 +32,17 @@ class Changes:
         change = await self.get(key)
         if change.landing is None:
             raise Conflict(f"{key} has not landed, so there is nothing to undo.", hint="See `windlass queue`.")
-        project = await self._project(change.project)
-        known = await self.store.read(lambda store: _undoing(store, change.id))
-        if known is not None:
-            raise Conflict(f"{known.id} already undoes {key}; it is {known.state}.", hint="See `windlass queue --all`.")
+        project = await self.projects.get(change.project)
         title = f"Undo {change.id}: {change.title}"
         branch = f"undo/{change.id}"
         head = await self.git.revert(project, change.landing, branch, title)
         now = self.clock.now()
 
         def step(store: Writing) -> Change:
+            if known := store.undoing(change.id):
+                raise Conflict(
+                    f"{known.id} already undoes {key}; it is {known.state}.", hint="See `windlass queue --all`."
+                )
             made = Change(
                 id=store.next_id(Change),
                 project=change.project,
@@ -62,12 +65,6 @@ class Changes:
         self.bell.ring()
         return withdrawn
 
-    async def _project(self, key: str) -> Project:
-        project = await self.store.read(lambda store: store.find(Project, key))
-        if project is None:
-            raise NotFound(f"There is no project {key}.")
-        return project
-
 
 def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
     task = store.task_of(agent)
@@ -79,13 +76,6 @@ def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
             f"{change.id} is being tested and may land at any moment.",
             hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
         )
-    closed = change.move(ChangeState.CLOSED, reason=reason)
-    store.record("change.closed", change.id, closed, task.move(TaskState.CANCELLED, now=now, reason=reason))
+    store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
+    end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     return True
-
-
-def _undoing(store: Reading, key: str) -> Change | None:
-    """The change that undoes this one, unless it was refused."""
-    every = [*store.changes(), *store.changes(ended=True)]
-    alive = (each for each in every if each.state not in (ChangeState.REJECTED, ChangeState.CLOSED))
-    return next((each for each in alive if each.undoes == key), None)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 
 from windlass.core import policy
 from windlass.core.agent import Agent
-from windlass.core.errors import Conflict
 from windlass.core.message import Delivery, Message
 from windlass.core.ports import Ports, Reading
 from windlass.core.run import Run
 from windlass.core.task import Task
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
+from windlass.engine.troubles import Troubles
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +29,18 @@ class Mail:
 class Deliver:
     """Starts a run for each agent that has mail and may be woken."""
 
-    def __init__(self, ports: Ports, runs: Runs, slots: Slots) -> None:
+    def __init__(self, ports: Ports, runs: Runs, slots: Slots, troubles: Troubles) -> None:
         self.store = ports.store
         self.runs = runs
         self.providers = ports.providers
         self.slots = slots
+        self.troubles = troubles
 
     async def tick(self) -> bool:
         """Wake every agent that has mail and that there is a slot for."""
         for mail in await self.store.read(_waiting):
-            await self._wake(mail)
+            with self.troubles.noted("deliver"):
+                await self._wake(mail)
         return False
 
     async def _wake(self, mail: Mail) -> None:
@@ -47,8 +48,7 @@ class Deliver:
         match policy.decide_wake(mail.agent, mail.latest, resumes=resumes):
             case policy.Wake(session) if await self.slots.free(mail.agent.project):
                 cause = policy.cause_of(mail.messages)
-                with suppress(Conflict):  # started or finished since we looked
-                    await self.runs.start(mail.agent, mail.task, cause, mail=mail.deliveries, session=session)
+                await self.runs.start(mail.agent, mail.task, cause, mail=mail.deliveries, session=session)
 
 
 def _waiting(store: Reading) -> list[Mail]:

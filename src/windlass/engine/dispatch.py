@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from windlass.core.agent import Agent
-from windlass.core.errors import Conflict
 from windlass.core.ports import Ports, Reading
 from windlass.core.run import Cause
 from windlass.core.task import Task
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
+from windlass.engine.troubles import Troubles
 
 
 class Dispatch:
     """Starts what is ready, oldest first."""
 
-    def __init__(self, ports: Ports, runs: Runs, slots: Slots) -> None:
+    def __init__(self, ports: Ports, runs: Runs, slots: Slots, troubles: Troubles) -> None:
         self.store = ports.store
         self.runs = runs
         self.slots = slots
+        self.troubles = troubles
 
     async def tick(self) -> bool:
         """Start every ready task that there is a slot for."""
         for task, agent in await self.store.read(_ready):
-            if await self.slots.free(agent.project):
-                try:
+            with self.troubles.noted("dispatch"):
+                if await self.slots.free(agent.project):
                     await self.runs.start(agent, task, Cause.TASK)
-                except Conflict:
-                    continue  # taken or cancelled since we looked
         return False
 
 

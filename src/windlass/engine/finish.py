@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from functools import partial
 
 from windlass.core import policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.change import Change, ChangeState
-from windlass.core.errors import NotFound
+from windlass.core.errors import NotFound, WindlassError
 from windlass.core.message import Kind, Receipt
 from windlass.core.policy import Ending, Then, Verdict
 from windlass.core.ports import Ports, Reading, Tree, Writing
@@ -19,6 +20,7 @@ from windlass.core.run import Outcome, Run
 from windlass.core.signal import Signal, read_signal
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.endings import end_task
 from windlass.engine.talk import channel_of, nudge, say
 
 log = logging.getLogger("windlass")
@@ -44,32 +46,42 @@ class Finish:
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
     async def run(self, run: Run) -> None:
-        """Gather the facts, judge, and record what follows."""
-        settings = self.settings.at("")
-        await self.processes.stop(run.id, run.identity, grace=settings.daemon.stop_grace_seconds)
+        """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
+        grace = self.settings.at("").daemon.stop_grace_seconds
+        await self.processes.stop(run.id, run.identity, grace=grace)
         agent, project, runs = await self.store.read(lambda store: _about(store, run))
-        tree = await self._look(project, agent, run)
-        ending = Ending(
-            exit_code=self.processes.exit_code(run.id),
-            signal=self._signal(run, project, agent),
-            tree=tree,
-            stopping=run.stopping,
-            tries=policy.tries_before([each for each in runs if each.number < run.number]),
-            claim=self.providers.get(run.provider).claim,
-            branch=agent.branch,
-        )
-        verdict = policy.judge(ending, self.settings.at(project.path).limits)
-        now = self.clock.now()
-        await self.store.write(lambda store: record(store, run.id, verdict, ending, now))
+        tries = policy.tries_before([each for each in runs if each.number < run.number])
+        while True:
+            tree = await self._look(project, agent, run)
+            ending = Ending(
+                exit_code=self.processes.exit_code(run.id),
+                signal=self._signal(run, project, agent),
+                tree=tree,
+                stopping=run.stopping,
+                tries=tries,
+                claim=self.providers.get(run.provider).claim,
+                branch=agent.branch,
+            )
+            verdict = policy.judge(ending, self.settings.at(project.path).limits)
+            changed = await self.store.write(partial(record, run, verdict, ending, self.clock.now()))
+            if changed is None:
+                break
+            run = changed
         self.bell.ring()
 
     async def _look(self, project: Project, agent: Agent, run: Run) -> Tree | None:
+        """What its worktree holds; nothing if that is gone, or if we ended the run and can't look now."""
+        if not self.git.has_worktree(project, agent):
+            return None
         try:
             async with self._looks:
                 return await self.git.look(project, agent, run.id)
-        except NotFound as error:
+        except WindlassError as error:
             log.warning("run %s: %s", run.id, error)
-            return None
+            await self.store.write(partial(_delay, run.id, f"can't be judged yet: {error}"))
+            if run.stopping:
+                return None
+            raise
 
     def _signal(self, run: Run, project: Project, agent: Agent) -> Signal | None:
         if run.said:
@@ -85,11 +97,23 @@ def _about(store: Reading, run: Run) -> tuple[Agent, Project, list[Run]]:
     return agent, project, store.runs_of(run.agent)
 
 
-def record(store: Writing, run_id: str, verdict: Verdict, ending: Ending, now: float) -> None:
-    """Within a transaction: the outcome, and what it means for mail, task and change."""
-    run = store.find(Run, run_id)
+def _delay(key: str, reason: str, store: Writing) -> None:
+    """Say on a run why it is not judged yet."""
+    run = store.find(Run, key)
+    if run is not None and run.live and run.reason != reason:
+        store.record("run.delayed", key, replace(run, reason=reason))
+
+
+def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Writing) -> Run | None:
+    """Within a transaction: the outcome, and what it means for mail, task and change.
+
+    Returns the run, and writes nothing, where it is not the one that was judged any more.
+    """
+    run = store.find(Run, judged.id)
     if run is None or not run.live:
-        return
+        return None
+    if (run.stopping, run.said) != (judged.stopping, judged.said):
+        return run
     ended = run.end(
         verdict.outcome,
         now=now,
@@ -104,6 +128,7 @@ def record(store: Writing, run_id: str, verdict: Verdict, ending: Ending, now: f
     task = store.find(Task, run.task)
     if task is not None and not task.ended:
         _follow_up(store, ended, task, verdict, tree=ending.tree, now=now)
+    return None
 
 
 def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, tree: Tree | None, now: float) -> None:
@@ -117,12 +142,12 @@ def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, tree: 
         case Then.REMIND:
             nudge(store, run.agent, verdict.note, task=task.id, now=now)
         case Then.REST:
-            store.record("task.cancelled", task.id, task.move(TaskState.CANCELLED, now=now, reason=verdict.reason))
+            end_task(store, task, TaskState.CANCELLED, now=now, reason=verdict.reason)
         case Then.FINISH:
-            store.record("task.done", task.id, task.move(TaskState.DONE, now=now, reason=verdict.reason))
+            end_task(store, task, TaskState.DONE, now=now, reason=verdict.reason)
             _tell(store, run, verdict.result or verdict.reason, now)
         case _:
-            store.record("task.failed", task.id, task.move(TaskState.FAILED, now=now, reason=verdict.reason))
+            end_task(store, task, TaskState.FAILED, now=now, reason=verdict.reason)
             _tell(store, run, f"{run.agent} could not finish: {verdict.reason}", now)
 
 

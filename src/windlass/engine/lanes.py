@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from windlass.engine.troubles import Troubles
 
 Work = Callable[[], Awaitable[object]]
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 60.0
+"""Seconds before what failed again and again is tried once more."""
 
 
 class Lanes:
@@ -19,6 +24,7 @@ class Lanes:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: dict[str, Work] = {}
         self._turns = asyncio.Semaphore(at_once)
+        self._failures: Counter[str] = Counter()
         self._closed = False
 
     def begin(self, key: str, work: Work) -> None:
@@ -49,8 +55,11 @@ class Lanes:
         try:
             async with self._turns:
                 await work()
+            self._failures.pop(key, None)
         except Exception as error:  # noqa: BLE001 - one piece of work must never take the others down
             self.troubles.report(self.name, error)
+            self._failures[key] += 1
+            await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** self._failures[key]))
         finally:
             self._tasks.pop(key, None)
             if again := self._again.pop(key, None):

@@ -22,7 +22,7 @@ class Output:
 
     async def read(self, name: str, *, number: int = 0, follow: bool = False) -> AsyncIterator[tuple[Run, Chunk]]:
         """An agent's chunks in order; with `follow`, as long as it runs or is about to."""
-        ear = self.bell.ear()
+        ear = self.bell.ear(output=True)
         done: dict[str, int] = {}
         while True:
             ear.clear()

@@ -24,8 +24,8 @@ class Projects:
         """The project of the repository at a path; a new one is registered."""
         top = await self.locate(path)
         wanted = self.settings.at(top).project
-        _, branch = await self.git.inspect(path, main=main or wanted.main)
         known = await self.store.read(lambda store: store.project_at(top))
+        _, branch = await self.git.inspect(path, main=main or wanted.main or (known.main if known else ""))
         project = Project(
             id=known.id if known else await self._identity(wanted.uuid),
             name=wanted.name or PurePath(top).name,
@@ -38,7 +38,7 @@ class Projects:
         return project
 
     async def _identity(self, wanted: str) -> str:
-        """The one that its settings name, unless that belongs to another checkout: settings are cloned with the rest."""
+        """The one that its settings name, unless another checkout has it: settings are cloned with the rest."""
         other = await self.store.read(lambda store: store.find(Project, wanted)) if wanted else None
         taken = other is not None and await self._is_there(other)
         return self.uuid() if taken or not wanted else wanted
@@ -53,6 +53,12 @@ class Projects:
         """The top folder of the repository at a path."""
         top, _ = await self.git.inspect(path)
         return top
+
+    async def look(self, path: str) -> tuple[str, str]:
+        """The top folder and main branch of the repository at a path; nothing is registered."""
+        top = await self.locate(path)
+        known = await self.store.read(lambda store: store.project_at(top))
+        return await self.git.inspect(path, main=self.settings.at(top).project.main or (known.main if known else ""))
 
     async def known_at(self, path: str) -> Project | None:
         """The project of a folder, if it was ever used."""

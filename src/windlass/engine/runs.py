@@ -9,7 +9,7 @@ from typing import Any
 
 from windlass.core import codec
 from windlass.core.agent import Agent
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, WindlassError
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
 from windlass.core.message import Delivery, Message, Receipt
 from windlass.core.ports import Launch, Ports, Reading, Writing
 from windlass.core.project import Project
@@ -19,6 +19,7 @@ from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.endings import end_task
 from windlass.engine.lanes import Lanes
 
 log = logging.getLogger("windlass")
@@ -60,13 +61,22 @@ class Runs:
         self.lanes.begin(run.id, lambda: self.launch(run))
 
     async def launch(self, run: Run) -> None:
-        """Make ready all that a run needs, start its process, and record it."""
+        """Make ready all that a run needs, start its process, and record it. What is only unavailable is repeated."""
+        current = await self.store.read(lambda store: store.find(Run, run.id))
+        if current is None or not current.live or current.identity is not None:
+            return  # begun or ended since this was asked for
+        if current.stopping:
+            await self._could_not_start(run, Outcome.STOPPED, current.stopping)
+            return
         try:
             given = await self.store.read(lambda store: _assignment(store, run))
             worktree, base = await self.git.worktree(given.project, given.agent)
             identity = await self.processes.start(await self._prepare(run, given, worktree))
+        except Unavailable as error:
+            await self._delayed(run, str(error))
+            raise
         except WindlassError as error:
-            await self._could_not_start(run, error)
+            await self._could_not_start(run, Outcome.FAILED, f"could not be started: {error} {error.hint}".strip())
             return
         await self._began(replace(run, identity=identity, base=base))
 
@@ -158,18 +168,29 @@ class Runs:
         self.bell.ring()
         self.stir(run.id)
 
-    async def _could_not_start(self, run: Run, error: WindlassError) -> None:
+    async def _delayed(self, run: Run, reason: str) -> None:
+        """Say on the run why it has not started yet."""
+
+        def step(store: Writing) -> None:
+            current = store.find(Run, run.id)
+            if current is not None and current.live and current.reason != reason:
+                store.record("run.delayed", run.id, replace(current, reason=reason))
+
+        await self.store.write(step)
+        self.bell.ring()
+
+    async def _could_not_start(self, run: Run, outcome: Outcome, reason: str) -> None:
         now = self.clock.now()
-        reason = f"could not be started: {error}"
+        end = TaskState.CANCELLED if outcome is Outcome.STOPPED else TaskState.FAILED
 
         def step(store: Writing) -> None:
             current = store.find(Run, run.id)
             task = store.find(Task, run.task)
             if current is None or not current.live:
                 return
-            ended = current.end(Outcome.FAILED, now=now, reason=reason, evidence=(error.hint,) if error.hint else ())
-            rows = [task.move(TaskState.FAILED, now=now, reason=reason)] if task and not task.ended else []
-            store.record("run.finished", run.id, ended, *rows)
+            store.record("run.finished", run.id, current.end(outcome, now=now, reason=reason))
+            if task is not None and not task.ended:
+                end_task(store, task, end, now=now, reason=reason)
 
         await self.store.write(step)
         self.bell.ring()
@@ -232,9 +253,8 @@ def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Ta
         return stopping
     for task in store.unfinished_tasks():
         if task.agent == agent.id and task.state in (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING):
-            cancelled = task.move(TaskState.CANCELLED, now=now, reason=reason)
-            store.record("task.cancelled", task.id, cancelled)
-            return cancelled
+            end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+            return task
     return None
 
 

@@ -16,14 +16,16 @@ class Slots:
     def __init__(self, ports: Ports) -> None:
         self.store = ports.store
         self.settings = ports.settings
+        self.processes = ports.processes
 
     async def free(self, project: str) -> bool:
         """Whether one more run of this project may start now."""
-        live, path = await self.store.read(lambda store: _live(store, project))
+        live, path = await self.store.read(lambda store: self._live(store, project))
         return policy.may_start(project, live, home=self.settings.at("").limits, own=self.settings.at(path).limits)
 
-
-def _live(store: Reading, project: str) -> tuple[Counter[str], str]:
-    agents = (store.find(Agent, run.agent) for run in store.live_runs())
-    found = store.find(Project, project)
-    return Counter(each.project for each in agents if each), found.path if found else ""
+    def _live(self, store: Reading, project: str) -> tuple[Counter[str], str]:
+        """How many runs of each project take up a slot: those about to start, and those whose process lives."""
+        busy = [run for run in store.live_runs() if run.identity is None or self.processes.alive(run.identity)]
+        agents = (store.find(Agent, run.agent) for run in busy)
+        found = store.find(Project, project)
+        return Counter(each.project for each in agents if each), found.path if found else ""

@@ -18,6 +18,8 @@ from windlass.core.task import Task
 from windlass.engine.talk import channel_of, open_questions
 
 PAGE = 200
+"""How many finished agents are shown."""
+MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ class Statuses:
         now = self.clock.now()
 
         def question(store: Reading) -> list[View]:
-            agents = store.agents(limit=PAGE)
+            agents = store.agents(limit=MOST)
             if retired:
                 agents = [*agents, *store.agents(retired=True, limit=PAGE)]
             if project:
@@ -171,8 +173,8 @@ def evidence(
 
 def _of_live(run: Run, lives: bool | None, spoke: float | None, now: float) -> str:
     if run.identity is None:
-        return f"starting for {plain.age(now - run.starting_at)}"
-    process = f"pid {run.identity.pid} " + ("alive" if lives else "gone, about to be judged")
+        return f"starting for {plain.age(now - run.starting_at)}" + (f": {run.reason}" if run.reason else "")
+    process = f"pid {run.identity.pid} " + ("alive" if lives else f"gone, {run.reason or 'about to be judged'}")
     said = f"last output {plain.age(now - spoke)} ago" if spoke is not None else "no output yet"
     stopping = ", asked to stop" if run.stopping else ""
     return f"{process}, {said}{stopping}"

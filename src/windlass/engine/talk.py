@@ -39,8 +39,8 @@ def say(
 
 
 def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
-    """What the daemon asked a person about in this channel has settled itself."""
-    for ask in store.open_asks(sender=str(SYSTEM)):
+    """What a person was asked in this channel has settled itself."""
+    for ask in store.open_asks(limit=1000):
         if ask.channel == channel:
             say(
                 store,
@@ -93,7 +93,8 @@ class Talk:
             if store.find(Agent, agent) is None:
                 raise NotFound(f"There is no agent {agent}.")
             asks = open_questions(store, agent)
-            if not asks:
+            task = store.task_of(agent)
+            if not asks or task is None or task.ended:
                 raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
             ask = asks[-1]
             return say(

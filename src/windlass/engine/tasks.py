@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from windlass.core import names
 from windlass.core.agent import Agent
@@ -47,27 +48,16 @@ class Tasks:
         """A task and a new agent for it, or a refusal before anything is created."""
         title = _check_title(order.title)
         project = await self.projects.at(order.path)
+        self.settings.check(project.path)
         provider, options = self._choose(order, self.settings.at(project.path).work)
         await self.git.main(project)
-        name = await self._free_name(project)
-        now = self.clock.now()
-
-        def step(store: Writing) -> tuple[Task, Agent]:
-            agent = Agent(name=name, project=project.id, provider=provider.name, options=options, created_at=now)
-            task = Task(
-                id=store.next_id(Task),
-                project=project.id,
-                title=title,
-                brief=order.brief,
-                agent=agent.id,
-                created_at=now,
-            )
-            store.record("task.added", task.id, task, agent)
-            return task, agent
-
-        task, agent = await self.store.write(step)
-        self.bell.ring()
-        return task, agent
+        agent = Agent(name="", project=project.id, provider=provider.name, options=options, created_at=self.clock.now())
+        while True:
+            named = replace(agent, name=await self._free_name(project))
+            task = await self.store.write(partial(_add, named, title, order.brief))
+            if task is not None:
+                self.bell.ring()
+                return task, named
 
     async def get(self, key: str) -> Task:
         task = await self.store.read(lambda store: store.find(Task, key))
@@ -103,6 +93,22 @@ class Tasks:
             if not await self.git.branch_taken(project, branch):
                 return name
             taken.add(name)
+
+
+def _add(agent: Agent, title: str, brief: str, store: Writing) -> Task | None:
+    """Nothing, if another agent got the name since it was chosen."""
+    if store.find(Agent, agent.id) is not None:
+        return None
+    task = Task(
+        id=store.next_id(Task),
+        project=agent.project,
+        title=title,
+        brief=brief,
+        agent=agent.id,
+        created_at=agent.created_at,
+    )
+    store.record("task.added", task.id, task, agent)
+    return task
 
 
 def _check_title(title: str) -> str:

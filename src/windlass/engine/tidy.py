@@ -11,6 +11,7 @@ from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.troubles import Troubles
 
 log = logging.getLogger("windlass")
 
@@ -26,16 +27,18 @@ class Finished:
 class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports, bell: Bell, troubles: Troubles) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
         self.bell = bell
+        self.troubles = troubles
 
     async def tick(self) -> bool:
         """Retire every agent whose task is done."""
         for each in await self.store.read(_finished):
-            await self._retire(each)
+            with self.troubles.noted("tidy"):
+                await self._retire(each)
         return False
 
     async def _retire(self, finished: Finished) -> None:

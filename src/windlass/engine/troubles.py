@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from windlass.core.errors import Conflict, WindlassError
 from windlass.core.ports import Clock
 
 log = logging.getLogger("windlass")
@@ -31,8 +34,20 @@ class Troubles:
         key = (tick, message)
         now = self.clock.now()
         known = self._known.get(key)
-        self._known[key] = replace(known, at=now, times=known.times + 1) if known else Trouble(tick, message, now)
-        log.error("%s: %s", tick, message, exc_info=error)
+        trouble = replace(known, at=now, times=known.times + 1) if known else Trouble(tick, message, now)
+        self._known[key] = trouble
+        if trouble.times & (trouble.times - 1) == 0:  # the first time, then ever more rarely
+            log.error("%s: %s (%d times)", tick, message, trouble.times, exc_info=error)
+
+    @contextmanager
+    def noted(self, tick: str) -> Iterator[None]:
+        """One row's trouble is kept, and the tick goes on with the next. A conflict means: someone else was faster."""
+        try:
+            yield
+        except Conflict:
+            return
+        except WindlassError as error:
+            self.report(tick, error)
 
     def all(self) -> list[Trouble]:
         return sorted(self._known.values(), key=lambda each: each.at)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core.agent import Agent
+from windlass.core.errors import NotFound
 from windlass.core.lines import Lines
 from windlass.core.ports import Ports, Writing
 from windlass.core.ports import Reading as StoreReading
@@ -30,7 +31,8 @@ class Tail:
 
     offset: int
     lines: Lines
-    worktree: str
+    place: tuple[Project, Agent]
+    """Whose worktree it runs in."""
     signalled_at: float | None = None
     """When a signal was first seen while the process lived."""
 
@@ -83,20 +85,13 @@ class Watch:
     async def _tail(self, run: Run) -> Tail:
         """How far this run has been read; after a restart, from what is kept."""
         if run.id not in self._tails:
-            offset, worktree = await self.store.read(
-                lambda store: (store.output_end(run.id), self._worktree(store, run))
-            )
+            offset, place = await self.store.read(lambda store: (store.output_end(run.id), _place(store, run)))
             start = max(0, offset - LOOK_BACK)
             kept = self.processes.output(run.id, start, offset - start)
-            self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), worktree)
+            self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), place)
             if run.identity is not None:
                 self.processes.follow(run.id, run.identity, self.stir)
         return self._tails[run.id]
-
-    def _worktree(self, store: StoreReading, run: Run) -> str:
-        agent = store.find(Agent, run.agent)
-        project = store.find(Project, agent.project) if agent else None
-        return self.git.worktree_path(project, agent) if project and agent else ""
 
     async def _ingest(self, run: Run, tail: Tail) -> None:
         """Keep what was written since the last look: bytes, offset and what they tell, in one transaction."""
@@ -107,13 +102,15 @@ class Watch:
             chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
             await self.store.write(partial(_keep, chunk, readings))
             tail.offset, tail.lines = chunk.end, lines
-            self.bell.ring()
+            self.bell.hum()
 
     def _is_over(self, run: Run, tail: Tail) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
-        if run.stopping:
+        if run.stopping or not self.git.has_worktree(*tail.place):
             return True
-        if not run.said and isinstance(self.workdirs.signal(run.id, tail.worktree), BadSignal | None):
+        if not run.said and isinstance(
+            self.workdirs.signal(run.id, self.git.worktree_path(*tail.place)), BadSignal | None
+        ):
             return False
         now = self.clock.monotonic()
         tail.signalled_at = tail.signalled_at or now
@@ -125,14 +122,29 @@ class Watch:
 
     async def _conclude(self, run: Run, tail: Tail) -> None:
         await self._ingest(run, tail)
+        last = [self.providers.get(run.provider).read(each) for each in tail.lines.end()]
+        await self.store.write(partial(_learn, run.id, last))
         await self.finish.run(run)
         self.processes.forget(run.id)
         del self._tails[run.id]
 
 
+def _place(store: StoreReading, run: Run) -> tuple[Project, Agent]:
+    agent = store.find(Agent, run.agent)
+    project = store.find(Project, agent.project) if agent else None
+    if agent is None or project is None:
+        raise NotFound(f"Run {run.id} has lost its agent or project.")
+    return project, agent
+
+
 def _keep(chunk: Chunk, readings: list[Reading], store: Writing) -> None:
     store.append(chunk)
-    run = store.find(Run, chunk.run)
+    _learn(chunk.run, readings, store)
+
+
+def _learn(key: str, readings: list[Reading], store: Writing) -> None:
+    """Write down what the output tells about its run."""
+    run = store.find(Run, key)
     if run is None:
         return
     learned = run
@@ -144,4 +156,4 @@ def _keep(chunk: Chunk, readings: list[Reading], store: Writing) -> None:
             result=reading.result or learned.result,
         )
     if learned != run:
-        store.record("run.learned", run.id, learned)
+        store.record("run.learned", key, learned)

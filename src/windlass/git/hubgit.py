@@ -22,7 +22,7 @@ from windlass.git.run import ANY, GitProgram, no_step
 from windlass.git.show import Showing
 from windlass.git.snapshot import Sight, Snapshots
 from windlass.git.trees import Trees
-from windlass.git.untrusted import commits_kept
+from windlass.git.untrusted import commits_kept, is_folder
 from windlass.git.user import UserRepository
 from windlass.git.worktree import Worktrees
 
@@ -77,6 +77,10 @@ class HubGit:
 
     def worktree_path(self, project: Project, agent: Agent, /) -> str:
         return str(self._places.worktree(project, agent))
+
+    def has_worktree(self, project: Project, agent: Agent, /) -> bool:
+        """Whether there is a folder, and no link, at its place."""
+        return is_folder(self._places.worktree(project, agent))
 
     def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
         """Variables that keep an agent's own git away from the user's settings."""

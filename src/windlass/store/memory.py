@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from windlass.core.agent import Agent
-from windlass.core.change import Change
+from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Unavailable
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Kind, Message, Receipt
@@ -105,11 +105,16 @@ class MemoryReading:
         found = (each for each in self._all(Message) if each.channel == channel and _number(each.id) > after)
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
-    def undelivered(self, *, limit: int = 1000) -> list[Delivery]:
+    def undoing(self, change: str, /) -> Change | None:
+        over = (ChangeState.REJECTED, ChangeState.CLOSED)
+        undoing = (each for each in self._newest(Change) if change and each.undoes == change)
+        return next((each for each in undoing if each.state not in over), None)
+
+    def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
         found = (
             each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.reader not in _NOT_AGENTS
         )
-        return _cut(_sent(found), limit)
+        return _cut(_sent(each for each in found if reader in ("", each.reader)), limit)
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)

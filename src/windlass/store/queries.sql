@@ -53,6 +53,15 @@ SELECT * FROM changes WHERE task = :task AND task <> '' ORDER BY place DESC LIMI
 -- name: messages
 SELECT * FROM messages WHERE channel = :channel AND place > :after ORDER BY place LIMIT :limit;
 
+-- name: undoing
+SELECT * FROM changes WHERE undoes = :change AND undoes <> '' AND state NOT IN ('rejected', 'closed')
+ORDER BY place DESC LIMIT 1;
+
+-- name: undelivered_to
+SELECT * FROM deliveries WHERE receipt IN ('pending', 'delivered') AND reader = :reader
+    AND reader NOT IN ('human', 'system')
+ORDER BY sent, place LIMIT :limit;
+
 -- name: undelivered
 SELECT * FROM deliveries WHERE receipt IN ('pending', 'delivered') AND reader NOT IN ('human', 'system')
 ORDER BY sent, place LIMIT :limit;

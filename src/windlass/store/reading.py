@@ -77,10 +77,15 @@ class SqlReading:
     def change_of_task(self, task: str, /) -> Change | None:
         return _first(self._nouns(Change, "change_of_task", task=task))
 
+    def undoing(self, change: str, /) -> Change | None:
+        return _first(self._nouns(Change, "undoing", change=change))
+
     def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
         return self._nouns(Message, "messages", channel=channel, after=after, limit=max(limit, 0))
 
-    def undelivered(self, *, limit: int = 1000) -> list[Delivery]:
+    def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
+        if reader:
+            return self._nouns(Delivery, "undelivered_to", reader=reader, limit=max(limit, 0))
         return self._nouns(Delivery, "undelivered", limit=max(limit, 0))
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:

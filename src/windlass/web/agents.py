@@ -62,8 +62,9 @@ async def stop(call: Call) -> Response:
 
 
 async def stop_all(call: Call) -> Response:
-    views = await call.engine.status.every()
-    stopped = [each.agent.id for each in views if await call.engine.runs.stop(each.agent.id, "stopped by hand")]
+    tasks = await call.engine.ports.store.read(lambda store: store.unfinished_tasks())
+    names = dict.fromkeys(each.agent for each in tasks if each.agent)
+    stopped = [name for name in names if await call.engine.runs.stop(name, "stopped by hand")]
     return wire.answer({"stopped": stopped})
 
 

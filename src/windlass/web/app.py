@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from windlass.core.errors import NotFound, WindlassError
+from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
 from windlass.web import agents, changes, events, projects, system, tasks, wire
 from windlass.web.call import Call, House
@@ -71,6 +71,9 @@ def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Cal
             return await rule.verb(Call(engine, house, request, caller))
         except WindlassError as error:
             return wire.refusal(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets our answer and the log the rest
+            engine.troubles.report("api", error)
+            return wire.refusal(Unavailable(f"Something went wrong: {error}.", hint="See `windlass daemon logs`."))
 
     return endpoint
 

@@ -25,7 +25,7 @@ async def stream(call: Call) -> Response:
 
 
 async def _follow(engine: Engine, after: int) -> AsyncIterator[bytes]:
-    ear = engine.bell.ear()
+    ear = engine.bell.ear(output=True)
     yield b"id: %d\n\n" % after  # so that a reader who is cut off before the first event knows where it was
     while not engine.bell.silent:
         ear.clear()

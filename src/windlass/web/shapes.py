@@ -64,6 +64,7 @@ def run(run: Run) -> dict[str, Any]:
         "exit_code": run.exit_code,
         "pid": run.identity.pid if run.identity else None,
         "session": run.session,
+        "base": run.base,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "usage": codec.plain(run.usage),

@@ -7,9 +7,9 @@ from typing import Any
 
 from starlette.responses import Response
 
+from windlass.core import policy
 from windlass.core.change import ChangeState
 from windlass.core.errors import BadInput
-from windlass.core.task import TaskState
 from windlass.engine import Engine
 from windlass.engine.tasks import Order
 from windlass.web import shapes, wire
@@ -71,15 +71,12 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
     page = await engine.status.page(task.agent)
     change = page.view.change
-    state = change.state if change else None
-    asked = task.state is TaskState.WAITING and bool(page.questions)
-    stuck = state is ChangeState.HELD and task.state is TaskState.LANDING
     shown = shapes.page(page, now=engine.ports.clock.now())
     return {
         "task": shapes.task(task),
         "agent": shapes.agent(page.view),
         "change": shown["change"],
         "questions": shown["questions"],
-        "landed": state is ChangeState.LANDED,
-        "settled": task.ended or asked or stuck,
+        "landed": change is not None and change.state is ChangeState.LANDED,
+        "settled": policy.is_settled(task, change, asked=bool(page.questions)),
     }

@@ -48,8 +48,8 @@ async def body(request: Request) -> Mapping[str, Any]:
             raise BadInput(f"The request has more than {LARGEST_BODY} bytes.")
     try:
         value = codec.decode(content or b"{}")
-    except ValueError as error:
-        raise BadInput(f"The request is not JSON: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"The request is not JSON that can be read: {error}.") from error
     if not isinstance(value, dict):
         raise BadInput("The request is not a JSON object.")
     return value

@@ -178,6 +178,7 @@ CREATE TABLE changes (
 );
 CREATE INDEX changes_queue ON changes (place) WHERE state NOT IN ('landed', 'closed');
 CREATE INDEX changes_ended ON changes (place) WHERE state IN ('landed', 'closed');
+CREATE INDEX changes_by_undone ON changes (undoes) WHERE undoes <> '';
 CREATE INDEX changes_by_task ON changes (task) WHERE task <> '';
 
 CREATE TABLE events (
