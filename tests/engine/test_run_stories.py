@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -294,13 +295,13 @@ class TestTrouble:
             name = await stage.order()
             await stage.move()
             await stage.finish(name, "a.txt", "")
-            repo.rename(tmp_path / "away")
+            os.rename(repo, tmp_path / "away")  # noqa: PTH104 - in one step, as a person's mv does
             await stage.move(troubled=True)
             run = await stage.run_of(name)
             assert run.live
             assert "can't be judged yet" in run.reason
 
-            (tmp_path / "away").rename(repo)
+            os.rename(tmp_path / "away", repo)  # noqa: PTH104 - and back
             await stage.move(troubled=True)
             assert (await stage.run_of(name)).outcome is Outcome.DONE
 
