@@ -551,7 +551,7 @@ class TestFollowing:
         assert house.raw("logs", name, "--raw") == first + rest
 
     def test_logs_follow_across_daemons(self, house: Stage) -> None:
-        """When the daemon leaves, following goes on with the next one, where it was."""
+        """Whether the daemon leaves or dies, following goes on with the next one, where it was."""
         go = house.flag("go")
         name = house.work("Say", lines("echo one", house.waits_for(go), "echo two", adds("b.txt")))
         house.event("run.output")
@@ -559,6 +559,8 @@ class TestFollowing:
         assert follower.stdout
         assert os.read(follower.stdout.fileno(), 100) == b"one\n"
         house.wl("daemon", "stop")
+        house.wl("list")
+        os.kill(house.daemon, signal.SIGKILL)
         go.touch()
         house.wl("list")
         out, err = follower.communicate(timeout=WITHIN)

@@ -54,10 +54,13 @@ def _chunks(daemon: Client, name: str, *, follow: bool, number: int | None) -> I
     while True:
         try:
             for chunk in pieces:
+                if chunk.get("leaving"):
+                    break
                 if chunk["offset"] >= ends.get(chunk["run"], 0):
                     ends[chunk["run"]] = chunk["offset"] + len(a2b_base64(chunk["raw"]))
                     yield chunk
-            return
+            else:
+                return
         except Gone:
             if not follow:
                 raise

@@ -26,12 +26,16 @@ class Output:
         done: dict[str, int] = {}
         while True:
             ear.clear()
-            over = await self.store.read(lambda store: _is_over(store, name))
+            over = await self.is_over(name)
             async for run, chunk in self._new(name, number, done):
                 yield run, chunk
             if not follow or over or self.bell.silent:
                 return
             await ear.wait()
+
+    async def is_over(self, name: str) -> bool:
+        """Whether an agent says no more: it has no live run, and none that is about to start."""
+        return await self.store.read(lambda store: _is_over(store, name))
 
     async def _new(self, name: str, number: int, done: dict[str, int]) -> AsyncIterator[tuple[Run, Chunk]]:
         runs = await self.store.read(lambda store: store.runs_of(name))
@@ -57,7 +61,6 @@ def _after(run: str, offset: int, store: Reading) -> list[Chunk]:
 
 
 def _is_over(store: Reading, name: str) -> bool:
-    """No live run, and none that is about to start."""
     run = store.latest_runs([name]).get(name)
     if run is None:
         task = store.task_of(name)

@@ -25,14 +25,14 @@ async def show(call: Call) -> Response:
 
 
 async def logs(call: Call) -> Response:
-    chunks = call.engine.output.read(
-        call.name, number=wire.number(call.request, "run", 0), follow=wire.flag(call.request, "follow")
-    )
-    await call.engine.output.check(call.name, wire.number(call.request, "run", 0))
+    output, number, follow = call.engine.output, wire.number(call.request, "run", 0), wire.flag(call.request, "follow")
+    await output.check(call.name, number)
 
     async def shaped() -> AsyncIterator[dict[str, Any]]:
-        async for run, chunk in chunks:
+        async for run, chunk in output.read(call.name, number=number, follow=follow):
             yield _chunk(run, chunk)
+        if follow and not await output.is_over(call.name):
+            yield {"leaving": True}  # we are; whoever follows asks the next daemon for the rest
 
     return wire.lines(shaped())
 
