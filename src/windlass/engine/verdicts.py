@@ -104,7 +104,7 @@ class Verdicts:
                 case gate.Escalate():
                     reason = f"{refusal.reason}; returned {current.returns} times"
                     held = current.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
-                    _hold(store, held, escalation(current, refusal.body), now)
+                    _hold(store, held, f"{escalation(current, refusal.reason)}\n\n{refusal.body}", now)
 
         await self._write(change, step)
 
