@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ def kill(house: Stage) -> int:
     os.kill(pid, signal.SIGKILL)
     until(lambda: not lives(pid), "the daemon to die")
     return pid
+
+
+def grown(file: Path, size: int) -> bool:
+    return file.stat().st_size > size
 
 
 def counted(house: Stage, kind: str) -> int:
@@ -59,10 +64,10 @@ class TestKilledWhileAgentsWork:
         chatter = f"i=0; until [ -e '{go}' ]; do i=$((i+1)); printf 'line %d\\n' $i; sleep 0.002; done; printf 'no end'"
         name = house.work("Chatter", f"{chatter}; {adds('b.txt')}")
         house.event("run.output")
+        output = house.state / "runs/r1/output"
         for _ in range(2):
             kill(house)
-            written = (house.state / "runs/r1/output").stat().st_size
-            until(lambda size=written: (house.state / "runs/r1/output").stat().st_size > size, "more output")  # type: ignore[misc]
+            until(partial(grown, output, output.stat().st_size), "more output")
             house.wl("list")
         kill(house)
         go.touch()
@@ -72,9 +77,9 @@ class TestKilledWhileAgentsWork:
         *rows, last = printed.split(b"\n")
         assert rows == [b"line %d" % each for each in range(1, len(rows) + 1)]
         assert last == b"no end"
-        assert printed == (house.state / "runs/r1/output").read_bytes()
-        output = [each for each in house.events() if each["kind"] == "run.output"]
-        assert sum(each["length"] for each in output) == len(printed)
+        assert printed == output.read_bytes()
+        kept = [each for each in house.events() if each["kind"] == "run.output"]
+        assert sum(each["length"] for each in kept) == len(printed)
 
     def test_one_that_ended_meanwhile_is_judged_by_its_own_exit_code(self, house: Stage) -> None:
         """Nobody was there when it ended; its shim has written down how."""

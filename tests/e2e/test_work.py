@@ -1,13 +1,14 @@
-"""Work in a person's own repository: from a typed command to a change on main, past all that may be in the way."""
+"""Work in a person's own repository: where it lands, what its end means, and how it is stopped and followed."""
 
 from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, adds, inhabitants, lines, lives, stage, until
+from e2e_stage import WITHIN, Stage, adds, lines, lives, stage, until
 
 # ── where main is ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,203 +106,6 @@ class TestLocalChanges:
         command = lines("echo theirs > my.local", "git add -f my.local", "git commit -qm 'Add it'")
         house.wl("work", "Add it", "--command", command, "--wait", code=1)
         assert (house.repo / "my.local").read_text() == "mine\n"
-
-
-# ── the gate ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-ANSWER = (
-    'sh -c \'grep -q 42 answer.txt || { echo "answer.txt is wrong"; echo "  (it says `cat answer.txt`)"; exit 3; }\''
-)
-
-
-class TestGate:
-    def test_a_red_check_goes_back_to_its_author_with_the_exact_output(self) -> None:
-        """The author is woken with what the check printed, mends it, and the same change lands."""
-        with stage(checks=ANSWER) as house:
-            view = house.land_script(
-                "Answer",
-                """
-runs:
-  - - write: {answer.txt: "41\\n"}
-    - commit: Answer
-    - done: It is there.
-  - - expect: "answer.txt is wrong\\n  (it says 41)"
-    - expect: exit code 3
-    - write: {answer.txt: "42\\n"}
-    - commit: Mend
-    - done: Mended.
-""",
-            )
-            assert (view["change"]["id"], view["change"]["returns"]) == ("c1", 1)
-            runs = house.agent(view["agent"]["name"])["runs"]
-            assert [(each["cause"], each["outcome"]) for each in runs] == [("task", "done"), ("mail", "done")]
-            assert (house.repo / "answer.txt").read_text() == "42\n"
-
-    def test_a_conflict_goes_back_to_its_author_with_both_sides(self, house: Stage) -> None:
-        """The author sees main's side and its own, resolves them, and the merge lands."""
-        house.commit({"colour.txt": "red\n"})
-        ready, go = house.flag("ready"), house.flag("go")
-        name = house.play(
-            "Paint it green",
-            f"""
-runs:
-  - - write: {{colour.txt: "green\\n"}}
-    - commit: Green
-    - run: touch '{ready}'; {house.waits_for(go)}
-    - done: Green.
-  - - expect: conflicts with main
-    - expect: "<<<<<<< main\\nblue\\n=======\\ngreen\\n>>>>>>> this change"
-    - merge: {{ref: origin/main, take: ours}}
-    - commit: Take main in
-    - done: Resolved.
-""",
-        )
-        until(ready.exists, "the agent's commit")
-        house.commit({"colour.txt": "blue\n"}, "Blue")
-        go.touch()
-        house.event("change.landed", "c1")
-        assert [each["outcome"] for each in house.agent(name)["runs"]] == ["done", "done"]
-        assert (house.repo / "colour.txt").read_text() == "green\n"
-        assert "Blue" in house.git("log", "--format=%s")
-
-    def test_too_many_returns_hold_it_for_a_person(self) -> None:
-        """After the allowed returns nobody is woken any more: the change is held, and a person is asked."""
-        with stage(checks="echo never; false", settings="[limits]\nreturns = 1\n") as house:
-            script = (
-                '- write: {"{number}.txt": "{number}"}\n- append: {log.txt: "{number}\\n"}\n- commit: Try\n- done\n'
-            )
-            told = house.wl("work", "Try", "--script", house.script(script), "--wait", code=1)
-            assert "c1 is held" in told.err
-            assert "returned 1 times" in told.err
-            [agent] = house.wl("list", "--json").value
-            assert agent["status"] == "waiting"
-            assert len(house.agent(agent["name"])["runs"]) == 2
-            assert house.ask("/changes/c1")["output"] == "never\n"
-            assert house.git("log", "--format=%s") == "Begin"
-
-    def test_a_change_held_for_a_person_goes_on_with_their_answer(self) -> None:
-        """The person is asked, and their words reach the author together with what failed."""
-        with stage(checks=ANSWER, settings="[limits]\nreturns = 0\n") as house:
-            script = """
-runs:
-  - - write: {answer.txt: "41\\n"}
-    - commit: Answer
-    - done
-  - - expect: It is one more.
-    - expect: answer.txt is wrong
-    - write: {answer.txt: "42\\n"}
-    - commit: Mend
-    - done
-"""
-            told = house.wl("work", "Answer", "--script", house.script(script), "--wait", code=1)
-            [agent] = house.wl("list", "--json").value
-            assert f"windlass answer {agent['name']}" in told.err
-            shown = house.wl("show", agent["name"]).out
-            assert f"What shall {agent['name']} do?" in shown
-            house.wl("answer", agent["name"], "It is one more.")
-            house.event("change.landed", "c1")
-            assert (house.repo / "answer.txt").read_text() == "42\n"
-
-    def test_a_held_change_can_be_given_up(self, house: Stage) -> None:
-        """Stopping its agent closes it: it leaves the queue and never lands; its branch stays."""
-        (house.repo / "b.txt").write_text("mine\n")
-        house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
-        [agent] = house.wl("list", "--json").value
-        assert "Nothing was running." in house.wl("stop", "--all").out, "all that is at work: this is not"
-        house.wl("stop", agent["name"])
-        assert house.wl("queue", "--json").value == []
-        shown = house.agent(agent["name"])
-        assert (shown["status"], shown["change"]["state"]) == ("stopped", "closed")
-        assert house.git("log", "-1", "--format=%s", shown["branch"]) == "Add b.txt"
-
-    def test_a_queued_change_can_be_given_up(self, house: Stage) -> None:
-        """While another one is tested it is taken out of the line, and the one under test is not."""
-        started, go = house.flag("started"), house.flag("go")
-        house.wl("config", "set", "--home", "checks.command", f"touch '{started}'; {house.waits_for(go)}")
-        first = house.work("Add a", adds("a.txt"))
-        until(started.exists, "the check")
-        second = house.work("Add b", adds("b.txt"))
-        house.event("change.queued", "c2")
-        house.wl("stop", second)
-        assert "being tested" in house.wl("stop", first, code=4).err
-        go.touch()
-        house.event("change.landed", "c1")
-        assert [each["state"] for each in house.queue()] == ["closed", "landed"], "the newest first"
-        assert house.git("ls-files").split() == ["README.md", "a.txt"]
-
-    def test_main_moved_by_the_person_meanwhile_is_tested_again(self, house: Stage) -> None:
-        """What they commit while a check runs is in the tree that is tested before main moves."""
-        started, go, seen = house.flag("started"), house.flag("go"), house.flag("seen")
-        check = f"ls > '{seen}'; touch '{started}'; {house.waits_for(go)}"
-        house.wl("config", "set", "--home", "checks.command", check)
-        house.work("Add b", adds("b.txt"))
-        until(started.exists, "the check")
-        house.commit({"mine.txt": "mine\n"})
-        go.touch()
-        house.event("change.landed", "c1")
-        assert seen.read_text().split() == ["README.md", "b.txt", "mine.txt"]
-        assert house.ask("/changes/c1/receipt")["before"] == house.git("rev-parse", "main^1")
-        assert house.git("status", "--porcelain") == ""
-
-    def test_without_a_check_command_it_is_held_and_lands_once_there_is_one(self) -> None:
-        """Nothing lands untested: the person is told which setting is missing, and setting it is all they do."""
-        with stage(checks="") as house:
-            told = house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
-            assert "no check command" in told.err
-            assert house.git("log", "--format=%s") == "Begin"
-            [agent] = house.wl("list", "--json").value
-            assert "windlass config set checks.command" in house.wl("show", agent["name"]).out
-            house.wl("config", "set", "checks.command", "test -e b.txt")
-            house.event("change.landed", "c1")
-            assert (house.repo / "b.txt").exists()
-
-    def test_checks_run_on_the_tree_that_main_will_have(self, house: Stage) -> None:
-        """The second change is tested together with the first, though its author never saw that."""
-        first, second, go = house.flag("first"), house.flag("second"), house.flag("go")
-        check = f"if [ -e b.txt ]; then ls > '{second}'; else ls > '{first}'; fi"
-        house.wl("config", "set", "--home", "checks.command", check)
-        late = house.work("Add b", lines("touch b.txt", "git add -A", "git commit -qm b", house.waits_for(go)))
-        house.land("Add a", adds("a.txt"))
-        go.touch()
-        house.event("change.landed", "c2")
-        assert first.read_text().split() == ["README.md", "a.txt"]
-        assert second.read_text().split() == ["README.md", "a.txt", "b.txt"]
-        assert house.agent(late)["runs"][0]["evidence"][-1] == "clean tree"
-
-    def test_checks_do_not_see_the_daemons_secrets(self) -> None:
-        """Only a short list of variables reaches a check, and those that the settings name."""
-        with stage(
-            checks='env > "$SEEN"', settings='environment = ["SEEN"]\n', CANARY_TOKEN="hush", SEEN="/dev/null"
-        ) as house:
-            seen = house.flag("seen")
-            house.environment["SEEN"] = str(seen)
-            house.land("Add b", adds("b.txt"))
-            variables = dict(each.split("=", 1) for each in seen.read_text().splitlines() if "=" in each)
-            assert "hush" not in seen.read_text()
-            assert not [each for each in variables if each.startswith("WINDLASS_") and each != "WINDLASS_MARKER"]
-            assert {"PATH", "HOME", "SEEN", "CI"} <= variables.keys()
-
-    def test_a_check_that_takes_too_long_is_ended_with_all_it_started(self) -> None:
-        """The author is told of the time limit, and nothing of the check is left."""
-        with stage(
-            checks="setsid sleep 4711 & sleep 4712", settings="timeout_seconds = 0.3\n[limits]\nreturns = 0\n"
-        ) as house:
-            told = house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
-            assert "timed out after 0.3 s" in told.err
-            assert not [each for each in inhabitants(house.folder).values() if "sleep 471" in each]
-
-    def test_two_agents_land_one_after_the_other(self, house: Stage) -> None:
-        """Both changes are in main, each by a merge of its own, the second on top of the first."""
-        go = house.flag("go")
-        for name in ("a", "b"):
-            house.work(f"Add {name}", lines(adds(f"{name}.txt"), house.waits_for(go)))
-        go.touch()
-        house.event("change.landed", "c1")
-        house.event("change.landed", "c2")
-        assert sorted(house.git("ls-files").split()) == ["README.md", "a.txt", "b.txt"]
-        one, two = (house.ask(f"/changes/{each}/receipt") for each in ("c1", "c2"))
-        assert {one["before"] == two["after"], two["before"] == one["after"]} == {True, False}
-        assert house.git("status", "--porcelain") == ""
 
 
 # ── what an agent's end means ────────────────────────────────────────────────────────────────────────────────
@@ -452,7 +256,7 @@ runs:
             assert "All of it." in [each["body"] for each in shown["reports"]]
 
 
-# ── stopping and undoing ─────────────────────────────────────────────────────────────────────────────────────
+# ── stopping ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class TestStop:
@@ -465,7 +269,7 @@ class TestStop:
             )
             name = house.work("Spread", command)
             tree = Path(house.agent(name)["worktree"])
-            pids = [until(lambda each=each: _number(tree / f"{each}.pid"), each) for each in "abcd"]  # type: ignore[misc]
+            pids = [until(partial(_number, tree / f"{each}.pid"), each) for each in "abcd"]
             assert all(map(lives, pids))
             assert f"Stopped {name}." in house.wl("stop", name).out
             house.event("task.cancelled")
@@ -487,43 +291,6 @@ class TestStop:
 
 def _number(file: Path) -> int:
     return int(file.read_text() or 0) if file.exists() else 0
-
-
-class TestUndo:
-    def test_takes_a_change_back_through_the_gate(self, house: Stage) -> None:
-        """The undoing is a change of its own with its own proof; what landed in between stays."""
-        house.land("Add b", adds("b.txt"))
-        house.land("Add c", adds("c.txt"))
-        told = house.wl("undo", "c1", "--wait")
-        assert "c3 takes c1 back" in told.out
-        assert house.git("ls-files").split() == ["README.md", "c.txt"]
-        assert not (house.repo / "b.txt").exists()
-        assert [each["passed"] for each in house.ask("/changes/c3/receipt")["checks"]] == [True]
-        assert "already undoes c1" in house.wl("undo", "c1", code=4).err
-
-    def test_of_an_undoing_brings_the_change_back(self, house: Stage) -> None:
-        """What was taken back can be had again."""
-        house.land("Add b", adds("b.txt"))
-        house.wl("undo", "c1", "--wait")
-        house.wl("undo", "c2", "--wait")
-        assert (house.repo / "b.txt").read_text() == "new\n"
-
-    def test_that_breaks_the_checks_does_not_land(self) -> None:
-        """Main stays, and the person is told what failed."""
-        with stage(checks="test -e b.txt") as house:
-            house.land("Add b", adds("b.txt"))
-            before = house.git("rev-parse", "main")
-            told = house.wl("undo", "c1", "--wait", code=1)
-            assert "was not taken back" in told.err
-            assert house.git("rev-parse", "main") == before
-
-    def test_of_what_has_not_landed_is_a_conflict(self, house: Stage) -> None:
-        """There is nothing to take back, and a change that does not exist is not found."""
-        (house.repo / "b.txt").write_text("mine\n")
-        house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
-        assert "has not landed" in house.wl("undo", "c1", code=4).err
-        assert "has not landed" in house.wl("receipt", "c1", code=4).err
-        assert "no change c9" in house.wl("undo", "c9", code=3).err
 
 
 # ── following ────────────────────────────────────────────────────────────────────────────────────────────────
