@@ -19,7 +19,16 @@ from windlass.daemon.steps import EFFECTS
 
 SHARDS = 8
 QUESTIONS = {
-    "git": {"inspect", "branch_taken", "worktree_path", "environment", "landed", "diff", "diff_between"},
+    "git": {
+        "inspect",
+        "branch_taken",
+        "has_worktree",
+        "worktree_path",
+        "environment",
+        "landed",
+        "diff",
+        "diff_between",
+    },
     "processes": {"find", "alive", "follow", "forget", "output", "exit_code"},
     "workdirs": {"signal"},
     "checks": set[str](),
