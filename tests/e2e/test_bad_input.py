@@ -127,14 +127,13 @@ class TestRepositories:
 
 
 class TestOddPlaces:
-    @pytest.mark.parametrize("main", ["trunk", "release/2.0", "größe"])
-    def test_a_default_branch_of_any_name(self, main: str) -> None:
-        """Whatever the person calls it, it is where changes land."""
-        with stage() as house:
+    def test_a_default_branch_of_any_name(self, house: Stage) -> None:
+        """Whatever the person calls it, it is where changes land, from one landing to the next."""
+        for number, main in enumerate(("trunk", "release/2.0", "größe"), start=1):
             house.git("branch", "-m", main)
-            house.land("Add b", adds("b.txt"))
-            assert house.git("log", "-1", "--format=%s", main) == "Land c1: Add b"
-            assert (house.repo / "b.txt").exists()
+            house.land("Add it", adds(f"{number}.txt"))
+            assert house.git("log", "-1", "--format=%s", main) == f"Land c{number}: Add it"
+            assert (house.repo / f"{number}.txt").exists()
             assert house.git("branch", "--list", "main") == ""
 
     def test_paths_with_spaces_and_other_letters(self) -> None:

@@ -47,6 +47,8 @@ def _start(home: str, log: Path, waiting: Callable[[float], None]) -> None:
         waiting(now - began)
         time.sleep(0.01)
     waiting(0.0)
+    if not _serves(home, process.pid):
+        process.terminate()  # another was first; ours must not take over later, when someone has stopped that one
 
 
 def _spawn(home: str, log: Path) -> subprocess.Popen[bytes]:
@@ -100,6 +102,14 @@ def listens(home: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _serves(home: str, pid: int) -> bool:
+    """Whether this process is the daemon of a home."""
+    try:
+        return Path(home, "daemon.lock").read_text(encoding="ascii").strip() == str(pid)
+    except (OSError, ValueError):
+        return True
 
 
 def _last_lines(log: Path, began: int) -> str:
