@@ -35,8 +35,7 @@ class TestTask:
             "active landing active landing done",
             "active waiting active landing done",
             "active done",
-            "active failed active landing done",
-            "cancelled active",
+            "active failed cancelled",
             "active landing waiting active",
         ],
     )

@@ -90,7 +90,7 @@ def test_show_adds_runs_session_worktree_and_usage(story: Story) -> None:
     shown = story.house.wl("show", story.name, "--json").value
     assert set(f"{LIST} runs session worktree usage branch questions reports change".split()) <= shown.keys()
     [run] = shown["runs"]
-    assert exact("id number cause outcome reason evidence exit_code pid session started_at ended_at usage", run)
+    assert exact("id number cause outcome reason evidence exit_code pid session base started_at ended_at usage", run)
     assert (run["outcome"], run["exit_code"], run["cause"]) == ("done", 0, "task")
     assert "1 commit on work/" in "; ".join(run["evidence"])
     assert shown["change"]["state"] == "landed"
@@ -128,7 +128,7 @@ def test_a_list_can_be_limited_to_the_project_here(story: Story) -> None:
 def test_the_receipt_agrees_with_git(story: Story) -> None:
     """Every fact of the receipt can be found in the person's own repository."""
     git, receipt = story.house.git, story.house.wl("receipt", "c1", "--json").value
-    assert exact("change title agent task main before after tree commits files checks landed_at undo", receipt)
+    assert exact("change title agent task main before after tree commits files checks landed_at undo undone_by", receipt)
     assert (receipt["change"], receipt["title"], receipt["main"]) == ("c1", "Add b", "main")
     assert (receipt["agent"], receipt["task"]) == (story.name, "t1")
     assert (receipt["before"], receipt["after"]) == (story.before, git("rev-parse", "main"))

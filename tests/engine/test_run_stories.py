@@ -106,7 +106,7 @@ class TestEnding:
             await stage.move()
             second = await stage.run_of(name)
             assert (second.number, second.cause) == (2, Cause.REMINDER)
-            assert "without a signal" in stage.prompt_of(second)
+            assert "exit code 0, but committed nothing" in stage.prompt_of(second)
             await stage.exit(name)
             await stage.move()
             assert (await stage.task_of(name)).state is TaskState.FAILED

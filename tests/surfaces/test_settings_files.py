@@ -54,7 +54,8 @@ def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
     [
         ("[limits]\nrnus = 1\n", "there is no setting limits.rnus", "limits.runs"),
         ("[limits]\nruns = 'many'\n", "limits.runs must be a whole number", ""),
-        ("[limits]\nruns = -1\n", "must not be negative", ""),
+        ("[limits]\nruns = 0\n", "limits.runs must be at least 1", ""),
+        ("[limits]\nretries = -1\n", "must not be negative", ""),
         ("limits = 3\n", "limits is a table", ""),
         ("[limits\n", "line 1", "windlass config path"),
     ],

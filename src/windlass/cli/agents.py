@@ -58,6 +58,8 @@ _RUNS = (
     Column("WHY", lambda run: run["reason"] or "; ".join(run["evidence"] or ()), gives=True),
 )
 
+_OUTPUT_LINES = 15
+
 
 @command(
     "list",
@@ -81,7 +83,7 @@ def list_command(daemon: Client, everyone: bool, path: str | None, as_json: bool
         say("\n".join(table(_AGENTS, answer["items"])))
     else:
         say("No agents." if everyone else "No agent is at work.")
-        say('Give one something to do: windlass work "Fix the login race"')
+        say('Give one something to do: windlass work "Fix the login race" --command CMD')
     say(as_of(answer))
 
 
@@ -95,7 +97,7 @@ def show_command(daemon: Client, name: str, as_json: bool) -> None:
     if as_json:
         say_json(agent)
         return
-    for part in (_head(agent), _runs(agent), _reports(agent), _next_steps(agent)):
+    for part in (_head(agent), _runs(agent), _output(agent), _reports(agent), _next_steps(agent)):
         if part:
             say("\n".join(part) + "\n")
     say(as_of(agent))
@@ -126,6 +128,12 @@ def _runs(agent: Row) -> list[str]:
     return table(_RUNS, agent["runs"]) if agent["runs"] else []
 
 
+def _output(agent: Row) -> list[str]:
+    """The end of what the checks said about a change that did not pass."""
+    lines = (agent.get("output") or "").rstrip().splitlines()[-_OUTPUT_LINES:]
+    return [dim("The checks printed"), block("\n".join(lines), "  ")] if lines else []
+
+
 def _reports(agent: Row) -> list[str]:
     lines = []
     for report in agent.get("reports") or ():
@@ -141,6 +149,8 @@ def _next_steps(agent: Row) -> list[str]:
         steps += [f"windlass logs {name} -f", f"windlass stop {name}"]
     if change and change["state"] == "landed":
         steps += [f"windlass receipt {change['id']}"]
+    if agent["status"] == "error":
+        steps += [f"windlass logs {name}", f"windlass stop {name}"]
     if change and change["state"] == "held":
         steps += [f"windlass diff {name}", f"windlass stop {name}"]
     if change and change.get("hold") == "checks":

@@ -83,7 +83,7 @@ def receipt_lines(receipt: Row) -> list[str]:
                 *(("Check", _check(each)) for each in receipt["checks"]),
                 ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
-                ("Undo", receipt["undo"]),
+                ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
             )
         ),
     ]

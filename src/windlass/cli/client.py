@@ -41,6 +41,16 @@ def here() -> str:
         raise NotFound("The folder you stand in is gone.", hint="Change to one that exists.") from error
 
 
+def repository() -> str | None:
+    """The folder the command was typed in, if that is in a repository at all."""
+    folder = here()
+    while not posixpath.exists(posixpath.join(folder, ".git")):
+        if folder == "/":
+            return None
+        folder = posixpath.dirname(folder)
+    return here()
+
+
 class Client:
     """Asks the daemon of one home. Without `start` it never starts one."""
 

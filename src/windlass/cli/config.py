@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from windlass.cli.client import Client, here
+from windlass.cli.client import Client, here, repository
 from windlass.cli.command import command, json_option
 from windlass.cli.output import one_line, page, say, say_json
 
@@ -29,7 +29,7 @@ def config_command() -> None:
 @click.pass_obj
 def get_command(daemon: Client, key: str | None, as_json: bool) -> None:
     """Show all settings in force here, or one."""
-    values = daemon.get("settings", path=here())["values"]
+    values = daemon.get("settings", path=repository())["values"]
     if key is not None and key not in values:
         from windlass.core.settings import check_key  # noqa: PLC0415
 
@@ -67,7 +67,7 @@ def set_command(daemon: Client, key: str, value: str, home: bool, as_json: bool)
 @click.pass_obj
 def path_command(daemon: Client, as_json: bool) -> None:
     """Show the files that settings are read from, the strongest last."""
-    files = daemon.get("settings", path=here())["files"]
+    files = daemon.get("settings", path=repository())["files"]
     if as_json:
         say_json(files)
     else:

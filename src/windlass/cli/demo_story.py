@@ -167,5 +167,5 @@ _STEPS: dict[str, Callable[[Board, Part, Any, Any], None]] = {
     "change.rejected": Board._rejected,
     "message.sent": Board._mailed,
 }
-_WRONG = ("failed", "paused", "cancelled", "done", "held", "closed")
-"""Endings that no story has: a task that lands is not `done` by an event of its own."""
+_WRONG = ("failed", "paused", "cancelled", "held", "closed")
+"""Endings that no story has."""

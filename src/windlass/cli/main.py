@@ -70,7 +70,7 @@ ABOUT = """Run many coding agents on one codebase; only what passes the checks r
 Examples:
   windlass demo                            see it work, without an account
   windlass init                            in your repository, once
-  windlass work "Fix the login race"       an agent starts in its own worktree
+  windlass work "Fix the login race" --command CMD    CMD starts in a worktree of its own
   windlass list                            who is at work
   windlass queue                           what is about to land
   windlass undo c3                         take a landed change back

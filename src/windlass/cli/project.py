@@ -76,4 +76,4 @@ def _say_made(project: Row, checks: Row) -> None:
     if not checks["command"]:
         say("There is no check command yet: changes are held, not landed, until there is one.")
         say('  windlass config set checks.command "make test"')
-    say('  windlass work "Fix the login race"    give an agent something to do')
+    say('  windlass work "Fix the login race" --command CMD    give an agent something to do')

@@ -63,9 +63,9 @@ class Duration(click.ParamType[float]):
 @command(
     "work",
     """
-    windlass work "Fix the login race"
-    windlass work "Fix the login race" --brief - < notes.md
-    windlass work "Fix the login race" --wait --timeout 30m      exit 0 only when it has landed
+    windlass work "Fix the login race" --command 'my-agent < "$WINDLASS_PROMPT"'
+    windlass work "Fix the login race" --script examples/scripts/hello.yaml
+    windlass work "Fix the login race" --command CMD --wait --timeout 30m      exit 0 only when it has landed
     windlass work "Add a changelog" --command ./my-agent.sh      any program can be an agent
     windlass work "Try it out" --script agent.yaml               plays an agent from a script
     """,

@@ -130,7 +130,7 @@ def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidenc
         note = f"You said done, but your worktree is {where}. Put your commits on {ending.branch} and check it out."
         return _unfinished(ending, limits.reminders, f"said done, but is {where}, not {ending.branch}", note, evidence)
     left = (*tree.changed, *tree.untracked)
-    if tree.changed or (left and ending.tries < limits.reminders):
+    if tree.changed or (left and (ending.tries < limits.reminders or not tree.commits)):
         note = f"You said done, but these files are not committed: {_some(left)}. Commit what belongs to the task."
         return _unfinished(
             ending, limits.reminders, f"said done, but left {_some(left)} uncommitted", note, evidence, failed=True
@@ -144,6 +144,11 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
     """No signal: a crash, something forgotten, or a plain command that has done its work."""
     if ending.exit_code == 0 and ending.claim is Claim.EXIT and tree.commits:
         return _judge_done(ending, tree, "", limits, evidence)
+    left = (*tree.changed, *tree.untracked)
+    if ending.exit_code == 0 and ending.claim is Claim.EXIT:
+        missing = f"left {_some(left)} uncommitted" if left else "committed nothing"
+        note = f"Your last run ended with exit code 0, but {missing}. Commit what belongs to the task."
+        return _unfinished(ending, limits.reminders, f"exit code 0, but it {missing}", note, evidence)
     if ending.exit_code == 0:
         note = "Your last run ended without a signal. If the work is finished and committed, say so; else go on."
         return _unfinished(ending, limits.reminders, "it ended without a signal", note, evidence)

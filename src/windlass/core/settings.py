@@ -91,6 +91,10 @@ class Settings:
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
 
 
+_LEAST = {"limits.runs": 1, "checks.timeout_seconds": 1, "checks.output_bytes": 1000}
+"""The smallest value that makes sense, where that is not 0."""
+
+
 def build(kind: type[T], *layers: tuple[str, Mapping[str, Any]]) -> T:
     """Settings from named layers, the later ones stronger; every bad key or value is refused by its full name."""
     merged: dict[str, Any] = {}
@@ -166,8 +170,9 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
     elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
-        if kind in (int, float) and value < 0:
-            raise BadInput(f"{full} must not be negative.")
+        least = _LEAST.get(full.rpartition(" ")[2], 0)
+        if kind in (int, float) and value < least:
+            raise BadInput(f"{full} must be at least {least}." if least else f"{full} must not be negative.")
         if kind is not float or math.isfinite(value):
             return value
     raise BadInput(f"{full} must be {_words(kind)}, not {value!r}.")

@@ -25,10 +25,9 @@ _STEPS: dict[TaskState, tuple[TaskState, ...]] = {
     TaskState.ACTIVE: (TaskState.WAITING, TaskState.LANDING, *_ENDS),
     TaskState.WAITING: (TaskState.ACTIVE, TaskState.CANCELLED),
     TaskState.LANDING: (TaskState.ACTIVE, TaskState.WAITING, *_ENDS),
-    TaskState.FAILED: (TaskState.ACTIVE,),
-    TaskState.CANCELLED: (TaskState.ACTIVE,),
+    TaskState.FAILED: (TaskState.CANCELLED,),
 }
-"""A failed or cancelled task is taken up again when its agent is woken by a person; done is final."""
+"""Done and cancelled are final; a failed task waits for a person, who may give it up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

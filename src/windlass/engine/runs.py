@@ -242,6 +242,9 @@ def _assignment(store: Reading, run: Run) -> Assignment:
     return Assignment(agent, task, project, tuple(each for each in found if each is not None))
 
 
+_STOPPABLE = (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING, TaskState.FAILED)
+
+
 def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Task | None:
     agent = store.find(Agent, name)
     if agent is None:
@@ -251,11 +254,11 @@ def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Ta
         stopping = replace(run, stopping=run.stopping or reason)
         store.record("run.stopping", run.id, stopping)
         return stopping
-    for task in store.unfinished_tasks():
-        if task.agent == agent.id and task.state in (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING):
-            end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
-            return task
-    return None
+    task = store.task_of(agent.id)
+    if task is None or task.state not in _STOPPABLE:
+        return None
+    end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+    return task
 
 
 def _assignment_file(task: Task) -> str:

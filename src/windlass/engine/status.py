@@ -9,6 +9,7 @@ from windlass.core import plain, policy
 from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
+from windlass.core.document import Document
 from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Ports, Reading
@@ -20,6 +21,8 @@ from windlass.engine.talk import channel_of, open_questions
 PAGE = 200
 """How many finished agents are shown."""
 MOST = 10_000
+SOON = 2.0
+"""Seconds in which a new task starts if there is a slot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class Page:
     runs: Sequence[Run]
     usage: Usage
     worktree: str
+    output: str
+    """What the checks printed that its change did not pass."""
     questions: Sequence[Message]
     reports: Sequence[Message]
 
@@ -91,11 +96,19 @@ class Statuses:
                 runs=runs,
                 usage=sum((each.usage for each in runs), Usage()),
                 worktree=self.git.worktree_path(project, agent) if project else "",
+                output=_failed_output(store, view.change),
                 questions=open_questions(store, agent.id),
                 reports=[each for each in messages if str(HUMAN) in each.to and each.kind is Kind.REPORT],
             )
 
         return await self.store.read(question)
+
+
+def _failed_output(store: Reading, change: Change | None) -> str:
+    if change is None or not change.checks or change.checks[-1].passed:
+        return ""
+    kept = store.find(Document, f"{change.project}/{change.checks[-1].document}")
+    return kept.body if kept else ""
 
 
 def _views(store: Reading, agents: Sequence[Agent], alive: Callable[[Identity], bool], now: float) -> list[View]:
@@ -164,7 +177,9 @@ def evidence(
     if run is None:
         if status is Status.STOPPED and task:
             return task.reason
-        return "waits for a free slot" if task else "nothing to do"
+        if task is None:
+            return "nothing to do"
+        return "about to start" if now - task.created_at < SOON else "waits for a free slot"
     ago = f"{plain.age(now - run.ended_at)} ago" if run.ended_at is not None else ""
     if status is Status.IDLE and change and change.state is ChangeState.REJECTED:
         return f"{change.id} came back {ago}: {change.reason}"

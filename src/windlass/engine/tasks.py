@@ -78,7 +78,7 @@ class Tasks:
         options = dict(order.options)
         if "command" in provider.options and work.command:
             options.setdefault("command", work.command)
-        missing = [each for each in provider.options if not options.get(each)]
+        missing = [each for each in provider.options if each not in options]
         if missing:
             raise BadInput(f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`.")
         provider.check(options)
@@ -114,7 +114,9 @@ def _add(agent: Agent, title: str, brief: str, store: Writing) -> Task | None:
 def _check_title(title: str) -> str:
     text = title.strip()
     if not text:
-        raise BadInput("The task has no words.", hint='Say what to do: windlass work "Fix the login race".')
+        raise BadInput(
+            "The task has no words.", hint='Say what to do: windlass work "Fix the login race" --command CMD'
+        )
     if len(text) > LONGEST_TITLE or "\n" in text:
         raise BadInput(
             f"A title is one line of at most {LONGEST_TITLE} characters.", hint="Put the details into --brief."

@@ -16,12 +16,18 @@ from windlass.engine.troubles import Troubles
 log = logging.getLogger("windlass")
 
 
+SHOWN_SECONDS = 3600.0
+"""How long one that was given up is still listed among those at work."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """An agent that has nothing left to do."""
 
     agent: Agent
     project: Project
+    landed: bool
+    """Its task is done, and not given up."""
 
 
 class Tidy:
@@ -35,22 +41,16 @@ class Tidy:
         self.troubles = troubles
 
     async def tick(self) -> bool:
-        """Retire every agent whose task is done."""
-        for each in await self.store.read(_finished):
+        """Retire every agent whose task is done, or was given up a while ago."""
+        now = self.clock.now()
+        for each in await self.store.read(lambda store: _finished(store, now)):
             with self.troubles.noted("tidy"):
                 await self._retire(each)
         return False
 
     async def _retire(self, finished: Finished) -> None:
         agent = finished.agent
-        try:
-            rescue = await self.git.remove_worktree(finished.project, agent)
-            kept = ""
-        except NotFound:
-            rescue, kept = "", ""
-        except NotAllowed as error:
-            rescue, kept = "", str(error)
-            log.warning("%s keeps its worktree: %s", agent.id, error)
+        rescue, kept = await self._clear(finished) if finished.landed else ("", "its work has not landed")
         now = self.clock.now()
 
         def step(store: Writing) -> None:
@@ -59,16 +59,29 @@ class Tidy:
         await self.store.write(step)
         self.bell.ring()
 
+    async def _clear(self, finished: Finished) -> tuple[str, str]:
+        """Remove a worktree. Returns the ref that brings it back, or why it was kept."""
+        try:
+            return await self.git.remove_worktree(finished.project, finished.agent), ""
+        except NotFound:
+            return "", ""
+        except NotAllowed as error:
+            log.warning("%s keeps its worktree: %s", finished.agent.id, error)
+            return "", str(error)
 
-def _finished(store: Reading) -> list[Finished]:
-    """Agents with a run behind them, whose task is done."""
+
+def _finished(store: Reading, now: float) -> list[Finished]:
+    """Agents without a live run whose task is over."""
     agents = [each for each in store.agents() if not each.persistent and not each.attended]
     latest = store.latest_runs([each.id for each in agents])
     found = []
     for agent in agents:
-        run = latest.get(agent.id)
-        task = store.find(Task, run.task) if run else None
-        project = store.find(Project, agent.project)
-        if run and not run.live and task and task.state is TaskState.DONE and project:
-            found.append(Finished(agent, project))
+        run, task, project = latest.get(agent.id), store.task_of(agent.id), store.find(Project, agent.project)
+        if task and project and not (run and run.live) and _is_over(task, now):
+            found.append(Finished(agent, project, task.state is TaskState.DONE))
     return found
+
+
+def _is_over(task: Task, now: float) -> bool:
+    given_up = task.state is TaskState.CANCELLED and now - (task.ended_at or now) > SHOWN_SECONDS
+    return task.state is TaskState.DONE or given_up

@@ -98,11 +98,11 @@ class Verdicts:
                 case gate.Return():
                     _return(store, current, refusal, now)
                 case gate.Refuse():
-                    rejected = current.move(ChangeState.REJECTED, reason=refusal.reason)
-                    store.record("change.rejected", change.id, rejected)
+                    closed = current.move(ChangeState.CLOSED, reason=refusal.reason)
+                    store.record("change.closed", change.id, closed)
                     _tell(store, current, refusal.body, now)
                 case gate.Escalate():
-                    reason = f"{refusal.reason}; returned {current.returns} times"
+                    reason = f"{refusal.reason}; it went back {current.returns} time{'s' * (current.returns != 1)}"
                     held = current.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
                     _hold(store, held, f"{escalation(current, refusal.reason)}\n\n{refusal.body}", now)
 

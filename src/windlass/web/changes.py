@@ -32,7 +32,8 @@ async def receipt(call: Call) -> Response:
     change = await call.engine.changes.get(call.id)
     if change.landing is None:
         raise Conflict(f"{change.id} has not landed; it is {change.state}.", hint="See `windlass queue`.")
-    return wire.answer(shapes.receipt(change, change.landing))
+    undoing = await call.engine.ports.store.read(lambda store: store.undoing(change.id))
+    return wire.answer(shapes.receipt(change, change.landing, undoing))
 
 
 async def undo(call: Call) -> Response:

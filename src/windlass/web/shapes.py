@@ -13,6 +13,9 @@ from windlass.core.run import Run
 from windlass.core.task import Task
 from windlass.engine.status import Page, View
 
+TAIL = 4000
+"""How much of a failed check's output is shown with its author."""
+
 
 def agent(view: View) -> dict[str, Any]:
     """One line of `windlass list --json`."""
@@ -41,6 +44,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "session": view.run.session if view.run else "",
         "runs": [run(each) for each in page.runs],
         "usage": codec.plain(page.usage),
+        "output": page.output[-TAIL:],
         "questions": [_question(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
         "change": change(view.change, now=now) if view.change else None,
@@ -100,7 +104,7 @@ def _check(result: CheckResult) -> dict[str, Any]:
     return {key: getattr(result, key) for key in keys}
 
 
-def receipt(change: Change, landing: Landing) -> dict[str, Any]:
+def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[str, Any]:
     """What landed, on which evidence, and how to take it back."""
     return {
         "change": change.id,
@@ -116,6 +120,7 @@ def receipt(change: Change, landing: Landing) -> dict[str, Any]:
         "checks": [_check(each) for each in change.checks],
         "landed_at": landing.landed_at,
         "undo": f"windlass undo {change.id}",
+        "undone_by": undoing.id if undoing else None,
     }
 
 
