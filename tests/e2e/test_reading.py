@@ -90,7 +90,7 @@ def test_show_adds_runs_session_worktree_and_usage(story: Story) -> None:
     shown = story.house.wl("show", story.name, "--json").value
     assert set(f"{LIST} runs session worktree usage branch questions reports change".split()) <= shown.keys()
     [run] = shown["runs"]
-    assert exact("id number cause outcome reason evidence exit_code pid session started_at ended_at usage", run)
+    assert exact("id number cause outcome reason evidence exit_code pid session base started_at ended_at usage", run)
     assert (run["outcome"], run["exit_code"], run["cause"]) == ("done", 0, "task")
     assert "1 commit on work/" in "; ".join(run["evidence"])
     assert shown["change"]["state"] == "landed"
