@@ -50,5 +50,5 @@ def test_a_change_keeps_it_while_it_may_land(state: ChangeState) -> None:
 
 @pytest.mark.parametrize("hold", Hold)
 def test_a_held_change_keeps_it_only_if_it_can_land_by_itself(hold: Hold) -> None:
-    """A checkout is looked at again and again; a missing command and a question wait for a person's next command."""
+    """A checkout, or trouble outside, is tried again and again; the rest waits for a person's next command."""
     assert needed(TaskState.LANDING, ChangeState.HELD, hold) is (hold in (Hold.CHECKOUT, Hold.TROUBLE))

@@ -64,7 +64,8 @@ async def _main(git: GitProgram, user: UserRepository, top: str, wanted: str) ->
     if not branches:
         raise BadInput(f"{top} has no commits yet.", hint="Make the first one: git add -A && git commit")
     if wanted and wanted not in branches:
-        raise BadInput(f"{top} has no branch {wanted!r}.", hint=near_miss(wanted, branches) or "Run `git branch`.")
+        hint = near_miss(wanted, branches) or "Name the branch to land on: `windlass config set project.main BRANCH`."
+        raise BadInput(f"{top} has no branch {wanted!r}.", hint=hint)
     main = wanted or await _guess(git, user, top, branches)
     if not main:
         raise BadInput(
