@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from e2e_stage import Stage, adds, exact, lines, stage, until
 
+pytestmark = pytest.mark.xdist_group("doctor-check")  # one worker plays the story, once
+
 SETTINGS = "[daemon]\nstop_grace_seconds = 0.1\n[limits]\nretries = 0\n"
 NAMES = [f"I{number}" for number in range(1, 13)]
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import pytest
 from e2e_stage import Stage, exact, lines, stage
 
+pytestmark = pytest.mark.xdist_group("rescue")  # one worker plays the story, once
+
 KEYS = "number id agent saved_at why commits files landed ref commit base also project"
 HARMFUL = "\x1b]52;c;cm0=\x07 caf\N{LATIN SMALL LETTER E WITH ACUTE}"
 
@@ -137,10 +139,11 @@ def test_bad_input_is_refused_and_makes_nothing(story: Story, words: tuple[str, 
 
 def test_an_agent_may_look_but_not_restore(house: Stage) -> None:
     """What it would restore goes into the person's repository, so only a person decides that."""
-    tells = "windlass rescue list; windlass rescue restore 1; echo ended $?; exit 1"
+    tells = "windlass rescue list; windlass rescue restore 1; echo ended $?; windlass doctor --check; echo $?; exit 1"
     name = house.work("Try it", tells)
     house.event("run.crashed", "r1")
     said = house.wl("logs", name, "--run", "1").out
     assert "Main has all that is saved." in said
     assert "An agent may not do that" in said
     assert "ended 5" in said
+    assert said.splitlines()[-1] == "5"

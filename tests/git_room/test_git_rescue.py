@@ -214,6 +214,9 @@ class TestRestoring:
                     await archive(world).to_folder(world.project, saved.commit, str(world.folder / name))
             with pytest.raises(NotFound, match="There is no folder"):
                 await archive(world).to_folder(world.project, saved.commit, str(world.folder / "not/there"))
+            for name in ("n" * 300, f"{'n' * 300}/x"):
+                with pytest.raises((BadInput, Unavailable), match="too long"):
+                    await archive(world).to_folder(world.project, saved.commit, str(world.folder / name))
             assert list((world.folder / "empty").iterdir()) == []
             assert not (world.folder / "nowhere").exists()
 

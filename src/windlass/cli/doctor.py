@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from windlass.cli.client import Client, here
+from windlass.cli.client import Client, Waiting, here
 from windlass.cli.command import command, json_option
 from windlass.cli.output import Row, as_of, cells, dim, one_line, paint, say, say_json, waiting_note
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Unavailable, WindlassError
 
 _LONGEST_PROMISE = len("I3 landed differences")
 
@@ -44,8 +44,10 @@ def doctor_command(ctx: click.Context, check: bool, as_json: bool) -> None:
 def _checked(daemon: Client, *, as_json: bool) -> int:
     """Say each finding when it comes; the exit code."""
     items = []
-    for item in _promises(daemon):
+    note = waiting_note("Looking,")
+    for item in _promises(daemon, note):
         items.append(item)
+        note(0.0)
         if not as_json:
             say("\n".join(_lines(item, _LONGEST_PROMISE)))
     if as_json:
@@ -53,10 +55,11 @@ def _checked(daemon: Client, *, as_json: bool) -> int:
     return 0 if all(each["ok"] for each in items) else 1
 
 
-def _promises(daemon: Client) -> Iterator[Row]:
+def _promises(daemon: Client, note: Waiting) -> Iterator[Row]:
+    """What the daemon finds, one by one; if it is not there, or goes, that is a finding."""
     try:
-        yield from daemon.stream("doctor", "check", waiting=waiting_note("Looking,"))
-    except WindlassError as error:
+        yield from daemon.stream("doctor", "check", waiting=note)
+    except Unavailable as error:
         yield _no_daemon(error)
 
 

@@ -27,7 +27,8 @@ R = TypeVar("R")
 PAGE = 200
 """Rows that are read in one go; between pages everyone else has a turn."""
 CHUNKS = 8
-PROOFS = 50
+PROOFS = 1000
+"""Landings that are proven together: what is asked of a whole repository is asked once for them."""
 LOOK_EVERY = 0.5
 """Seconds between two looks at something that may only be on its way."""
 LEAST_PATIENCE = 3.0
@@ -47,6 +48,8 @@ class Told:
     done: set[str] = field(default_factory=set)
     undone: list[str] = field(default_factory=list)
     """Tasks that were done and then something else."""
+    seq: int = 0
+    """The last event that was heard."""
 
     def hear(self, event: Event) -> None:
         if event.kind == "run.output":
@@ -56,6 +59,7 @@ class Told:
         for became in event.became:
             if became["noun"] == "task":
                 self._hear_task(became["id"], became["state"], event.seq)
+        self.seq = event.seq
 
     def _hear_task(self, task: str, state: str, seq: int) -> None:
         if state == TaskState.DONE:
@@ -116,7 +120,7 @@ class Audit:
         for key, look in looks.items():
             try:
                 found = await look()
-            except WindlassError as error:
+            except Exception as error:  # noqa: BLE001 - one damaged row must not hide what else there is to see
                 found = [_unseen(key, error)]
             for each in found:
                 yield each
@@ -212,11 +216,10 @@ class Audit:
         return bool(self.processes.output(run.id, end, 1))
 
     async def _hear(self, told: Told) -> None:
-        seq = 0
-        while events := await self.store.read(partial(_events, seq)):
+        """Listen to the journal, from where the last listening ended."""
+        while events := await self.store.read(partial(_events, told.seq)):
             for event in events:
                 told.hear(event)
-            seq = events[-1].seq
 
     # ── owners and needs ──
 
@@ -225,6 +228,7 @@ class Audit:
         return [finding("I6", counted(len(live), "live run"), promises.judge_owners(live))]
 
     async def _needs(self, told: Told) -> list[Finding]:
+        await self._hear(told)
         tasks = [each async for each in self._walk(Task, _undone)]
         problems = [problem for each in tasks for problem in each]
         return [finding("I7", counted(len(tasks), "task"), [*problems, *told.undone])]
@@ -263,6 +267,7 @@ class Audit:
 
     async def _work(self, told: Told) -> list[Finding]:
         """Worktrees are looked for first and saved work after that: it is saved before a worktree is removed."""
+        await self._hear(told)
         holdings = {each.agent: each async for each in self._walk(Agent, self._holding)}
         saved = await self._saved()
         held = {(project, each.agent) for project, found in saved.items() for each in found.values() if each.sound}
@@ -311,16 +316,19 @@ class Audit:
 
 
 async def _daemons(rivals: Rivals) -> list[Finding]:
-    return [finding("I8", "this one holds the lock of its home", rivals())]
+    return [finding("I8", "this one holds the lock of its home", await asyncio.to_thread(rivals))]
 
 
 async def _errors() -> list[Finding]:
     return [finding("I11", "checked by tests: each error names what it is about, why, and the next command")]
 
 
-def _unseen(key: str, error: WindlassError) -> Finding:
-    title = "landed changes" if key == "I1" else promises.PROMISES[key][0]
-    return Finding(name=f"{key} {title}", ok=False, detail=f"could not be looked at: {error}", hint=error.hint)
+def _unseen(key: str, error: Exception) -> Finding:
+    """A promise that can't be looked at counts as broken. I1 stands for all three about landed changes."""
+    known = isinstance(error, WindlassError)
+    detail = f"could not be looked at: {error if known else repr(error)}"
+    title, hint = promises.PROMISES[key]
+    return Finding(name=f"{key} {title}", ok=False, detail=detail, hint=getattr(error, "hint", "") or hint)
 
 
 def _page(kind: type[T], look: Callable[[Reading, T], R], after: int, store: Reading) -> list[tuple[int, R]]:

@@ -96,10 +96,7 @@ class HubArchive:
     async def to_folder(self, project: Project, commit: str, folder: str, /) -> None:
         """Write the files into a folder beside its place, then rename it: it is whole, or not there."""
         hub, path = self._hub(project), Path(folder)
-        if all_there(path, [""]):
-            raise Conflict(f"{path} is there already.", hint="Name a folder that is not there yet.")
-        if not there(path.parent):
-            raise NotFound(f"There is no folder {path.parent}.", hint="Make it first.")
+        _require_free(path)
         with beside(path) as made:
             made.mkdir()
             extra = {"GIT_WORK_TREE": str(made), "GIT_INDEX_FILE": str(made.with_name("index"))}
@@ -150,6 +147,17 @@ class HubArchive:
             sound=all(refs[each] in known for each in names),
             also={each: other for other, each in sorted(others.items())},
         )
+
+
+def _require_free(path: Path) -> None:
+    """Refuse a place that is taken, or that can't be."""
+    try:
+        if all_there(path, [""]):
+            raise Conflict(f"{path} is there already.", hint="Name a folder that is not there yet.")
+        if not there(path.parent):
+            raise NotFound(f"There is no folder {path.parent}.", hint="Make it first.")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be a folder: {error.strerror}.") from error
 
 
 def _together(refs: Iterable[str]) -> dict[tuple[str, str], list[str]]:
