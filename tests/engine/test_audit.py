@@ -23,6 +23,7 @@ pytestmark = pytest.mark.xdist_group("audit")  # one worker plays the story, onc
 
 NOBODY = "0" * 40
 FOUND = list(PROMISES)
+PERSON = ("-c", "user.name=Test Person", "-c", "user.email=person@example.com")
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
     folder = tmp_path_factory.mktemp("past")
     repo = folder / "repo"
     repo.mkdir()
-    person = ("-c", "user.name=Test Person", "-c", "user.email=person@example.com")
-    for words in (["init", "-q", "-b", "main"], [*person, "commit", "-q", "--allow-empty", "-m", "Begin"]):
+    for words in (["init", "-q", "-b", "main"], [*PERSON, "commit", "-q", "--allow-empty", "-m", "Begin"]):
         subprocess.run(["git", *words], cwd=repo, check=True)
     for key, value in (("user.name", "Test Person"), ("user.email", "person@example.com")):
         subprocess.run(["git", "config", key, value], cwd=repo, check=True)
@@ -259,18 +259,20 @@ class TestLandings:
         assert "c2: whether main held it can't be seen any more" in unknown["I2"].detail
 
     def test_a_landing_that_main_never_saw_is_a_fault(self, past: Past, tmp_path: Path) -> None:
-        """I2: main's log goes back before the landing, and does not know the commit."""
+        """I2: main's log goes back before the landing, and does not know the commit; a younger log proves nothing."""
         tip, log = past.git("rev-parse", "main"), past.repo / ".git/logs/refs/heads/main"
         kept = log.read_bytes()
         try:
             past.git("update-ref", "refs/heads/main", "main~1")
             log.write_bytes(b"".join(kept.splitlines(keepends=True)[:-1]))
             found = look(past, tmp_path, "UPDATE changes SET landing = json_set(landing, '$.landed_at', 9e9)")
+            forgotten = look(past, tmp_path)
         finally:
             past.git("update-ref", "refs/heads/main", tip)
             log.write_bytes(kept)
         assert "I2" in broken(found)
         assert "c2: main does not hold" in found["I2"].detail
+        assert forgotten["I2"].ok
 
     def test_a_repository_that_is_gone_is_a_note(self, past: Past, tmp_path: Path) -> None:
         """I2: a folder that the person moved away leaves all that the hub can prove."""
@@ -284,6 +286,36 @@ class TestLandings:
         found = look(past, tmp_path, "UPDATE changes SET head = (SELECT head FROM changes WHERE id = 'c1')")
         assert "c2:" in found["I3"].detail
         assert "merges another commit" in found["I3"].detail
+
+    def test_a_merge_that_brought_more_than_the_change_is_named(self, past: Past, tmp_path: Path) -> None:
+        """I3: right parents and a tested tree, and yet not what merging gives."""
+        before, head, other = (past.git("rev-parse", each) for each in ("main^1", "main^2", "main~1^{tree}"))
+        evil = past.git(*PERSON, "commit-tree", other, "-p", before, "-p", head, "-m", "Land", at=past.hub)
+        found = look(
+            past,
+            tmp_path,
+            f"UPDATE changes SET landing = json_set(landing, '$.after', '{evil}', '$.tree', '{other}'),"
+            f" checks = json_set(checks, '$[0].tree', '{other}') WHERE id = 'c2'",
+        )
+        assert found["I1"].ok
+        assert "c2: merging it again gives tree" in found["I3"].detail
+
+    def test_a_merge_that_cannot_be_made_again_leaves_nothing_in_the_hub(self, past: Past, tmp_path: Path) -> None:
+        """I3: a conflict is a finding, and its objects go where they are forgotten."""
+        root = past.git("rev-list", "--max-parents=0", "main")
+        blob = past.git("hash-object", "-w", "--", str(past.repo / ".git/HEAD"), at=past.hub)
+        listing = tmp_path / "listing"
+        listing.write_text(f"100644 blob {blob}\ta.txt\n")
+        with listing.open() as lines:
+            made = subprocess.run(
+                ["git", "mktree"], cwd=past.hub, stdin=lines, capture_output=True, text=True, check=True
+            )
+        other = past.git(*PERSON, "commit-tree", made.stdout.strip(), "-p", root, "-m", "Other", at=past.hub)
+        before = past.git("count-objects", at=past.hub)
+        changed = f"UPDATE changes SET landing = json_set(landing, '$.before', '{other}') WHERE id = 'c1'"
+        found = look(past, tmp_path, changed)
+        assert "c1: merging it again gives no tree" in found["I3"].detail
+        assert past.git("count-objects", at=past.hub) == before
 
 
 class TestMessages:
@@ -423,8 +455,11 @@ class TestProcesses:
 
 class TestWork:
     def test_a_rescue_that_is_gone_is_named(self, past: Past, tmp_path: Path) -> None:
-        """I10: the ref that was said when a worktree was removed must bring it back."""
-        with without_refs(past, f"refs/windlass/rescue/{past.landed}/1/tree"):
+        """I10: the ref that was said when a worktree was removed must bring it back. What landed is not lost."""
+        with (
+            without_refs(past, f"refs/windlass/rescue/{past.landed}"),
+            without_refs(past, f"refs/windlass/snapshots/{past.landed}"),
+        ):
             found = look(past, tmp_path)
         assert broken(found) == {"I10"}
         ref = f"refs/windlass/rescue/{past.landed}/1/tree"
