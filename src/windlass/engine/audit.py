@@ -27,6 +27,9 @@ R = TypeVar("R")
 PAGE = 200
 """Rows that are read in one go; between pages everyone else has a turn."""
 CHUNKS = 8
+"""Pieces of output, of up to a megabyte each, that are read in one go."""
+SHORT, MANY_CHUNKS = 64_000, 1000
+"""Output of at most so many bytes and pieces is read together with its run, because most runs say little."""
 PROOFS = 1000
 """Landings that are proven together: what is asked of a whole repository is asked once for them."""
 LOOK_EVERY = 0.5
@@ -186,8 +189,8 @@ class Audit:
         """What is kept is looked at first, and the journal after it: it can only tell of more, of runs that go on."""
         problems: list[str] = []
         kept: list[Kept] = []
-        async for run in self._walk(Run, _itself):
-            end, problem = await self._kept(run)
+        async for run, length, first in self._walk(Run, _beginning):
+            end, problem = await self._kept(run, length, first)
             if problem:
                 problems.append(problem)
             else:
@@ -199,16 +202,17 @@ class Audit:
         seen = f"{counted(sum(each.end for each in kept), 'byte')} of {counted(len(kept), 'run')}"
         return [finding("I5", seen, filter(None, problems))]
 
-    async def _kept(self, run: Run) -> tuple[int, str]:
-        """How many bytes of a run's output are kept; and what is wrong with them."""
+    async def _kept(self, run: Run, expected: int, chunks: list[Chunk]) -> tuple[int, str]:
+        """How many bytes of a run's output are kept, beginning with these chunks; and what is wrong with them."""
         end = 0
         has_file = bool(self.processes.output(run.id, 0, 1))
-        while chunks := await self.store.read(partial(_chunks, run.id, end)):
+        while chunks:
             for chunk in chunks:
                 there = self.processes.output(run.id, chunk.offset, len(chunk.content)) if has_file else None
                 if problem := promises.judge_chunk(chunk, end, there):
                     return end, problem
                 end = chunk.end
+            chunks = await self.store.read(partial(_chunks, run.id, end)) if end < expected else []
         return end, ""
 
     def _goes_on(self, run: Run, end: int) -> bool:
@@ -288,7 +292,7 @@ class Audit:
         return Holding(
             agent=agent.id,
             project=agent.project,
-            has_worktree=project is not None and self.git.archive.has_worktree(project, agent),
+            has_worktree=project is not None and self.git.has_worktree(project, agent),
             at_risk=promises.has_work(runs, change),
             told_lost=promises.was_told_lost(runs),
         )
@@ -359,6 +363,12 @@ def _delivery(seen: set[str], store: Reading, delivery: Delivery) -> str:
 
 def _undone(store: Reading, task: Task) -> list[str]:
     return promises.judge_needs(task, {each: store.find(Task, each) for each in task.needs})
+
+
+def _beginning(store: Reading, run: Run) -> tuple[Run, int, list[Chunk]]:
+    """A run with the length of its output, and the first of it: all, where it is short."""
+    end = store.output_end(run.id)
+    return run, end, store.chunks(run.id, limit=MANY_CHUNKS if end <= SHORT else 1) if end else []
 
 
 def _chunks(run: str, offset: int, store: Reading) -> list[Chunk]:

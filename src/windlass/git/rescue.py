@@ -18,7 +18,6 @@ from windlass.git.places import Places, key
 from windlass.git.proof import Commit, Proofs, commits
 from windlass.git.run import ANY, GitProgram
 from windlass.git.snapshot import MAKER
-from windlass.git.untrusted import is_folder
 from windlass.git.user import RECEIVE, UserRepository
 
 LONGEST_DIFF = 10 << 20
@@ -106,10 +105,6 @@ class HubArchive:
     async def proofs(self, project: Project, landed: Sequence[Change], /) -> list[Proof]:
         """The proof of each of these landed changes."""
         return await self._proofs.of(project, landed)
-
-    def has_worktree(self, project: Project, agent: Agent, /) -> bool:
-        """Whether an agent's worktree is there."""
-        return is_folder(self._places.worktree(project, agent))
 
     async def _differing(self, hub: Path, before: str, after: str) -> set[bytes]:
         return set(
