@@ -72,6 +72,9 @@ class FakeProcesses:
     def alive(self, identity: Identity, /) -> bool:
         return any(each.alive and each.identity == identity for each in self.started.values())
 
+    async def marked(self) -> dict[str, tuple[int, ...]]:
+        return {run: (each.identity.pid,) for run, each in self.started.items() if each.alive}
+
     async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:  # noqa: ARG002  it ends at once
         process = self.started.get(run)
         if process is None or not process.alive:

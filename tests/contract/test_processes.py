@@ -253,6 +253,22 @@ def test_a_live_run_is_found_by_its_name(stage: Stage) -> None:
     play(stage, story)
 
 
+def test_every_run_with_a_living_process_is_known_by_its_marker(stage: Stage) -> None:
+    """By name and pid, and no longer once it has gone."""
+
+    async def story(port: Processes) -> None:
+        first, second = await port.start(stage.launch("r1")), await port.start(stage.launch("r2"))
+        marked = await port.marked()
+        assert set(marked) == {"r1", "r2"}
+        assert first.pid in marked["r1"] and second.pid in marked["r2"]
+
+        await port.stop("r1", first, grace=0)
+
+        assert set(await port.marked()) == {"r2"}
+
+    play(stage, story)
+
+
 def test_stop_ends_the_run_and_no_other(stage: Stage) -> None:
     """A stopped run has gone when `stop` returns, with the code of a terminated one; a second stop ends nothing."""
 

@@ -49,6 +49,22 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_all_nouns_of_a_kind_are_read_by_pages_in_order_of_arrival(self, store: AnyStore) -> None:
+        """Each page goes on after the place where the last one ended; then there is nothing more."""
+
+        async def story() -> None:
+            tasks = [a_task(f"t{number}") for number in (3, 1, 2)]
+            await store.write(putting(*tasks, a_run()))
+
+            first = await store.read(lambda reading: reading.page(Task, after=0, limit=2))
+            after = first[-1][0]
+            second = await store.read(lambda reading: reading.page(Task, after=after, limit=2))
+            assert [noun for _, noun in (*first, *second)] == tasks
+            last = second[-1][0]
+            assert await store.read(lambda reading: reading.page(Task, after=last, limit=2)) == []
+
+        asyncio.run(story())
+
     def test_writing_again_replaces_and_keeps_the_place(self, store: AnyStore) -> None:
         """A noun that is recorded again is changed where it stands, not doubled."""
 

@@ -24,6 +24,7 @@ from windlass.library import prompt_blocks
 from windlass.process.shell import run_shell
 from windlass.providers import load
 from windlass.store.memory import MemoryStore
+from windlass.store.sqlite import SqliteStore
 from windlass.testing import FakeProcesses
 from windlass.workdir import RunFolders
 
@@ -60,7 +61,9 @@ class SetSettings:
 class Stage:
     """One project, one engine, and the hands of its agents."""
 
-    def __init__(self, repo: Path, home: Path, *, checks: str = "true", store: MemoryStore | None = None) -> None:
+    def __init__(
+        self, repo: Path, home: Path, *, checks: str = "true", store: MemoryStore | SqliteStore | None = None
+    ) -> None:
         self.repo = repo
         self.home = home
         self.clock = SetClock()

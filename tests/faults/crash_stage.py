@@ -162,6 +162,11 @@ class CrashStage:
         found["checkout"] = self.git("status", "--porcelain")
         return found
 
+    def broken(self) -> list[str]:
+        """The promises that `doctor --check` finds broken."""
+        found = self._persist(lambda: list(self._client.stream("doctor", "check")))
+        return [f"{each['name']}: {each['detail']}" for each in found if not each["ok"]]
+
     def _said(self, name: str) -> list[str]:
         chunks = self._persist(lambda: list(self._client.stream("agents", name, "logs")))
         runs: dict[int, str] = {}

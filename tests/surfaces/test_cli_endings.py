@@ -14,6 +14,7 @@ from windlass.cli.main import COMMANDS
 NAMES = [name for topic in COMMANDS.values() for name in topic if name != "demo"]
 PARTS = [("config", "get"), ("config", "set"), ("config", "path")]
 PARTS += [("daemon", each) for each in ("start", "stop", "status", "logs")]
+PARTS += [("rescue", each) for each in ("list", "show", "restore")]
 PARTS += [("agent", each) for each in ("complete", "ask", "fail")]
 
 
@@ -66,6 +67,8 @@ class TestErrors:
             (("watch", "--since", "-1"), "--since"),
             (("logs", "kind-yak", "--raw", "--json"), "Choose --raw or --json"),
             (("completion", "tcsh"), "tcsh"),
+            (("rescue", "show", ""), "names nothing that could be saved"),
+            (("rescue", "restore", "1", "--branch", "a", "--to", "b"), "Choose --branch or --to"),
         ],
     )
     def test_bad_input_is_one_sentence_and_never_asks_a_daemon(

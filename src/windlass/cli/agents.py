@@ -105,7 +105,7 @@ def show_command(daemon: Client, name: str, as_json: bool) -> None:
 
 def _head(agent: Row) -> list[str]:
     task = f"{agent['task']}  {agent.get('task_title') or ''}" if agent["task"] else ""
-    change = agent.get("change")
+    change, saved = agent.get("change"), agent.get("rescue")
     return [
         f"{bold(one_line(agent['name']))}  {paint_state(agent['status'])}: {one_line(agent['evidence'])}",
         "",
@@ -114,7 +114,8 @@ def _head(agent: Row) -> list[str]:
                 ("Task", task),
                 ("Provider", agent["provider"]),
                 ("Branch", agent["branch"]),
-                ("Worktree", agent["worktree"]),
+                ("Worktree", agent["worktree"] if not saved else ""),
+                ("Saved as", saved and saved["ref"]),
                 ("Session", agent["session"]),
                 ("Used", _usage(agent.get("usage"))),
                 ("Change", change and described(change)),
@@ -155,6 +156,8 @@ def _next_steps(agent: Row) -> list[str]:
         steps += [f"windlass diff {name}", f"windlass stop {name}"]
     if change and change.get("hold") == "checks":
         steps += ['windlass config set checks.command "…"']
+    if saved := agent.get("rescue"):
+        steps += [f"windlass rescue restore {saved['id']}"]
     return [dim("Next: ") + "   ".join(steps)] if steps else []
 
 
@@ -173,12 +176,13 @@ def diff_command(daemon: Client, name: str, as_json: bool) -> None:
     if as_json:
         say_json(answer)
     elif sys.stdout and sys.stdout.isatty():
-        say("\n".join(map(_diff_line, answer["diff"].splitlines())) or f"{name} has changed nothing.")
+        say("\n".join(map(diff_line, answer["diff"].splitlines())) or f"{name} has changed nothing.")
     elif sys.stdout:
         sys.stdout.buffer.write(answer["diff"].encode("utf-8", "surrogateescape"))  # exact, so that git can apply it
 
 
-def _diff_line(line: str) -> str:
+def diff_line(line: str) -> str:
+    """A line of a difference, coloured and harmless."""
     colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "") if coloured(sys.stdout) else ""
     if line.startswith(("diff ", "index ", "+++ ", "--- ")):
         colour = "bold"

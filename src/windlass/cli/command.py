@@ -65,6 +65,20 @@ class ChangeId(click.ParamType[str]):
         return _completed(incomplete, "id", "title", "queue", all=1)
 
 
+class SavedWork(click.ParamType[str]):
+    """Saved work: its number in the list, its short name such as swift-otter/1, or its ref."""
+
+    name = "saved"
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        if not value.strip() or not value.isprintable():
+            raise BadInput(f"{value!r} names nothing that could be saved.", hint="See `windlass rescue list`.")
+        return value
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _completed(incomplete, "id", "why", "rescue", all=1)
+
+
 def _completed(incomplete: str, key: str, title: str, *path: str, **query: Any) -> list[CompletionItem]:
     """Names that the daemon knows, if it runs; completing never starts one and never complains."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415

@@ -52,6 +52,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Look after": {
         "config": ("config", "Read and change settings."),
+        "rescue": ("rescue", "Bring back work that was saved before something was removed."),
         "doctor": ("doctor", "Find out what is wrong, and what to do about it."),
         "daemon": ("daemon", "The background process."),
         "completion": ("completion", "Let your shell complete commands and names."),

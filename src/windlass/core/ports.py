@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from windlass.core.agent import Agent
+from windlass.core.archive import Archive
 from windlass.core.change import Candidate, Change, CheckResult, Landing
 from windlass.core.document import Document
 from windlass.core.event import Event
@@ -128,6 +129,10 @@ class Reading(Protocol):
         """When each of these runs last said something, for those that did."""
         ...
 
+    def page(self, kind: type[T], *, after: int, limit: int) -> list[tuple[int, T]]:
+        """All nouns of a kind in order of arrival, each with its place; those after a place, at most so many."""
+        ...
+
 
 class Writing(Reading, Protocol):
     """One transaction. Every row is written together with the event that says so."""
@@ -185,6 +190,10 @@ class Processes(Protocol):
 
     def alive(self, identity: Identity, /) -> bool:
         """Whether this very process lives (a reused pid does not count, nor does a zombie)."""
+        ...
+
+    async def marked(self) -> dict[str, tuple[int, ...]]:
+        """Every run whose marker a living process carries, known or not, with their pids."""
         ...
 
     async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:
@@ -272,6 +281,11 @@ class Tree:
 
 class Git(Protocol):
     """A project's repository, the hub beside it, and the worktrees of its agents."""
+
+    @property
+    def archive(self) -> Archive:
+        """What the hub keeps for later, and the proof of what landed."""
+        ...
 
     async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
         """The top folder and main branch of the user's repository at a path, or a clear refusal."""

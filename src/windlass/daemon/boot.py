@@ -68,13 +68,15 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         home=str(home),
     )
     engine = Engine(stepped(ports, step) if step.wanted else ports)
+    doctor = Doctor(engine, home)
     house = House(
         version=__version__,
         pid=os.getpid(),
         started=clock.monotonic(),
         home=str(home),
         desk=Desk(settings, guess),
-        examine=Doctor(engine, home).examine,
+        examine=doctor.examine,
+        check=doctor.check,
         leave=leave,
     )
     door = Doorkeeper(os.getuid(), partial(trace, home_id=store.home_id))

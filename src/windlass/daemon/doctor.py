@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from windlass.core.errors import WindlassError
+from windlass.core.promises import Finding
 from windlass.engine import Engine
-from windlass.web.call import Finding
 
 LEAST_FREE = 500_000_000
 """Bytes on the home's disk below which work will soon stop."""
@@ -36,6 +37,10 @@ class Doctor:
             self._identity(),
             *(await self._repository(path) if path else []),
         ]
+
+    def check(self) -> AsyncIterator[Finding]:
+        """Every promise, looked at one by one."""
+        return self.engine.audit.findings(partial(rivals, self.home))
 
     def _python(self) -> Finding:
         return Finding(name="python", ok=sys.version_info >= (3, 11), detail=sys.version.split()[0])
@@ -99,3 +104,42 @@ class Doctor:
                 hint=hint,
             ),
         ]
+
+
+def rivals(home: Path) -> list[str]:
+    """Why this daemon may not be, or not stay, the only one of its home: its lock is gone, or someone else has it."""
+    lock = home / "daemon.lock"
+    others = [f"pid {pid} has the lock of {home} open, too" for pid in _holders(lock) if pid != os.getpid()]
+    if not lock.exists():
+        return [*others, f"{lock} is gone, so that another daemon could start"]
+    ours = any(_same(lock, each) for each in _open_files("self"))
+    return others if ours else [*others, f"{lock} is not the file that this daemon has locked"]
+
+
+def _holders(lock: Path) -> list[int]:
+    """Those of our processes that have the lock's file open, also where it was removed since."""
+    names = {str(lock), f"{lock} (deleted)"}
+    pids = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()]
+    return [pid for pid in pids if any(_target(each) in names for each in _open_files(pid))]
+
+
+def _open_files(pid: int | str) -> Iterator[Path]:
+    """The descriptors of a process; none if it has gone, or is not ours."""
+    try:
+        yield from Path(f"/proc/{pid}/fd").iterdir()
+    except OSError:
+        return
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from windlass.core.ports import Ports
+from windlass.engine.audit import Audit
 from windlass.engine.bell import Bell
 from windlass.engine.changes import Changes
 from windlass.engine.deliver import Deliver
@@ -16,6 +17,7 @@ from windlass.engine.landing import Gate
 from windlass.engine.lanes import Lanes
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
+from windlass.engine.rescue import Rescue
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.status import Statuses
@@ -58,6 +60,8 @@ class Engine:
         self.status = Statuses(ports)
         self.output = Output(ports, bell)
         self.diffs = Diffs(ports)
+        self.rescue = Rescue(ports)
+        self.audit = Audit(ports)
         self.runs = Runs(ports, bell, self._starts)
         self._watch = Watch(ports, bell, self.runs, Finish(ports, bell), self._attendants)
         slots = Slots(ports)

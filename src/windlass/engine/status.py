@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from windlass.core import plain, policy
 from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
+from windlass.core.archive import Saved
 from windlass.core.change import Change, ChangeState
 from windlass.core.document import Document
 from windlass.core.errors import NotFound
@@ -16,6 +17,7 @@ from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.run import Identity, Run, Usage
 from windlass.core.task import Task
+from windlass.engine.rescue import newest_removal
 from windlass.engine.talk import channel_of, open_questions
 
 PAGE = 200
@@ -54,6 +56,8 @@ class Page:
     """What the checks printed that its change did not pass."""
     questions: Sequence[Message]
     reports: Sequence[Message]
+    rescue: Saved | None = None
+    """What was saved when its worktree was removed."""
 
 
 class Statuses:
@@ -81,6 +85,13 @@ class Statuses:
 
     async def page(self, name: str) -> Page:
         """All about one agent."""
+        page = await self._page(name)
+        project = await self.store.read(lambda store: store.find(Project, page.view.agent.project))
+        if page.view.agent.retired_at is None or project is None:
+            return page
+        return replace(page, rescue=newest_removal(await self.git.archive.saved(project, page.view.agent)))
+
+    async def _page(self, name: str) -> Page:
         now = self.clock.now()
 
         def question(store: Reading) -> Page:

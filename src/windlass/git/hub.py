@@ -96,7 +96,7 @@ class Hubs:
         """
         tips = (await self._git.ours(hub, "for-each-ref", "--format=^%(objectname)", "refs/heads/")).out
         wanted = "".join(f"{each}\n" for each in commits).encode()
-        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
+        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(objects)}
         packing = ("pack-objects", "--revs", "--thin", "--stdout", "-q", "--delta-base-offset", "--threads=1")
         packed = await self._git.ours(hub, *packing, stdin=wanted + tips, extra=lent, ok=ANY, cut=True)
         if packed.cut or packed.code:
@@ -148,7 +148,7 @@ def _settings(project: Project, habits: Habits) -> str:
     return config_text(lines)
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
     """A path for a list that is separated by colons."""
     text = os.fspath(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'

@@ -18,6 +18,7 @@ from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import inspect
 from windlass.git.landing import Gateway
 from windlass.git.places import Places, key
+from windlass.git.rescue import LONGEST_DIFF, HubArchive
 from windlass.git.run import ANY, GitProgram, no_step
 from windlass.git.show import Showing
 from windlass.git.snapshot import Sight, Snapshots
@@ -25,8 +26,6 @@ from windlass.git.trees import Trees
 from windlass.git.untrusted import commits_kept, is_folder
 from windlass.git.user import UserRepository
 from windlass.git.worktree import Worktrees
-
-LONGEST_DIFF = 10 << 20
 
 
 class HubGit:
@@ -50,6 +49,8 @@ class HubGit:
         self._showing = Showing(self._git, self._hubs, self._user)
         self._gateway = Gateway(self._git, self._hubs, self._user, now)
         self._locks = Locks()
+        self.archive = HubArchive(self._git, self._places, self._hubs, self._user)
+        """What is kept for later, and the proof of what landed."""
         self.trees = Trees(self._git, self._hubs, self._user)
         """Trees for checks."""
 

@@ -47,8 +47,8 @@ _OURS = (
     *("-c", "protocol.file.allow=always"),
 )
 QUESTIONS = frozenset(
-    "cat-file config diff diff-files diff-tree for-each-ref ls-files ls-tree merge-base pack-objects rev-list rev-parse"
-    " symbolic-ref version worktree".split()
+    "cat-file check-ref-format config diff diff-files diff-tree for-each-ref log ls-files ls-tree merge-base"
+    " pack-objects rev-list rev-parse symbolic-ref version worktree".split()
 )
 """Commands that write nothing (`config` does, but only into a hub that is not there yet)."""
 

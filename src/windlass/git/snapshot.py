@@ -21,11 +21,13 @@ from windlass.git.run import ANY, GitProgram
 from windlass.git.untrusted import branch_there, commit_at, is_folder, read_inside
 
 LARGEST_FILE = 50 << 20
+MAKER = "snapshot@windlass.invalid"
+"""Who commits what an agent had not committed itself."""
 _SELF = {
     "GIT_AUTHOR_NAME": "Windlass",
-    "GIT_AUTHOR_EMAIL": "snapshot@windlass.invalid",
+    "GIT_AUTHOR_EMAIL": MAKER,
     "GIT_COMMITTER_NAME": "Windlass",
-    "GIT_COMMITTER_EMAIL": "snapshot@windlass.invalid",
+    "GIT_COMMITTER_EMAIL": MAKER,
 }
 _STUCK = re.compile(r"Unable to process path (.+)")
 _CLOSED = re.compile(r"could not open directory '(.+?)/?': ")

@@ -23,6 +23,8 @@ from windlass.process.tail import Tail
 from windlass.process.tree import Tree
 
 _STARTERS = 2
+_CHECKS = "check-"
+"""What a marker's second part begins with when it is a check's, and no run's."""
 
 
 class DetachedProcesses:
@@ -55,6 +57,12 @@ class DetachedProcesses:
     def alive(self, identity: Identity, /) -> bool:
         """Whether this very process lives."""
         return is_alive(identity)
+
+    async def marked(self) -> dict[str, tuple[int, ...]]:
+        """The pids of all living processes with a marker of this home, by the run that it names."""
+        found = (await self._survey()).by_marker.items()
+        ours = {marker.removeprefix(self._marker("")): each for marker, each in found if self._is_run(marker)}
+        return {run: tuple(sorted(each.pid for each in processes)) for run, processes in ours.items()}
 
     async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:
         """End the run's whole tree, the shim last so that it can tell the exit code."""
@@ -104,6 +112,9 @@ class DetachedProcesses:
     def _gone(self, tell: Callable[[], None]) -> None:
         self._children.reap()
         tell()
+
+    def _is_run(self, marker: str) -> bool:
+        return marker.startswith(self._marker("")) and not marker.startswith(self._marker(_CHECKS))
 
     def _marker(self, run: str) -> str:
         return f"{self._home}:{run}"

@@ -7,6 +7,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 from windlass.core.agent import Agent
@@ -146,6 +147,9 @@ class MemoryReading:
 
     def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
         return {run: kept[-1].at for run in runs if (kept := self._tables.chunks.get(run))}
+
+    def page(self, kind: type[T], *, after: int, limit: int) -> list[tuple[int, T]]:
+        return list(islice(enumerate(self._all(kind), start=1), after, after + limit))
 
     def _all(self, kind: type[T]) -> Iterable[T]:
         return self._tables.nouns[kind].values()

@@ -14,7 +14,7 @@ from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
-from windlass.core.ports import N, Noun
+from windlass.core.ports import N
 from windlass.core.project import Project
 from windlass.core.run import Chunk, Run
 from windlass.core.task import Task
@@ -106,8 +106,7 @@ class SqlReading:
         ((seq, chain),) = self._ask("tip")
         return Tip(seq, chain)
 
-    def page(self, kind: type[Noun], *, after: int, limit: int) -> list[tuple[int, Noun]]:
-        """A table's rows in order of arrival, each with its place."""
+    def page(self, kind: type[T], *, after: int, limit: int) -> list[tuple[int, T]]:
         sql = f"SELECT * FROM {rows.SHAPES[kind].table} WHERE place > :after ORDER BY place LIMIT :limit"
         return [(row["place"], rows.read(kind, row)) for row in self._run(sql, {"after": after, "limit": limit})]
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import agents, changes, events, projects, system, tasks, wire
+from windlass.web import agents, changes, events, projects, rescue, system, tasks, wire
 from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper
 
@@ -32,6 +32,7 @@ class Rule:
 RULES = (
     Rule(READ, "/status", system.status, by_runs=True),
     Rule(READ, "/doctor", system.doctor, by_runs=True),
+    Rule(READ, "/doctor/check", system.check),
     Rule(READ, "/settings", system.settings, by_runs=True),
     Rule(WRITE, "/settings", system.change_setting),
     Rule(WRITE, "/shutdown", system.shutdown),
@@ -52,6 +53,9 @@ RULES = (
     Rule(READ, "/changes/{id}", changes.show, by_runs=True),
     Rule(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
     Rule(WRITE, "/changes/{id}/undo", changes.undo),
+    Rule(READ, "/rescue", rescue.every, by_runs=True),
+    Rule(READ, "/rescue/show", rescue.show, by_runs=True),
+    Rule(WRITE, "/rescue/restore", rescue.restore),
     Rule(READ, "/events", events.stream, by_runs=True),
 )
 

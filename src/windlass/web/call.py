@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from windlass.core.address import Address
 from windlass.core.project import Project
+from windlass.core.promises import Finding
 from windlass.engine import Engine
 from windlass.web.callers import Caller
 
@@ -35,16 +36,6 @@ class SettingsDesk(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that `doctor` looked at."""
-
-    name: str
-    ok: bool
-    detail: str
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class House:
     """What the surfaces know about the daemon that serves them."""
 
@@ -55,6 +46,8 @@ class House:
     home: str
     desk: SettingsDesk
     examine: Callable[[str], Awaitable[Sequence[Finding]]]
+    check: Callable[[], AsyncIterator[Finding]]
+    """Looks at every promise, one by one."""
     leave: Callable[[], None]
 
 

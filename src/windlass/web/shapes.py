@@ -6,11 +6,13 @@ from typing import Any
 
 from windlass.core import codec
 from windlass.core.address import SYSTEM
+from windlass.core.archive import Contents
 from windlass.core.change import Change, CheckResult, Landing
 from windlass.core.event import Event
 from windlass.core.message import Message
 from windlass.core.run import Run
 from windlass.core.task import Task
+from windlass.engine.rescue import Item
 from windlass.engine.status import Page, View
 
 TAIL = 4000
@@ -48,6 +50,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "questions": [_question(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
         "change": change(view.change, now=now) if view.change else None,
+        "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
     }
 
 
@@ -121,6 +124,25 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "landed_at": landing.landed_at,
         "undo": f"windlass undo {change.id}",
         "undone_by": undoing.id if undoing else None,
+    }
+
+
+def rescue(item: Item, contents: Contents) -> dict[str, Any]:
+    """One line of `windlass rescue list --json`."""
+    return {
+        "number": item.number,
+        "id": item.saved.id,
+        "agent": item.saved.agent,
+        "saved_at": item.saved_at,
+        "why": "its worktree was removed" if item.saved.removed else f"run {item.saved.label} ended",
+        "commits": contents.commits,
+        "files": list(contents.files),
+        "landed": item.saved.landed,
+        "ref": item.saved.ref,
+        "commit": item.saved.commit,
+        "base": contents.base,
+        "also": list(item.saved.also),
+        "project": item.project.name,
     }
 
 

@@ -43,6 +43,11 @@ async def doctor(call: Call) -> Response:
     return wire.listing([codec.plain(each) for each in findings], now=call.now)
 
 
+async def check(call: Call) -> Response:
+    """One line for each promise, as soon as it is known: looking at all of them may take long."""
+    return wire.lines(codec.plain(each) async for each in call.house.check())
+
+
 async def shutdown(call: Call) -> Response:
     call.house.leave()
     return wire.answer({"leaving": True})
