@@ -301,7 +301,7 @@ class TestTrouble:
             assert run.live
             assert "can't be judged yet" in run.reason
 
-            os.rename(tmp_path / "away", repo)  # noqa: PTH104 - and back
+            os.rename(tmp_path / "away", repo)  # noqa: PTH104 - and back again in one step
             await stage.move(troubled=True)
             assert (await stage.run_of(name)).outcome is Outcome.DONE
 
