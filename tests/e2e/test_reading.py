@@ -128,7 +128,8 @@ def test_a_list_can_be_limited_to_the_project_here(story: Story) -> None:
 def test_the_receipt_agrees_with_git(story: Story) -> None:
     """Every fact of the receipt can be found in the person's own repository."""
     git, receipt = story.house.git, story.house.wl("receipt", "c1", "--json").value
-    assert exact("change title agent task main before after tree commits files checks landed_at undo undone_by", receipt)
+    keys = "change title agent task main before after tree commits files checks landed_at undo undone_by"
+    assert exact(keys, receipt)
     assert (receipt["change"], receipt["title"], receipt["main"]) == ("c1", "Add b", "main")
     assert (receipt["agent"], receipt["task"]) == (story.name, "t1")
     assert (receipt["before"], receipt["after"]) == (story.before, git("rev-parse", "main"))
