@@ -19,6 +19,7 @@ class TestLandingPlaces:
         view = house.land("Add b", adds("b.txt", "bee"))
         assert view["landed"]
         assert (house.repo / "b.txt").read_text() == "bee\n"
+        assert (house.repo / "b.txt").stat().st_mode == (house.repo / "README.md").stat().st_mode
         assert house.git("status", "--porcelain", "--branch") == "## main"
         assert house.git("log", "-1", "--format=%s") == "Land c1: Add b"
 

@@ -13,7 +13,7 @@ from stage import Stage, play
 
 from windlass.core.errors import BadInput, Conflict, Unavailable
 from windlass.core.ports import Tree
-from windlass.core.run import Cause, Outcome
+from windlass.core.run import Cause, Identity, Outcome
 from windlass.core.task import TaskState
 
 
@@ -190,6 +190,28 @@ class TestEnding:
             await stage.move()
             chunks = [chunk async for _, chunk in stage.engine.output.read(name, number=1)]
             assert b"".join(each.content for each in chunks) == b"half a line\nand \xff more\n"
+
+        play(story)
+
+    def test_what_a_left_over_process_says_while_it_is_ended_is_kept(self, repo: Path, tmp_path: Path) -> None:
+        """Bytes that arrive between the end of the program and the end of what it left behind are not lost."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            run = await stage.run_of(name)
+            stop = stage.processes.stop
+
+            async def ending(key: str, identity: Identity | None, *, grace: float) -> int:
+                stage.processes.started[key].output += b"last words"
+                return await stop(key, identity, grace=grace)
+
+            stage.processes.stop = ending  # type: ignore[method-assign]  # a child that talks while it is ended
+            await stage.exit(name)
+            await stage.move()
+            chunks = [chunk async for _, chunk in stage.engine.output.read(name, number=1)]
+            assert b"".join(each.content for each in chunks) == bytes(stage.processes.started[run.id].output)
 
         play(story)
 

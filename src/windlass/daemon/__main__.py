@@ -48,7 +48,7 @@ def _say(error: WindlassError, code: int) -> int:
 
 
 def _log_to(file: Path, *, foreground: bool) -> None:
-    os.umask(0o077)
+    file.touch(mode=0o600)
     handlers: list[logging.Handler] = [logging.handlers.RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=2)]
     if foreground:
         handlers.append(logging.StreamHandler())

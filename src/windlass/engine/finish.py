@@ -47,8 +47,6 @@ class Finish:
 
     async def run(self, run: Run) -> None:
         """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
-        grace = self.settings.at("").daemon.stop_grace_seconds
-        await self.processes.stop(run.id, run.identity, grace=grace)
         agent, project, runs = await self.store.read(lambda store: _about(store, run))
         tries = policy.tries_before([each for each in runs if each.number < run.number])
         while True:

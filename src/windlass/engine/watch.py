@@ -121,6 +121,8 @@ class Watch:
         self.stir(run.id)
 
     async def _conclude(self, run: Run, tail: Tail) -> None:
+        """Its process has gone: end what it left behind, read to the end, and have it judged."""
+        await self.processes.stop(run.id, run.identity, grace=self.settings.at("").daemon.stop_grace_seconds)
         await self._ingest(run, tail)
         last = [self.providers.get(run.provider).read(each) for each in tail.lines.end()]
         await self.store.write(partial(_learn, run.id, last))
