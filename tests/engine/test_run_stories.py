@@ -200,18 +200,18 @@ class TestEnding:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
-            run = await stage.run_of(name)
+            ended = await stage.run_of(name)
             stop = stage.processes.stop
 
-            async def ending(key: str, identity: Identity | None, *, grace: float) -> int:
-                stage.processes.started[key].output += b"last words"
-                return await stop(key, identity, grace=grace)
+            async def ending(run: str, identity: Identity | None, *, grace: float) -> int:
+                stage.processes.started[run].output += b"last words"
+                return await stop(run, identity, grace=grace)
 
             stage.processes.stop = ending  # type: ignore[method-assign]  # a child that talks while it is ended
             await stage.exit(name)
             await stage.move()
             chunks = [chunk async for _, chunk in stage.engine.output.read(name, number=1)]
-            assert b"".join(each.content for each in chunks) == bytes(stage.processes.started[run.id].output)
+            assert b"".join(each.content for each in chunks) == bytes(stage.processes.started[ended.id].output)
 
         play(story)
 
