@@ -68,7 +68,7 @@ class TestRefusals:
             ({"limits": {"runs": 2.5}}, "config.toml: limits.runs must be a whole number, not 2.5."),
             ({"limits": {"runs": True}}, "config.toml: limits.runs must be a whole number, not True."),
             ({"limits": {"runs": -1}}, "config.toml: limits.runs must be at least 1."),
-            ({"checks": {"timeout_seconds": -0.5}}, "config.toml: checks.timeout_seconds must be at least 1."),
+            ({"checks": {"timeout_seconds": -0.5}}, "config.toml: checks.timeout_seconds must be at least 0.1."),
             ({"checks": {"timeout_seconds": float("nan")}}, "config.toml: checks.timeout_seconds must be a number"),
             ({"checks": {"timeout_seconds": float("inf")}}, "config.toml: checks.timeout_seconds must be a number"),
             ({"checks": {"timeout_seconds": 10**400}}, "config.toml: checks.timeout_seconds must be a number"),

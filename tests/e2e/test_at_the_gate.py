@@ -67,7 +67,7 @@ runs:
             )
             told = house.wl("work", "Try", "--script", house.script(script), "--wait", code=1)
             assert "c1 is held" in told.err
-            assert "returned 1 times" in told.err
+            assert "it went back 1 time" in told.err
             [agent] = house.wl("list", "--json").value
             assert agent["status"] == "waiting"
             assert len(house.agent(agent["name"])["runs"]) == 2

@@ -20,7 +20,10 @@ PATIENCE = 90.0
 
 CHECKS = "test ! -e broken && ! grep -rq '<<<<<<<' --include='*.txt' ."
 
-LANDS = "- say: hello\n- write: {shared.txt: one}\n- commit: First\n- done: Wrote it.\n"
+LANDS = (
+    "- say: hello\n- run: 'until [ -e %(ready)s ]; do sleep 0.05; done'\n"
+    "- write: {shared.txt: one}\n- commit: First\n- done: Wrote it.\n"
+)
 MENDED = (
     "runs:\n"
     "- [{say: careless}, {write: {broken: x}}, {commit: Break it}, done]\n"
@@ -36,7 +39,7 @@ CONFLICTS = (
     "- [{merge: {ref: origin/main, take: ours}}, {write: {shared.txt: both}}, {commit: Both}, done]\n"
 )
 HANGS = "- say: hanging\n- hang\n"
-SCRIPTS = {"lands": LANDS, "mended": MENDED, "asks": ASKS, "hangs": HANGS}
+SCRIPTS = {"lands": LANDS, "mended": MENDED, "asks": ASKS, "conflicts": CONFLICTS, "hangs": HANGS}
 
 
 @dataclass
@@ -55,6 +58,7 @@ class CrashStage:
         self.home = self.folder / "h"
         self.repo = self.folder / "repo"
         self.go = self.folder / "go"
+        self.ready = self.folder / "ready"
         self.repo.mkdir()
         self.git("init", "-q", "-b", "main")
         (self.repo / "README.md").write_text("# A small project\n")
@@ -104,12 +108,13 @@ class CrashStage:
     def _step(self) -> bool:
         """Look at the facts and do what is missing. True when all is over."""
         agents = {each["task_title"]: each for each in self.ask("agents", all=1)["items"]}
-        scripts = SCRIPTS | {"conflicts": CONFLICTS % {"go": self.go}}
-        missing = [title for title in scripts if title not in agents]
+        missing = [title for title in SCRIPTS if title not in agents]
         if missing:
-            self._add(missing[0], scripts[missing[0]])
+            self._add(missing[0], SCRIPTS[missing[0]] % {"go": self.go, "ready": self.ready})
             return False
         states = {title: self._state(each) for title, each in agents.items()}
+        if "pid" in agents["conflicts"]["evidence"]:
+            self.ready.touch()  # it stands on main as it was before `lands`
         if states["lands"] == "landed":
             self.go.touch()
         if agents["asks"]["status"] == "waiting":

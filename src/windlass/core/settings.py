@@ -91,7 +91,7 @@ class Settings:
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
 
 
-_LEAST = {"limits.runs": 1, "checks.timeout_seconds": 1, "checks.output_bytes": 1000}
+_LEAST = {"limits.runs": 1, "checks.timeout_seconds": 0.1, "checks.output_bytes": 1000}
 """The smallest value that makes sense, where that is not 0."""
 
 

@@ -20,12 +20,13 @@ class Slots:
 
     async def free(self, project: str) -> bool:
         """Whether one more run of this project may start now."""
-        live, path = await self.store.read(lambda store: self._live(store, project))
-        return policy.may_start(project, live, home=self.settings.at("").limits, own=self.settings.at(path).limits)
+        return await self.store.read(lambda store: self.fits(store, project))
 
-    def _live(self, store: Reading, project: str) -> tuple[Counter[str], str]:
-        """How many runs of each project take up a slot: those about to start, and those whose process lives."""
+    def fits(self, store: Reading, project: str) -> bool:
+        """The same, of one moment. Runs take up a slot that are about to start, or whose process lives."""
         busy = [run for run in store.live_runs() if run.identity is None or self.processes.alive(run.identity)]
         agents = (store.find(Agent, run.agent) for run in busy)
+        live = Counter(each.project for each in agents if each)
         found = store.find(Project, project)
-        return Counter(each.project for each in agents if each), found.path if found else ""
+        own = self.settings.at(found.path if found else "")
+        return policy.may_start(project, live, home=self.settings.at("").limits, own=own.limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from windlass.core import plain, policy
 from windlass.core.address import HUMAN
@@ -18,13 +19,12 @@ from windlass.core.project import Project
 from windlass.core.run import Identity, Run, Usage
 from windlass.core.task import Task
 from windlass.engine.rescue import newest_removal
+from windlass.engine.slots import Slots
 from windlass.engine.talk import channel_of, open_questions
 
 PAGE = 200
 """How many finished agents are shown."""
 MOST = 10_000
-SOON = 2.0
-"""Seconds in which a new task starts if there is a slot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +60,28 @@ class Page:
     """What was saved when its worktree was removed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When we look, and what can be asked of the world then."""
+
+    now: float
+    alive: Callable[[Identity], bool]
+    fits: Callable[[str], bool]
+    """Whether one more run of a project may start."""
+
+
 class Statuses:
     """Answers who does what, since when, and how we know."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, slots: Slots) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
         self.clock = ports.clock
+        self.slots = slots
 
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
-        now = self.clock.now()
 
         def question(store: Reading) -> list[View]:
             agents = store.agents(limit=MOST)
@@ -79,9 +89,12 @@ class Statuses:
                 agents = [*agents, *store.agents(retired=True, limit=PAGE)]
             if project:
                 agents = [each for each in agents if each.project == project]
-            return _views(store, agents, self.processes.alive, now)
+            return _views(store, agents, self._moment(store))
 
         return await self.store.read(question)
+
+    def _moment(self, store: Reading) -> Moment:
+        return Moment(self.clock.now(), self.processes.alive, partial(self.slots.fits, store))
 
     async def page(self, name: str) -> Page:
         """All about one agent."""
@@ -92,14 +105,12 @@ class Statuses:
         return replace(page, rescue=newest_removal(await self.git.archive.saved(project, page.view.agent)))
 
     async def _page(self, name: str) -> Page:
-        now = self.clock.now()
-
         def question(store: Reading) -> Page:
             agent = store.find(Agent, name)
             if agent is None:
                 raise NotFound(f"There is no agent {name}.")
             project = store.find(Project, agent.project)
-            view = _views(store, [agent], self.processes.alive, now)[0]
+            view = _views(store, [agent], self._moment(store))[0]
             runs = store.runs_of(agent.id)
             messages = store.messages(channel_of(view.task.id)) if view.task else []
             return Page(
@@ -122,35 +133,26 @@ def _failed_output(store: Reading, change: Change | None) -> str:
     return kept.body if kept else ""
 
 
-def _views(store: Reading, agents: Sequence[Agent], alive: Callable[[Identity], bool], now: float) -> list[View]:
+def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View]:
     latest = store.latest_runs([each.id for each in agents])
     spoke = store.last_output([each.id for each in latest.values()])
     costs = store.costs([each.id for each in agents])
-    views = (_view(store, agent, latest.get(agent.id), spoke=spoke, alive=alive, now=now) for agent in agents)
+    views = (_view(store, agent, latest.get(agent.id), spoke, moment) for agent in agents)
     return [replace(each, cost_usd=costs.get(each.agent.id, 0.0)) for each in views]
 
 
-def _view(
-    store: Reading,
-    agent: Agent,
-    run: Run | None,
-    *,
-    spoke: dict[str, float],
-    alive: Callable[[Identity], bool],
-    now: float,
-) -> View:
+def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float], moment: Moment) -> View:
     task = store.find(Task, run.task) if run else store.task_of(agent.id)
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
     status = policy.status_of(run, task, change)
     last = spoke.get(run.id) if run else None
-    lives = alive(run.identity) if run and run.live and run.identity else None
     return View(
         agent=agent,
         project=project.name if project else agent.project,
         status=status,
-        evidence=evidence(status, run, task, change, lives=lives, spoke=last, now=now),
-        age=max(0.0, now - _newest(agent, run, task, change, last)),
+        evidence=_of_live(run, last, moment) if run and run.live else _evidence(agent, run, task, change, moment),
+        age=max(0.0, moment.now - _newest(agent, run, task, change, last)),
         task=task,
         run=run,
         change=change,
@@ -168,39 +170,35 @@ def _newest(agent: Agent, run: Run | None, task: Task | None, change: Change | N
     return max(each for each in times if each is not None)
 
 
-def evidence(
-    status: Status,
-    run: Run | None,
-    task: Task | None,
-    change: Change | None,
-    *,
-    lives: bool | None,
-    spoke: float | None,
-    now: float,
-) -> str:
+def _evidence(agent: Agent, run: Run | None, task: Task | None, change: Change | None, moment: Moment) -> str:
     """Why we say so, in one line."""
-    if run and run.live:
-        return _of_live(run, lives, spoke, now)
+    now = moment.now
     if change and not (task and task.ended) and change.state is not ChangeState.REJECTED:
         return f"{change.id} is {change.state}" + (f": {change.reason}" if change.reason else "")
     if change and change.landing:
         return f"{change.id} landed {plain.age(now - change.landing.landed_at)} ago as {change.landing.after[:10]}"
     if run is None:
-        if status is Status.STOPPED and task:
-            return task.reason
-        if task is None:
-            return "nothing to do"
-        return "about to start" if now - task.created_at < SOON else "waits for a free slot"
+        return _before_any_run(agent, task, moment)
     ago = f"{plain.age(now - run.ended_at)} ago" if run.ended_at is not None else ""
-    if status is Status.IDLE and change and change.state is ChangeState.REJECTED:
+    if change and change.state is ChangeState.REJECTED:
         return f"{change.id} came back {ago}: {change.reason}"
     return f"run {run.number} {run.outcome} {ago}" + (f": {run.reason}" if run.reason else "")
 
 
-def _of_live(run: Run, lives: bool | None, spoke: float | None, now: float) -> str:
+def _before_any_run(agent: Agent, task: Task | None, moment: Moment) -> str:
+    if task is None:
+        return "nothing to do"
+    if task.ended:
+        return task.reason
+    return "about to start" if moment.fits(agent.project) else "waits for a free slot"
+
+
+def _of_live(run: Run, spoke: float | None, moment: Moment) -> str:
+    now = moment.now
     if run.identity is None:
         return f"starting for {plain.age(now - run.starting_at)}" + (f": {run.reason}" if run.reason else "")
-    process = f"pid {run.identity.pid} " + ("alive" if lives else f"gone, {run.reason or 'about to be judged'}")
+    gone = f"gone, {run.reason or 'about to be judged'}"
+    process = f"pid {run.identity.pid} {'alive' if moment.alive(run.identity) else gone}"
     said = f"last output {plain.age(now - spoke)} ago" if spoke is not None else "no output yet"
     stopping = ", asked to stop" if run.stopping else ""
     return f"{process}, {said}{stopping}"
