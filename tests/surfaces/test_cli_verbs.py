@@ -114,6 +114,15 @@ class TestWork:
             "POST /tasks", {"task": {"id": "t1", "title": "Fix it"}, "agent": "kind-yak", "branch": "work/kind-yak"}
         )
 
+    def test_the_environment_names_the_provider_where_no_option_does(
+        self, keyboard: Keyboard, daemon: FakeDaemon
+    ) -> None:
+        """Also when the daemon was started without the variable; an option is stronger."""
+        keyboard.type("work", "Fix it", WINDLASS_PROVIDER="scripted")
+        assert daemon.asked[-1][3]["provider"] == "scripted"
+        keyboard.type("work", "Fix it", "--command", "true", WINDLASS_PROVIDER="scripted")
+        assert daemon.asked[-1][3]["provider"] == "command"
+
     def test_says_who_works_where_and_what_to_type_next(
         self, keyboard: Keyboard, daemon: FakeDaemon, tmp_path: Path
     ) -> None:

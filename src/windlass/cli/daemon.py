@@ -121,7 +121,7 @@ def logs_command(daemon: Client, follow: bool, lines: int) -> None:
                 _say_line(line)
             if follow:
                 _follow(log, file)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(f"There is no log yet: {log}.", hint="It begins when the daemon starts.") from error
 
 

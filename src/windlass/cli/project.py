@@ -76,4 +76,5 @@ def _say_made(project: Row, checks: Row) -> None:
     if not checks["command"]:
         say("There is no check command yet: changes are held, not landed, until there is one.")
         say('  windlass config set checks.command "make test"')
+    say("Commit .windlass/ if others who work on this repository should have the same settings.")
     say('  windlass work "Fix the login race" --command CMD    give an agent something to do')

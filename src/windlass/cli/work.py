@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -74,7 +75,10 @@ class Duration(click.ParamType[float]):
 @click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
 @click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
 @click.option(
-    "--script", metavar="FILE", help="Play the agent from this script (provider scripted; see docs/scripts.md)."
+    "--script",
+    metavar="FILE",
+    type=click.Path(),
+    help="Play the agent from this script (provider scripted; see docs/scripts.md).",
 )
 @click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
 @click.option("--wait", is_flag=True, help="Return when it has landed or can't go on; exit 0 only when landed.")
@@ -125,7 +129,7 @@ def _how(
         return _implied(ctx, provider, "scripted", "--script"), {"script": _read(script), "script_name": script}
     if shell is not None:
         return _implied(ctx, provider, "command", "--command"), {"command": given_text(shell, "--command")}
-    return provider, {}
+    return provider or os.environ.get("WINDLASS_PROVIDER"), {}  # ours, which a daemon that runs already has not seen
 
 
 def _implied(ctx: click.Context, provider: str | None, implied: str, option: str) -> str:
