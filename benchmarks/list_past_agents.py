@@ -1,0 +1,56 @@
+"""Listing agents with 10,000 finished ones, beside the same page with 100."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+
+from measure import Result, interleaved
+from task_throughput import Clock
+
+from windlass.core.agent import Agent
+from windlass.core.ports import Reading, Writing
+from windlass.core.run import Outcome, Run
+from windlass.store.sqlite import SqliteStore
+
+PAGE = 100
+
+
+def list_past_agents() -> Result:
+    """The newest hundred, with their last runs, last words and costs."""
+    with tempfile.TemporaryDirectory(prefix="wl") as folder:
+        few, many = (_store(Path(folder) / f"{count}.db", count) for count in (100, 10_000))
+        ours, floor = interleaved(lambda: _timed(many), lambda: _timed(few), rounds=21)
+        for store in (few, many):
+            asyncio.run(store.close())
+    return Result("list", "a page with 10,000 past agents / with 100", "ms", ours, floor, 1.2)
+
+
+def _store(path: Path, count: int) -> SqliteStore:
+    store = SqliteStore(str(path), Clock())
+
+    def fill(writing: Writing) -> None:
+        for number in range(count):
+            agent = Agent(name=f"a{number}", project="p", provider="command", created_at=float(number), retired_at=1e9)
+            run = Run(
+                id=f"r{number + 1}", agent=agent.id, task="t1", number=1, provider="command", outcome=Outcome.DONE
+            )
+            writing.record("agent.retired", agent.id, agent, run)
+
+    asyncio.run(store.write(fill))
+    return store
+
+
+def _timed(store: SqliteStore) -> float:
+    began = time.perf_counter()
+    asyncio.run(store.read(_page))
+    return (time.perf_counter() - began) * 1000
+
+
+def _page(reading: Reading) -> None:
+    agents = reading.agents(retired=True, limit=PAGE)
+    runs = reading.latest_runs([each.id for each in agents])
+    reading.last_output([each.id for each in runs.values()])
+    reading.costs([each.id for each in agents])
