@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -282,5 +283,25 @@ class TestLanding:
             change = await stage.change_of(name)
             assert change.state is ChangeState.LANDED
             assert change.landing is not None
+
+        play(story)
+
+    def test_the_projects_own_folder_shows_what_happens(self, repo: Path, tmp_path: Path) -> None:
+        """`process-status.json` is kept where `windlass init` made a folder, and says in the end that we stopped."""
+
+        async def story() -> None:
+            (repo / ".windlass").mkdir()
+            (repo / ".windlass" / ".gitignore").write_text("*\n")
+            file = repo / ".windlass" / "process-status.json"
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order("Say hello")
+            await stage.move()
+            assert json.loads(file.read_text())[name]["status"] == "running"
+            await stage.finish(name, "a.txt", "")
+            await stage.move()
+            shown = json.loads(file.read_text())
+            assert (shown[name]["status"], shown["server"]["status"]) == ("completed", "running")
+            await stage.engine.close()
+            assert json.loads(file.read_text())["server"]["status"] == "stopped"
 
         play(story)

@@ -66,6 +66,7 @@ class CrashStage:
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "Begin")
         (self.repo / ".windlass").mkdir()
+        (self.repo / ".windlass" / ".gitignore").write_text("*\n")
         (self.repo / ".windlass" / "config.toml").write_text(f'[checks]\ncommand = "{CHECKS}"\n')
         self._client = Client(str(self.home), start=self._start, waiting=lambda _: None, patience=20)
 

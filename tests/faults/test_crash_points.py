@@ -31,7 +31,7 @@ QUESTIONS = {
         "diff_between",
     },
     "processes": {"find", "alive", "marked", "follow", "forget", "output", "exit_code"},
-    "workdirs": {"signal"},
+    "workdirs": {"signal", "has_mirrors"},
     "checks": set[str](),
 }
 """What changes nothing that outlives us."""

@@ -309,3 +309,25 @@ def _socket_at(file: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(f"/proc/self/fd/{folder}/{file.name}")
     os.close(folder)
+
+
+def test_a_mirror_is_only_written_where_init_made_a_folder_and_never_through_a_link(tmp_path: Path) -> None:
+    """A repository without that folder stays as it is; a planted link is replaced, and a linked folder refused."""
+    folders = RunFolders(tmp_path / "home")
+    checkout = tmp_path / "repo"
+    checkout.mkdir()
+    assert not folders.has_mirrors(str(checkout))
+
+    (checkout / ".windlass").mkdir()
+    (checkout / ".windlass" / ".gitignore").write_text("*\n")
+    secret = tmp_path / "secret"
+    secret.write_text("mine")
+    (checkout / ".windlass" / "process-status.json").symlink_to(secret)
+    assert folders.has_mirrors(str(checkout))
+    asyncio.run(folders.mirror(str(checkout), "process-status.json", "{}"))
+    assert (checkout / ".windlass" / "process-status.json").read_text() == "{}"
+    assert secret.read_text() == "mine"
+
+    (checkout / ".windlass").rename(tmp_path / "elsewhere")
+    (checkout / ".windlass").symlink_to(tmp_path / "elsewhere")
+    assert not folders.has_mirrors(str(checkout))

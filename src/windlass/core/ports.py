@@ -240,6 +240,14 @@ class Workdirs(Protocol):
         """The signal given in this run; never follows links, never blocks."""
         ...
 
+    def has_mirrors(self, checkout: str, /) -> bool:
+        """Whether `windlass init` made a folder in this checkout that may show what happens."""
+        ...
+
+    async def mirror(self, checkout: str, name: str, text: str, /) -> None:
+        """Put a file into that folder in one step, so that it can be read at any moment."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
@@ -401,3 +409,5 @@ class Ports:
     """The texts that prompts are made of."""
     home: str
     """Our folder."""
+    pid: int = 0
+    """The daemon's process."""

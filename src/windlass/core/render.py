@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, CheckResult
+from windlass.core.run import Run
+from windlass.core.task import Task
 
 TAIL = 12_000
 """How many characters of a check's output its author is shown: the last ones."""
@@ -71,3 +78,43 @@ def conflict_note(change: Change, main: str, conflict: str) -> str:
             "Then signal done again.",
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The daemon, as a file shows it."""
+
+    status: Status
+    pid: int
+    started_at: float
+    last_event: float
+
+
+def process_status(server: Server, agents: Iterable[tuple[Agent, Status, Run | None, Task | None]]) -> str:
+    """Every agent and the server, as `process-status.json` shows them."""
+    daemon = {
+        "status": str(server.status),
+        "pid": server.pid,
+        "startedAt": _utc(server.started_at),
+        "lastEvent": _utc(server.last_event),
+        "error": None,
+    }
+    entries = {agent.id: _entry(status, run, task) for agent, status, run, task in agents}
+    return json.dumps({"server": daemon, **entries}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _entry(status: Status, run: Run | None, task: Task | None) -> dict[str, str | None]:
+    entry: dict[str, str | None] = {
+        "status": str(status),
+        "sessionKey": (run.session or run.id) if run else None,
+        "startedAt": _utc(run.started_at or run.starting_at) if run else None,
+        "task": task.title if task else None,
+        "error": run.reason if run and status is Status.ERROR else None,
+    }
+    if run and run.ended_at is not None:
+        entry["completedAt"] = _utc(run.ended_at)
+    return entry
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -66,6 +66,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         uuid=lambda: str(uuid.uuid4()),
         blocks=prompt_blocks(),
         home=str(home),
+        pid=os.getpid(),
     )
     engine = Engine(stepped(ports, step) if step.wanted else ports)
     doctor = Doctor(engine, home)

@@ -24,7 +24,7 @@ RECORD = "WINDLASS_STEPS"
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": ("main", "worktree", "look", "stage", "land", "revert", "remove_worktree"),
     "processes": ("start", "stop"),
-    "workdirs": ("brief",),
+    "workdirs": ("brief", "mirror"),
     "checks": ("run",),
 }
 """What changes the world, by port. The store's effects are named by their events, git's own by their commands."""

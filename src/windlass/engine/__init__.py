@@ -15,6 +15,7 @@ from windlass.engine.dispatch import Dispatch
 from windlass.engine.finish import Finish
 from windlass.engine.landing import Gate
 from windlass.engine.lanes import Lanes
+from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
 from windlass.engine.rescue import Rescue
@@ -68,7 +69,8 @@ class Engine:
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
         self._deliver = Deliver(ports, self.runs, slots, self.troubles)
         self._gate = Gate(ports, bell, self.projects, self._landings)
-        self._tidy = Tidy(ports, bell, self.troubles)
+        self._mirrors = Mirrors(ports, self.status)
+        self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
@@ -90,3 +92,4 @@ class Engine:
         """Break off what is under way; the next daemon takes it up from the store."""
         for lanes in (self._landings, self._starts, self._attendants):
             await lanes.close()
+        await self._mirrors.leave()

@@ -1,4 +1,4 @@
-"""The tidy tick: agents whose work is finished are retired, and their clean worktrees removed."""
+"""The tidy tick: finished agents are retired, clean worktrees removed, and the files that people read kept current."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.mirrors import Mirrors
 from windlass.engine.troubles import Troubles
 
 log = logging.getLogger("windlass")
@@ -33,11 +34,12 @@ class Finished:
 class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
-    def __init__(self, ports: Ports, bell: Bell, troubles: Troubles) -> None:
+    def __init__(self, ports: Ports, bell: Bell, mirrors: Mirrors, troubles: Troubles) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
         self.bell = bell
+        self.mirrors = mirrors
         self.troubles = troubles
 
     async def tick(self) -> bool:
@@ -46,6 +48,8 @@ class Tidy:
         for each in await self.store.read(lambda store: _finished(store, now)):
             with self.troubles.noted("tidy"):
                 await self._retire(each)
+        with self.troubles.noted("tidy"):
+            await self.mirrors.refresh()
         return False
 
     async def _retire(self, finished: Finished) -> None:

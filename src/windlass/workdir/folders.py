@@ -69,6 +69,26 @@ class RunFolders:
         draft.replace(folder / name)
         return str(folder / name)
 
+    def has_mirrors(self, checkout: str, /) -> bool:
+        """Whether there is a folder that git ignores the runtime parts of, as `windlass init` makes it."""
+        try:
+            with inside.folder(checkout, ".windlass") as where:
+                return bool(inside.read_file(where, ".gitignore", 1))
+        except (OSError, inside.Odd):
+            return False
+
+    async def mirror(self, checkout: str, name: str, text: str, /) -> None:
+        """Put a file into a checkout's `.windlass`; a link in the way is replaced, not followed."""
+
+        def write() -> None:
+            try:
+                with inside.folder(checkout, ".windlass") as where:
+                    inside.replace_file(where, name, _bytes(text))
+            except (OSError, inside.Odd) as error:
+                raise Unavailable(f"{checkout}/.windlass/{name} cannot be written: {error}.") from error
+
+        await asyncio.to_thread(write)
+
     def signal(self, run: str, worktree: str, /) -> Signal | None:
         """The signal given in this run; never follows links, never blocks."""
         del run  # an older signal was moved away when this run was briefed

@@ -1,0 +1,57 @@
+"""`process-status.json`: exactly the keys that programs know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from windlass.core.agent import Agent, Status
+from windlass.core.render import Server, process_status
+from windlass.core.run import Outcome, Run
+from windlass.core.task import Task
+
+SERVER = Server(Status.RUNNING, 4711, 0.0, 60.0)
+AGENT = Agent(name="coder", project="p", provider="command")
+RUN = Run(id="r1", agent="coder", task="t1", number=1, provider="command", started_at=1.0)
+TASK = Task(id="t1", project="p", title="Implement auth module")
+
+
+def test_the_server_stands_beside_the_agents() -> None:
+    """Times are UTC, to the second."""
+    shown = json.loads(process_status(SERVER, [(AGENT, Status.RUNNING, RUN, TASK)]))
+
+    assert shown["server"] == {
+        "status": "running",
+        "pid": 4711,
+        "startedAt": "1970-01-01T00:00:00Z",
+        "lastEvent": "1970-01-01T00:01:00Z",
+        "error": None,
+    }
+    assert shown["coder"] == {
+        "status": "running",
+        "sessionKey": "r1",
+        "startedAt": "1970-01-01T00:00:01Z",
+        "task": "Implement auth module",
+        "error": None,
+    }
+
+
+def test_an_agent_that_failed_says_why_and_when() -> None:
+    """The error is the reason of its last run."""
+    ended = replace(RUN, outcome=Outcome.FAILED, reason="no network", ended_at=9.0)
+    shown = json.loads(process_status(SERVER, [(AGENT, Status.ERROR, ended, TASK)]))
+
+    assert (shown["coder"]["error"], shown["coder"]["completedAt"]) == ("no network", "1970-01-01T00:00:09Z")
+
+
+def test_an_agent_that_never_ran_has_no_session() -> None:
+    """Idle, with nothing made up."""
+    shown = json.loads(process_status(SERVER, [(AGENT, Status.IDLE, None, TASK)]))
+
+    assert shown["coder"] == {
+        "status": "idle",
+        "sessionKey": None,
+        "startedAt": None,
+        "task": "Implement auth module",
+        "error": None,
+    }
