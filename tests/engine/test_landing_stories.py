@@ -301,6 +301,7 @@ class TestLanding:
             await stage.move()
             shown = json.loads(file.read_text())
             assert (shown[name]["status"], shown["server"]["status"]) == ("completed", "running")
+            assert shown["server"]["startedAt"] == "1970-01-01T00:16:40Z"
             await stage.engine.close()
             assert json.loads(file.read_text())["server"]["status"] == "stopped"
 

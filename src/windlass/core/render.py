@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, CheckResult
@@ -90,31 +89,32 @@ class Server:
     last_event: float
 
 
-def process_status(server: Server, agents: Iterable[tuple[Agent, Status, Run | None, Task | None]]) -> str:
-    """Every agent and the server, as `process-status.json` shows them."""
+def process_status(
+    server: Server,
+    agents: Iterable[tuple[Agent, Status, Run | None, Task | None]],
+    *,
+    utc: Callable[[float], str],
+) -> str:
+    """Every agent and the server, as `process-status.json` shows them; `utc` writes a time."""
     daemon = {
         "status": str(server.status),
         "pid": server.pid,
-        "startedAt": _utc(server.started_at),
-        "lastEvent": _utc(server.last_event),
+        "startedAt": utc(server.started_at),
+        "lastEvent": utc(server.last_event),
         "error": None,
     }
-    entries = {agent.id: _entry(status, run, task) for agent, status, run, task in agents}
+    entries = {agent.id: _entry(status, run, task, utc) for agent, status, run, task in agents}
     return json.dumps({"server": daemon, **entries}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _entry(status: Status, run: Run | None, task: Task | None) -> dict[str, str | None]:
+def _entry(status: Status, run: Run | None, task: Task | None, utc: Callable[[float], str]) -> dict[str, str | None]:
     entry: dict[str, str | None] = {
         "status": str(status),
         "sessionKey": (run.session or run.id) if run else None,
-        "startedAt": _utc(run.started_at or run.starting_at) if run else None,
+        "startedAt": utc(run.started_at or run.starting_at) if run else None,
         "task": task.title if task else None,
         "error": run.reason if run and status is Status.ERROR else None,
     }
     if run and run.ended_at is not None:
-        entry["completedAt"] = _utc(run.ended_at)
+        entry["completedAt"] = utc(run.ended_at)
     return entry
-
-
-def _utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime
 
 from windlass.core.agent import Status
 from windlass.core.errors import WindlassError
@@ -14,6 +15,11 @@ from windlass.engine.status import Statuses
 log = logging.getLogger("windlass")
 
 STATUS_FILE = "process-status.json"
+
+
+def utc(seconds: float) -> str:
+    """A time as programs write it, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Mirrors:
@@ -44,7 +50,7 @@ class Mirrors:
         views = await self.status.every(retired=True, project=project.id)
         last = await self.store.read(lambda store: store.events(after=store.last_seq() - 1, limit=1))
         seen = Server(server, self.pid, self.started_at, last[-1].time if last else self.started_at)
-        text = process_status(seen, ((each.agent, each.status, each.run, each.task) for each in views))
+        text = process_status(seen, ((each.agent, each.status, each.run, each.task) for each in views), utc=utc)
         if self._shown.get(project.id) != text:
             await self.workdirs.mirror(project.path, STATUS_FILE, text)
             self._shown[project.id] = text
