@@ -34,9 +34,6 @@ class CountingClock:
     def monotonic(self) -> float:
         return self.now()
 
-    async def sleep(self, seconds: float) -> None:
-        raise NotImplementedError("The store does not sleep.")
-
 
 def a_project(key: str = "p", **fields: Any) -> Project:
     return Project(**{"id": key, "name": key, "path": f"/code/{key}", "main": "main"} | fields)

@@ -123,7 +123,7 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "checks": [_check(each) for each in change.checks],
         "landed_at": landing.landed_at,
         "undo": f"windlass undo {change.id}",
-        "undone_by": undoing.id if undoing else None,
+        "undone_by": undoing.id if undoing and undoing.landing else None,
     }
 
 
