@@ -20,6 +20,27 @@ class Status(StrEnum):
     STOPPED = "stopped"
 
 
+class Permissions(StrEnum):
+    """What an agent may do; each provider says with which of its flags."""
+
+    READ = "read"
+    """Look, and change nothing."""
+    EDIT = "edit"
+    """Edit and run inside its worktree, and commit to its branch."""
+    FULL = "full"
+    """Whatever its program can do, without being asked."""
+
+
+class Confinement(StrEnum):
+    """Whether an agent's runs are kept in a sandbox."""
+
+    AUTO = "auto"
+    """Where the machine has one."""
+    ON = "on"
+    """Always: without one, nothing starts."""
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """One participant. Its status is asked (`policy.status_of`), not kept."""
@@ -32,6 +53,14 @@ class Agent:
     """Where it comes from: `work`, an agent file, a workflow."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What its provider needs to start it, such as `command` or `script`."""
+    role: str = ""
+    """What it is for, in one line, where its file says so."""
+    body: str = ""
+    """The prompt in its file."""
+    model: str = ""
+    """Which model it is to use. Default: its provider's own."""
+    permissions: Permissions = Permissions.EDIT
+    sandbox: Confinement = Confinement.AUTO
     attended: bool = False
     persistent: bool = False
     created_at: float = 0.0

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from windlass.core.run import Usage
+from windlass.core.agent import Permissions
+from windlass.core.run import Hitch, Usage
 
 
 class Claim(StrEnum):
@@ -25,17 +26,37 @@ class Reading:
     text: str = ""
     """What a person should see of it."""
     session: str = ""
+    model: str = ""
     usage: Usage | None = None
+    total: bool = False
+    """The usage is that of the whole session so far, not of what is new."""
     result: str = ""
+    hitch: Hitch | None = None
+    """A trouble; a later one counts more than an earlier one."""
+    ended: bool = False
+    """The program says that its turn is over; without a hitch in the same line, earlier ones were overcome."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """What a provider is told about the run that it is to start."""
 
+    prompt: str = ""
+    """What the agent is told."""
     prompt_file: str
+    """A file with the same text."""
+    folder: str = ""
+    """The run's own folder, for files that the program needs."""
+    worktree: str = ""
     number: int
     session: str
+    """The session to go on in, or nothing for a new one."""
+    new_session: str = ""
+    """An id that a new session may be given, where the program lets us choose."""
+    model: str = ""
+    permissions: Permissions = Permissions.EDIT
+    sandboxed: bool = False
+    """It can't do harm outside its worktree whatever it is allowed to do."""
     options: Mapping[str, str]
     files: Mapping[str, str] = field(default_factory=dict)
     """Where each of `Provider.files` was written, by option name."""
@@ -49,6 +70,16 @@ def _accept(options: Mapping[str, str]) -> None:
     del options
 
 
+def _nothing(start: Start) -> Mapping[str, str]:
+    del start
+    return {}
+
+
+def _free(model: str, usage: Usage) -> float:
+    del model, usage
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """One way to run an agent. A new one is a new file in `providers/`, found by its name."""
@@ -57,9 +88,15 @@ class Provider:
     summary: str
     argv: Callable[[Start], tuple[str, ...]]
     """The command line of a run; its first word is looked up on the PATH."""
+    environment: Callable[[Start], Mapping[str, str]] = _nothing
+    """Variables that its runs need, none of them secret."""
+    stdin: bool = True
+    """It reads its prompt from standard input, too; else that is empty."""
     read: Callable[[str], Reading] = _as_text
     check: Callable[[Mapping[str, str]], None] = _accept
     """Refuses bad options, before anything is created."""
+    price: Callable[[str, Usage], float] = _free
+    """What a usage costs in dollars, by model, where the program itself does not say."""
     options: tuple[str, ...] = ()
     """The options it must have, such as `command`."""
     files: tuple[str, ...] = ()
@@ -67,7 +104,16 @@ class Provider:
     claim: Claim = Claim.SIGNAL
     resumes: bool = False
     """It can go on in the session of an earlier run."""
+    gently: str = "TERM"
+    """The signal that asks it to end."""
     program: str = ""
     """The program that must be installed, if any."""
     install: str = ""
     """How to install it."""
+    aliases: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Variables with credentials: only its own runs get them, and they are blotted out of what these print."""
+    variables: tuple[str, ...] = ()
+    """Other variables of the user's that its runs get."""
+    folders: tuple[str, ...] = ()
+    """Its own folders and files below the home, which a sandbox leaves to it; `$NAME` at the start is a variable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
 from windlass.core.errors import NotAllowed
@@ -17,6 +17,39 @@ class Outcome(StrEnum):
     CRASHED = "crashed"
     STOPPED = "stopped"
     EXHAUSTED = "exhausted"
+
+
+class Trouble(StrEnum):
+    """What kept a run from its end, by what helps against it."""
+
+    THROTTLE = "throttle"
+    """Too many requests at once: the same again in a while."""
+    OVERLOAD = "overload"
+    """The model's servers have no room: the same again in a while."""
+    QUOTA = "quota"
+    """The account's allowance is used up until a time."""
+    AUTH = "auth"
+    """Nobody is logged in, or the key is refused: a person must act."""
+    BILLING = "billing"
+    """There is no money left: a person must act."""
+    CONTEXT = "context"
+    """The conversation is too long for the model: go on in a new one."""
+    ERROR = "error"
+    """The program says that it failed, in words that we do not know."""
+    STALL = "stall"
+    """It said nothing for too long, so we ended it."""
+    RUNAWAY = "runaway"
+    """It took more time or more model calls than it may, so we ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hitch:
+    """A trouble that a run met, in the words of whoever noticed it."""
+
+    kind: Trouble
+    words: str = ""
+    until: float | None = None
+    """When it is over, where that is known."""
 
 
 class Cause(StrEnum):
@@ -45,13 +78,20 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    cached_tokens: int = 0
+    """Of the input, what the model's server remembered."""
+    calls: int = 0
+    """How often the model was asked."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cost_usd + other.cost_usd,
-        )
+        return self._with(other, 1)
+
+    def __sub__(self, other: Usage) -> Usage:
+        return self._with(other, -1)
+
+    def _with(self, other: Usage, sign: int) -> Usage:
+        sums = {each.name: getattr(self, each.name) + sign * getattr(other, each.name) for each in fields(Usage)}
+        return Usage(**sums)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +114,12 @@ class Run:
     """Why we asked it to stop, if we did: an exit after that is not a crash."""
     said: str = ""
     """The signal, as JSON, when it was given by a command instead of a file."""
+    sandbox: str = ""
+    """What keeps it in its place, such as `bubblewrap`; nothing: it has the user's own rights."""
+    model: str = ""
+    """The model it works with, as far as its provider tells."""
+    hitch: Hitch | None = None
+    """The trouble it is in, or ended with."""
     outcome: Outcome | None = None
     reason: str = ""
     evidence: tuple[str, ...] = ()
