@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from windlass.core import policy
+from windlass.core import hitches, policy
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.message import Kind, Message
 from windlass.core.policy import Ending, Then, Wait, Wake
 from windlass.core.ports import Tree
 from windlass.core.provider import Claim
-from windlass.core.run import Cause, Outcome, Run
+from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
 from windlass.core.settings import Limits
 from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions
 from windlass.core.task import Task, TaskState
@@ -24,6 +24,8 @@ CLEAN = Tree(head="abc", branch="work/otter", commits=2)
 AGENT = Agent(name="otter", project="p", provider="scripted")
 RUN = Run(id="r1", agent="otter", task="t1", number=1, provider="scripted", session="s1")
 TASK = Task(id="t1", project="p", title="Fix it", agent="otter")
+NOW = 1_000.0
+NUDGE = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.NUDGE)
 CHANGE = Change(id="c1", project="p", branch="work/otter", head="abc", title="Fix it", agent="otter", task="t1")
 
 
@@ -136,8 +138,53 @@ class TestWake:
         """The next run gets the session of the last one, if the provider can use it."""
         ended = replace(RUN, outcome=Outcome.DONE)
 
-        assert policy.decide_wake(AGENT, ended, resumes=True) == Wake("s1")
-        assert policy.decide_wake(AGENT, ended, resumes=False) == Wake("")
+        assert policy.decide_wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("s1")
+        assert policy.decide_wake(AGENT, [ended], [], resumes=False, now=NOW) == Wake("")
+
+    def test_a_conversation_that_became_too_long_is_left_for_a_new_one(self) -> None:
+        """Resuming it would meet the same limit at once."""
+        ended = replace(RUN, outcome=Outcome.CRASHED, hitch=Hitch(Trouble.CONTEXT), ended_at=NOW)
+
+        assert policy.decide_wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("")
+
+    def test_an_account_without_quota_rests_until_its_reset(self) -> None:
+        """Then the mail that waits wakes the agent by itself."""
+        ended = replace(RUN, outcome=Outcome.EXHAUSTED, hitch=Hitch(Trouble.QUOTA, until=NOW + 600), ended_at=NOW)
+
+        assert policy.decide_wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 599) == Wait(
+            "rests after the usage limit is reached", NOW + 600
+        )
+        assert policy.decide_wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 600) == Wake("s1")
+
+    def test_each_crash_makes_the_rest_longer(self) -> None:
+        """The first retry is at once; what fails again and again costs less and less."""
+        crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW)
+        rests = [policy.decide_wake(AGENT, [crash] * count, [NUDGE], resumes=True, now=NOW) for count in (1, 2, 3)]
+
+        assert rests[0] == Wake("s1")
+        assert [each.until for each in rests[1:] if isinstance(each, Wait)] == [NOW + 5, NOW + 10]
+
+    @pytest.mark.parametrize("kind", [Trouble.AUTH, Trouble.BILLING])
+    def test_what_a_person_must_mend_waits_for_the_person(self, kind: Trouble) -> None:
+        """Mail alone does not start a run that would fail alike; a person's word does."""
+        ended = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(kind), ended_at=NOW)
+        answer = replace(NUDGE, sender="human", sent_at=NOW + 1)
+
+        assert isinstance(policy.decide_wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 9e9), Wait)
+        assert policy.decide_wake(AGENT, [ended], [NUDGE, answer], resumes=True, now=NOW + 1) == Wake("s1")
+
+    def test_a_person_who_speaks_is_never_made_to_wait(self) -> None:
+        """Rests are for retries, not for people."""
+        crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW)
+        said = replace(NUDGE, sender="human", sent_at=NOW)
+
+        assert policy.decide_wake(AGENT, [crash] * 5, [said], resumes=True, now=NOW) == Wake("s1")
+
+    def test_a_clock_that_was_set_back_makes_nobody_wait_longer(self) -> None:
+        """An end that lies in the future is no reason to rest."""
+        crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW + 86_400)
+
+        assert policy.decide_wake(AGENT, [crash] * 5, [NUDGE], resumes=True, now=NOW) == Wake("s1")
 
     @pytest.mark.parametrize(
         ("agent", "latest"),
@@ -150,7 +197,7 @@ class TestWake:
     )
     def test_who_is_busy_stopped_attended_or_retired_is_not_woken(self, agent: Agent, latest: Run | None) -> None:
         """Mail waits, with a reason."""
-        answer = policy.decide_wake(agent, latest, resumes=True)
+        answer = policy.decide_wake(agent, [latest] if latest else [], [], resumes=True, now=NOW)
 
         assert isinstance(answer, Wait)
         assert answer.reason
@@ -163,14 +210,82 @@ class TestWake:
         assert policy.cause_of([nudge, replace(nudge, kind=Kind.SAY)]) is Cause.MAIL
 
 
+class TestHitch:
+    @pytest.mark.parametrize(
+        ("kind", "outcome", "then"),
+        [
+            (Trouble.THROTTLE, Outcome.FAILED, Then.REMIND),
+            (Trouble.OVERLOAD, Outcome.FAILED, Then.REMIND),
+            (Trouble.QUOTA, Outcome.EXHAUSTED, Then.REMIND),
+            (Trouble.AUTH, Outcome.FAILED, Then.ASK),
+            (Trouble.BILLING, Outcome.FAILED, Then.ASK),
+            (Trouble.CONTEXT, Outcome.CRASHED, Then.REMIND),
+            (Trouble.ERROR, Outcome.CRASHED, Then.REMIND),
+            (Trouble.STALL, Outcome.CRASHED, Then.REMIND),
+            (Trouble.RUNAWAY, Outcome.FAILED, Then.FAIL),
+        ],
+    )
+    def test_each_trouble_has_its_own_next_step(self, kind: Trouble, outcome: Outcome, then: Then) -> None:
+        """Waiting, asking a person, a new conversation, giving up: it depends on what went wrong."""
+        verdict = policy.judge(an_ending(signal=None, exit_code=1, hitch=Hitch(kind, "its words")), LIMITS)
+
+        assert (verdict.outcome, verdict.then) == (outcome, then)
+        assert "its words" in verdict.reason
+        assert any("its words" in each for each in verdict.evidence)
+
+    def test_exit_code_0_does_not_hide_a_trouble(self) -> None:
+        """Some programs exit with 0 although the model refused them."""
+        verdict = policy.judge(an_ending(signal=None, claim=Claim.EXIT, hitch=Hitch(Trouble.AUTH, "401")), LIMITS)
+
+        assert verdict.then is Then.ASK
+
+    def test_a_signal_counts_more_than_a_trouble_on_the_way(self) -> None:
+        """Who said done and has committed is done, whatever its program said at the end."""
+        assert policy.judge(an_ending(hitch=Hitch(Trouble.OVERLOAD)), LIMITS).then is Then.LAND
+
+    def test_a_busy_server_is_tried_more_often_than_a_crash(self) -> None:
+        """Each has its own count, so that neither uses up the other's tries."""
+        busy = Hitch(Trouble.THROTTLE)
+
+        assert policy.judge(an_ending(signal=None, hitch=busy, waits=9, tries=5), LIMITS).then is Then.REMIND
+        assert policy.judge(an_ending(signal=None, hitch=busy, waits=10), LIMITS).then is Then.FAIL
+        assert policy.judge(an_ending(signal=None, exit_code=1, waits=9), LIMITS).then is Then.REMIND
+
+
+class TestCut:
+    def test_silence_length_and_calls_have_limits_and_0_is_none(self) -> None:
+        """What says nothing stalled; what goes on and on ran away."""
+        well = hitches.Pulse(age=60, silent=60, calls=10)
+        limits = Limits(silent_minutes=10, run_minutes=60, calls=100)
+
+        assert hitches.decide_cut(well, limits) is None
+        for pulse, kind in (
+            (replace(well, silent=601), Trouble.STALL),
+            (replace(well, age=3601), Trouble.RUNAWAY),
+            (replace(well, calls=101), Trouble.RUNAWAY),
+        ):
+            hitch = hitches.decide_cut(pulse, limits)
+            assert hitch is not None and hitch.kind is kind
+            assert hitches.decide_cut(pulse, Limits(silent_minutes=0, run_minutes=0, calls=0)) is None
+
+
 class TestTries:
     def test_only_bad_runs_at_the_end_count(self) -> None:
         """A run that ended well starts the count anew."""
         bad, good = replace(RUN, outcome=Outcome.CRASHED), replace(RUN, outcome=Outcome.DONE)
 
-        assert policy.tries_before([]) == 0
-        assert policy.tries_before([bad, bad, good]) == 0
-        assert policy.tries_before([good, bad, replace(bad, outcome=Outcome.FAILED)]) == 2
+        assert hitches.tries_before([]) == 0
+        assert hitches.tries_before([bad, bad, good]) == 0
+        assert hitches.tries_before([good, bad, replace(bad, outcome=Outcome.FAILED)]) == 2
+
+    def test_busy_servers_are_counted_apart_and_a_person_starts_anew(self) -> None:
+        """A throttle is no try; what came before a person was asked is another story."""
+        bad = replace(RUN, outcome=Outcome.CRASHED)
+        busy = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(Trouble.OVERLOAD))
+        asked = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(Trouble.AUTH))
+
+        assert (hitches.tries_before([bad, busy, busy]), hitches.waits_before([bad, busy, busy])) == (1, 2)
+        assert hitches.tries_before([bad, bad, asked, bad]) == 1
 
 
 @pytest.mark.parametrize(

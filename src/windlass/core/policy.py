@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from windlass.core import hitches
+from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Tree
 from windlass.core.provider import Claim
-from windlass.core.run import Cause, Outcome, Run
+from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
 from windlass.core.settings import Limits
 from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
 from windlass.core.task import Task, TaskState
@@ -31,10 +33,15 @@ class Wait:
     """Leave the mail where it is, for this reason."""
 
     reason: str
+    until: float | None = None
+    """When to look again, where time alone helps."""
 
 
-def decide_wake(agent: Agent, latest: Run | None, *, resumes: bool) -> Wake | Wait:
+def decide_wake(
+    agent: Agent, runs: Sequence[Run], mail: Sequence[Message], *, resumes: bool, now: float
+) -> Wake | Wait:
     """Choose how an agent learns that it has mail."""
+    latest = runs[-1] if runs else None
     if latest and latest.live:
         return Wait("busy; it is woken when this run ends")
     if agent.attended:
@@ -43,7 +50,23 @@ def decide_wake(agent: Agent, latest: Run | None, *, resumes: bool) -> Wake | Wa
         return Wait("its work is finished")
     if latest and latest.outcome is Outcome.STOPPED:
         return Wait("stopped by hand")
-    return Wake(latest.session if latest and resumes else "")
+    if latest and not _from_person(mail, since=latest.ended_at or 0.0):
+        if latest.hitch and latest.hitch.kind in hitches.FOR_A_PERSON:
+            return Wait(f"needs a person: {latest.reason}")
+        until = hitches.rest_until(runs)
+        if until is not None and (latest.ended_at or 0.0) <= now < until:
+            return Wait(f"rests after {hitches.named(latest)}", until)
+    return Wake(_session(latest) if latest and resumes else "")
+
+
+def _from_person(mail: Iterable[Message], *, since: float) -> bool:
+    """Whether a person has said something since: nobody rests then."""
+    return any(each.sender == str(HUMAN) and each.sent_at >= since for each in mail)
+
+
+def _session(latest: Run) -> str:
+    """The session to go on in; one that has become too long is left."""
+    return "" if latest.hitch and latest.hitch.kind is Trouble.CONTEXT else latest.session
 
 
 def cause_of(mail: Iterable[Message]) -> Cause:
@@ -79,8 +102,12 @@ class Ending:
     tree: Tree | None
     """None when the worktree is lost."""
     stopping: str = ""
+    hitch: Hitch | None = None
+    """The trouble it was in at its end, by its own output or by our clock."""
     tries: int = 0
     """How many runs just before this one did not end well."""
+    waits: int = 0
+    """How many runs just before this one met a model's server that had no room."""
     claim: Claim = Claim.SIGNAL
     branch: str = ""
 
@@ -141,7 +168,9 @@ def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidenc
 
 
 def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
-    """No signal: a crash, something forgotten, or a plain command that has done its work."""
+    """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
+    if ending.hitch is not None:
+        return _judge_hitch(ending, ending.hitch, limits, evidence)
     if ending.exit_code == 0 and ending.claim is Claim.EXIT and tree.commits:
         return _judge_done(ending, tree, "", limits, evidence)
     left = (*tree.changed, *tree.untracked)
@@ -155,6 +184,25 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
     how = "it was killed" if ending.exit_code is None else f"exit code {ending.exit_code}"
     note = f"Your last run ended before it was finished: {how}. Your files are as you left them. Go on."
     return _unfinished(ending, limits.retries, f"{how}, without a signal", note, evidence)
+
+
+def _judge_hitch(ending: Ending, hitch: Hitch, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
+    """Something outside the agent's work got in the way: what helps depends on what it was."""
+    reason = hitches.described(hitch)
+    if hitch.kind is Trouble.QUOTA:
+        return Verdict(
+            outcome=Outcome.EXHAUSTED, then=Then.REMIND, reason=reason, evidence=evidence, note=hitches.GO_ON
+        )
+    if hitch.kind in hitches.FOR_A_PERSON:
+        ask = (Question("q1", f"{reason}. {hitches.FOR_A_PERSON[hitch.kind]}"),)
+        return Verdict(outcome=Outcome.FAILED, then=Then.ASK, reason=reason, evidence=evidence, questions=ask)
+    if hitch.kind is Trouble.RUNAWAY:
+        return Verdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason, evidence=evidence)
+    if hitch.kind in hitches.NO_ROOM:
+        waited = replace(ending, tries=ending.waits)
+        return _unfinished(waited, limits.waits, reason, hitches.GO_ON, evidence, failed=True)
+    note = f"Your last run was cut short: {reason}. Your files are as you left them. Go on."
+    return _unfinished(ending, limits.retries, reason, note, evidence)
 
 
 def _unfinished(
@@ -172,6 +220,8 @@ def evidence_of(ending: Ending) -> tuple[str, ...]:
     """The facts, in words."""
     facts = ["exit code unknown" if ending.exit_code is None else f"exit code {ending.exit_code}"]
     facts.append("no signal" if ending.signal is None else f"signal: {_signal_word(ending.signal)}")
+    if ending.hitch is not None:
+        facts.append(f"trouble: {hitches.described(ending.hitch)}")
     if ending.tree is None:
         return (*facts, "worktree lost")
     tree = ending.tree
@@ -202,16 +252,6 @@ def _some(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def tries_before(runs: Sequence[Run]) -> int:
-    """How many runs at the end of this history did not end well."""
-    count = 0
-    for run in reversed(runs):
-        if run.outcome not in (Outcome.CRASHED, Outcome.FAILED):
-            break
-        count += 1
-    return count
-
-
 # ── status ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -223,8 +263,10 @@ def status_of(latest: Run | None, task: Task | None, change: Change | None) -> S
         return Status.RUNNING
     if change and change.state is ChangeState.HELD:
         return Status.WAITING
-    if task and task.state is TaskState.ACTIVE:
-        return Status.IDLE  # it is about to be started again
+    if task and task.state is TaskState.WAITING:
+        return Status.WAITING
+    if task and task.state is TaskState.ACTIVE:  # it is started again: soon, or when its account has quota
+        return Status.WAITING if latest.outcome is Outcome.EXHAUSTED else Status.IDLE
     if task and task.state is TaskState.CANCELLED:
         return Status.STOPPED
     if latest.outcome is Outcome.DONE:

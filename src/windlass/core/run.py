@@ -84,14 +84,10 @@ class Usage:
     """How often the model was asked."""
 
     def __add__(self, other: Usage) -> Usage:
-        return self._with(other, 1)
+        return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
 
-    def __sub__(self, other: Usage) -> Usage:
-        return self._with(other, -1)
-
-    def _with(self, other: Usage, sign: int) -> Usage:
-        sums = {each.name: getattr(self, each.name) + sign * getattr(other, each.name) for each in fields(Usage)}
-        return Usage(**sums)
+    def __neg__(self) -> Usage:
+        return Usage(**{each.name: -getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,14 @@ class Limits:
     """How many runs may be alive at once: in the home's file of all projects, in a project's file of that one."""
     retries: int = 1
     """How often a crashed run is started again before its task fails."""
+    waits: int = 10
+    """How often a run is started again, ever later, after its model's server was too busy."""
+    silent_minutes: float = 30.0
+    """A run that prints nothing for this long is ended, and tried again. 0: never."""
+    run_minutes: float = 480.0
+    """A run that takes longer is ended for good. 0: never."""
+    calls: int = 1000
+    """A run that asks its model more often is ended for good, where its provider tells. 0: never."""
     reminders: int = 1
     """How often an agent is reminded of a missing signal or of uncommitted work."""
     returns: int = 3

@@ -67,7 +67,7 @@ class Engine:
         self.runs = Runs(ports, bell, self._starts)
         self._watch = Watch(ports, bell, self.runs, Finish(ports, bell), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
-        self._deliver = Deliver(ports, self.runs, slots, self.troubles)
+        self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
         self._gate = Gate(ports, bell, self.projects, self._landings)
         self._mirrors = Mirrors(ports, self.status)
         self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)

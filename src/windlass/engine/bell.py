@@ -12,6 +12,7 @@ class Bell:
     def __init__(self) -> None:
         self._ears: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
         self._readers: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
+        self._alarm: asyncio.TimerHandle | None = None
         self.silent = False
         """No ring will follow: whoever waits for one may go."""
 
@@ -30,6 +31,16 @@ class Bell:
         """An agent has said something: of interest to those who read along, and to no tick."""
         for ear in list(self._readers):
             ear.set()
+
+    def ring_in(self, seconds: float) -> None:
+        """Ring when this much time has passed; of several wishes, the earliest is kept, and the rest ask again."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(0.0, seconds)
+        if self._alarm and loop.time() < self._alarm.when() <= at:
+            return
+        if self._alarm:
+            self._alarm.cancel()
+        self._alarm = loop.call_at(at, self.ring)
 
     def fall_silent(self) -> None:
         """Ring a last time, because we are leaving."""

@@ -10,6 +10,7 @@ from windlass.core.message import Delivery, Message
 from windlass.core.ports import Ports, Reading
 from windlass.core.run import Run
 from windlass.core.task import Task
+from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.troubles import Troubles
@@ -21,7 +22,7 @@ class Mail:
 
     agent: Agent
     task: Task
-    latest: Run
+    runs: tuple[Run, ...]
     deliveries: tuple[Delivery, ...]
     messages: tuple[Message, ...]
 
@@ -29,8 +30,10 @@ class Mail:
 class Deliver:
     """Starts a run for each agent that has mail and may be woken."""
 
-    def __init__(self, ports: Ports, runs: Runs, slots: Slots, troubles: Troubles) -> None:
+    def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles) -> None:
         self.store = ports.store
+        self.clock = ports.clock
+        self.bell = bell
         self.runs = runs
         self.providers = ports.providers
         self.slots = slots
@@ -45,7 +48,10 @@ class Deliver:
 
     async def _wake(self, mail: Mail) -> None:
         resumes = self.providers.get(mail.agent.provider).resumes
-        match policy.decide_wake(mail.agent, mail.latest, resumes=resumes):
+        now = self.clock.now()
+        match policy.decide_wake(mail.agent, mail.runs, mail.messages, resumes=resumes, now=now):
+            case policy.Wait(until=float(until)):
+                self.bell.ring_in(until - now)
             case policy.Wake(session) if await self.slots.free(mail.agent.project):
                 cause = policy.cause_of(mail.messages)
                 await self.runs.start(mail.agent, mail.task, cause, mail=mail.deliveries, session=session)
@@ -61,9 +67,9 @@ def _waiting(store: Reading) -> list[Mail]:
 
 def _mail(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
     agent = store.find(Agent, reader)
-    latest = store.latest_runs([reader]).get(reader)
-    task = store.find(Task, latest.task) if latest else None
-    if agent is None or latest is None or task is None:
+    runs = store.runs_of(reader)
+    task = store.find(Task, runs[-1].task) if runs else None
+    if agent is None or task is None:
         return None
     messages = (store.find(Message, each.message) for each in deliveries)
-    return Mail(agent, task, latest, tuple(deliveries), tuple(each for each in messages if each is not None))
+    return Mail(agent, task, tuple(runs), tuple(deliveries), tuple(each for each in messages if each is not None))

@@ -7,12 +7,12 @@ import logging
 from dataclasses import replace
 from functools import partial
 
-from windlass.core import policy
+from windlass.core import hitches, policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import NotFound, WindlassError
-from windlass.core.message import Kind, Receipt
+from windlass.core.message import Kind, Message, Receipt
 from windlass.core.policy import Ending, Then, Verdict
 from windlass.core.ports import Ports, Reading, Tree, Writing
 from windlass.core.project import Project
@@ -48,7 +48,7 @@ class Finish:
     async def run(self, run: Run) -> None:
         """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
         agent, project, runs = await self.store.read(lambda store: _about(store, run))
-        tries = policy.tries_before([each for each in runs if each.number < run.number])
+        before = [each for each in runs if each.number < run.number]
         while True:
             tree = await self._look(project, agent, run)
             ending = Ending(
@@ -56,7 +56,9 @@ class Finish:
                 signal=self._signal(run, project, agent),
                 tree=tree,
                 stopping=run.stopping,
-                tries=tries,
+                hitch=run.hitch,
+                tries=hitches.tries_before(before),
+                waits=hitches.waits_before(before),
                 claim=self.providers.get(run.provider).claim,
                 branch=agent.branch,
             )
@@ -110,8 +112,9 @@ def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Wri
     run = store.find(Run, judged.id)
     if run is None or not run.live:
         return None
-    if (run.stopping, run.said) != (judged.stopping, judged.said):
+    if (run.stopping, run.said, run.hitch) != (judged.stopping, judged.said, judged.hitch):
         return run
+    cut_short = ending.signal is None and run.hitch is not None
     ended = run.end(
         verdict.outcome,
         now=now,
@@ -120,7 +123,8 @@ def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Wri
         exit_code=ending.exit_code,
         result=verdict.result,
     )
-    seen = verdict.outcome is not Outcome.CRASHED
+    ended = replace(ended, hitch=run.hitch if cut_short else None)
+    seen = verdict.outcome is not Outcome.CRASHED and not cut_short
     mail = [each.move(Receipt.READ) for each in store.deliveries_of(run.id)] if seen else []
     store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
     task = store.find(Task, run.task)
@@ -137,8 +141,10 @@ def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, tree: 
             body = "\n".join(f"{each.id}: {each.question}" for each in verdict.questions)
             store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=verdict.reason))
             _tell(store, run, body, now, kind=Kind.ASK)
-        case Then.REMIND:
+        case Then.REMIND if not _is_owed(store, run.agent, verdict.note):
             nudge(store, run.agent, verdict.note, task=task.id, now=now)
+        case Then.REMIND:
+            pass
         case Then.REST:
             end_task(store, task, TaskState.CANCELLED, now=now, reason=verdict.reason)
         case Then.FINISH:
@@ -147,6 +153,12 @@ def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, tree: 
         case _:
             end_task(store, task, TaskState.FAILED, now=now, reason=verdict.reason)
             _tell(store, run, f"{run.agent} could not finish: {verdict.reason}", now)
+
+
+def _is_owed(store: Reading, agent: str, note: str) -> bool:
+    """Whether an agent has yet to hear just this from us."""
+    owed = (store.find(Message, each.message) for each in store.undelivered(reader=agent))
+    return any(each and each.kind is Kind.NUDGE and each.body == note for each in owed)
 
 
 def _submit(store: Writing, run: Run, task: Task, head: str, now: float) -> None:

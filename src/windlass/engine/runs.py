@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from windlass.core import codec
@@ -45,6 +46,7 @@ class Runs:
         self.workdirs = ports.workdirs
         self.providers = ports.providers
         self.clock = ports.clock
+        self.uuid = ports.uuid
         self.bell = bell
         self.lanes = lanes
         self.blocks = ports.blocks
@@ -96,13 +98,20 @@ class Runs:
             files={each: agent.options[each] for each in provider.files},
         )
         start = Start(
+            prompt=prompt,
             prompt_file=briefing.prompt,
+            folder=str(PurePath(briefing.prompt).parent),
+            worktree=worktree,
             number=run.number,
             session=run.session,
+            new_session=self.uuid(),
+            model=agent.model,
+            permissions=agent.permissions,
             options=agent.options,
             files=briefing.files,
         )
         environment = {
+            **provider.environment(start),
             **self.git.environment(project, agent),
             "WINDLASS_HOME": self.home,
             "WINDLASS_AGENT": agent.id,
@@ -112,9 +121,8 @@ class Runs:
             "WINDLASS_PROMPT": briefing.prompt,
             "WINDLASS_SIGNAL": briefing.signal,
         }
-        return Launch(
-            run=run.id, argv=provider.argv(start), cwd=worktree, environment=environment, stdin=briefing.prompt
-        )
+        stdin = briefing.prompt if provider.stdin else ""
+        return Launch(run=run.id, argv=provider.argv(start), cwd=worktree, environment=environment, stdin=stdin)
 
     async def recover(self, run: Run) -> bool:
         """A run whose start was never recorded: adopt its process, or start again. False: it has ended meanwhile."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
+from windlass.core import hitches
 from windlass.core.agent import Agent
 from windlass.core.errors import NotFound
 from windlass.core.lines import Lines
 from windlass.core.ports import Ports, Writing
 from windlass.core.ports import Reading as StoreReading
 from windlass.core.project import Project
-from windlass.core.provider import Reading
-from windlass.core.run import Chunk, Identity, Run
+from windlass.core.provider import Provider, Reading
+from windlass.core.run import Chunk, Hitch, Identity, Run, Trouble, Usage
 from windlass.core.signal import BadSignal
 from windlass.engine.bell import Bell
 from windlass.engine.finish import Finish
@@ -33,6 +34,10 @@ class Tail:
     lines: Lines
     place: tuple[Project, Agent]
     """Whose worktree it runs in."""
+    begun: float
+    """When it started, as the clock that never jumps would have said."""
+    heard: float
+    """When it last said something, or when we began to listen."""
     signalled_at: float | None = None
     """When a signal was first seen while the process lived."""
 
@@ -79,7 +84,7 @@ class Watch:
         await self._ingest(run, tail)
         if not alive:
             await self._conclude(run, tail)
-        elif self._is_over(run, tail):
+        elif self._is_over(run, tail) or await self._cut(run, tail):
             await self._end(run, run.identity)
 
     async def _tail(self, run: Run) -> Tail:
@@ -88,7 +93,9 @@ class Watch:
             offset, place = await self.store.read(lambda store: (store.output_end(run.id), _place(store, run)))
             start = max(0, offset - LOOK_BACK)
             kept = self.processes.output(run.id, start, offset - start)
-            self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), place)
+            now = self.clock.monotonic()
+            begun = now - max(0.0, self.clock.now() - (run.started_at or run.starting_at))
+            self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), place, begun, heard=now)
             if run.identity is not None:
                 self.processes.follow(run.id, run.identity, self.stir)
         return self._tails[run.id]
@@ -100,13 +107,13 @@ class Watch:
             lines, whole = tail.lines.feed(content)
             readings = [provider.read(each) for each in whole]
             chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
-            await self.store.write(partial(_keep, chunk, readings))
-            tail.offset, tail.lines = chunk.end, lines
+            await self.store.write(partial(_keep, chunk, readings, provider))
+            tail.offset, tail.lines, tail.heard = chunk.end, lines, self.clock.monotonic()
             self.bell.hum()
 
     def _is_over(self, run: Run, tail: Tail) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
-        if run.stopping or not self.git.has_worktree(*tail.place):
+        if run.stopping or _is_cut(run) or not self.git.has_worktree(*tail.place):
             return True
         if not run.said and isinstance(
             self.workdirs.signal(run.id, self.git.worktree_path(*tail.place)), BadSignal | None
@@ -116,6 +123,16 @@ class Watch:
         tail.signalled_at = tail.signalled_at or now
         return now - tail.signalled_at >= self.settings.at("").daemon.stop_grace_seconds
 
+    async def _cut(self, run: Run, tail: Tail) -> bool:
+        """Whether a run is ended because it stalled or ran away; the reason is kept before anything is done."""
+        now = self.clock.monotonic()
+        pulse = hitches.Pulse(age=now - tail.begun, silent=now - tail.heard, calls=run.usage.calls)
+        hitch = hitches.decide_cut(pulse, self.settings.at(tail.place[0].path).limits)
+        if hitch is None:
+            return False
+        await self.store.write(partial(_record_cut, run.id, hitch))
+        return True
+
     async def _end(self, run: Run, identity: Identity) -> None:
         await self.processes.stop(run.id, identity, grace=self.settings.at("").daemon.stop_grace_seconds)
         self.stir(run.id)
@@ -124,9 +141,11 @@ class Watch:
         """Its process has gone: end what it left behind, read to the end, and have it judged."""
         await self.processes.stop(run.id, run.identity, grace=self.settings.at("").daemon.stop_grace_seconds)
         await self._ingest(run, tail)
-        last = [self.providers.get(run.provider).read(each) for each in tail.lines.end()]
-        await self.store.write(partial(_learn, run.id, last))
-        await self.finish.run(run)
+        provider = self.providers.get(run.provider)
+        last = [provider.read(each) for each in tail.lines.end()]
+        await self.store.write(partial(_learn, run.id, last, provider))
+        known = await self.store.read(lambda store: store.find(Run, run.id))
+        await self.finish.run(known or run)
         self.processes.forget(run.id)
         del self._tails[run.id]
 
@@ -139,12 +158,22 @@ def _place(store: StoreReading, run: Run) -> tuple[Project, Agent]:
     return project, agent
 
 
-def _keep(chunk: Chunk, readings: list[Reading], store: Writing) -> None:
+def _is_cut(run: Run) -> bool:
+    return run.hitch is not None and run.hitch.kind in (Trouble.STALL, Trouble.RUNAWAY)
+
+
+def _record_cut(key: str, hitch: Hitch, store: Writing) -> None:
+    run = store.find(Run, key)
+    if run is not None and run.live and not _is_cut(run):
+        store.record("run.cut", key, replace(run, hitch=hitch))
+
+
+def _keep(chunk: Chunk, readings: list[Reading], provider: Provider, store: Writing) -> None:
     store.append(chunk)
-    _learn(chunk.run, readings, store)
+    _learn(chunk.run, readings, provider, store)
 
 
-def _learn(key: str, readings: list[Reading], store: Writing) -> None:
+def _learn(key: str, readings: list[Reading], provider: Provider, store: Writing) -> None:
     """Write down what the output tells about its run."""
     run = store.find(Run, key)
     if run is None:
@@ -154,8 +183,31 @@ def _learn(key: str, readings: list[Reading], store: Writing) -> None:
         learned = replace(
             learned,
             session=reading.session or learned.session,
-            usage=learned.usage + reading.usage if reading.usage else learned.usage,
+            model=reading.model or learned.model,
             result=reading.result or learned.result,
+            hitch=_hitch(learned, reading),
         )
+        if reading.usage:
+            learned = replace(learned, usage=_usage(store, learned, reading, provider))
     if learned != run:
         store.record("run.learned", key, learned)
+
+
+def _hitch(run: Run, reading: Reading) -> Hitch | None:
+    """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays."""
+    if _is_cut(run):
+        return run.hitch
+    return reading.hitch or (None if reading.ended else run.hitch)
+
+
+def _usage(store: StoreReading, run: Run, reading: Reading, provider: Provider) -> Usage:
+    """What this run has used by now. A session's total is more than that: earlier runs had their part in it."""
+    new = reading.usage or Usage()
+    if reading.total:
+        earlier = (
+            each for each in store.runs_of(run.agent) if each.number < run.number and each.session == run.session
+        )
+        usage = sum((replace(-each.usage, cost_usd=0.0) for each in earlier), new)
+    else:
+        usage = run.usage + new
+    return usage if usage.cost_usd else replace(usage, cost_usd=provider.price(run.model, usage))
