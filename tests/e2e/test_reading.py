@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from e2e_stage import Stage, exact, lines, stage
 pytestmark = pytest.mark.xdist_group("reading")  # one worker plays the story, once
 
 PRINTED = b"caf\xc3\xa9 \x1b[31mred\x1b[0m\r\n\xff\x00 half a line"
-LIST = "name instance source status evidence age_seconds task provider run cost_usd"
+LIST = "name instance source status evidence age_seconds task provider model permissions run cost_usd"
 QUEUE = "id branch task agent state reason candidate checks"
 
 
@@ -90,7 +91,10 @@ def test_show_adds_runs_session_worktree_and_usage(story: Story) -> None:
     shown = story.house.wl("show", story.name, "--json").value
     assert set(f"{LIST} runs session worktree usage branch questions reports change".split()) <= shown.keys()
     [run] = shown["runs"]
-    assert exact("id number cause outcome reason evidence exit_code pid session base started_at ended_at usage", run)
+    assert exact(
+        "id number cause outcome reason evidence trouble model sandbox exit_code pid session base started_at ended_at usage",
+        run,
+    )
     assert (run["outcome"], run["exit_code"], run["cause"]) == ("done", 0, "task")
     assert "1 commit on work/" in "; ".join(run["evidence"])
     assert shown["change"]["state"] == "landed"
@@ -198,8 +202,16 @@ def test_logs_for_people_obey_nothing(story: Story) -> None:
 def test_logs_for_programs_carry_the_bytes(story: Story) -> None:
     """Each line has the run, its number, the offset, the time, the bytes and the text."""
     rows = [json.loads(each) for each in story.house.wl("logs", story.name, "--json").out.splitlines()]
-    assert all(exact("run number offset time raw text", each) for each in rows)
+    assert all(exact("run number offset time raw text said", each) for each in rows)
     assert rows[0]["offset"] == 0
+
+
+def test_logs_tell_when_and_begin_where_one_wants(story: Story) -> None:
+    """With --times each line has its time; --since leaves out what is older."""
+    timed = story.house.wl("logs", story.name, "--times").out.splitlines()
+    assert all(re.match(r"\d\d:\d\d:\d\d  ", each) for each in timed)
+    assert story.house.wl("logs", story.name, "--since", "1h").out == story.house.wl("logs", story.name).out
+    assert story.house.wl("logs", story.name, "--since", "0.001s").out == ""
 
 
 def test_a_run_that_is_not_there_is_not_found(story: Story) -> None:

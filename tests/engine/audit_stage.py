@@ -86,7 +86,7 @@ async def _live(folder: Path) -> Past:
     await stage.signal(names[2], '{"status": "error", "error": "It is too hard."}')
     await stage.exit(names[2])
     await stage.move()
-    await stage.engine.talk.answer(names[1], "The other one.")
+    await stage.engine.talk.answer(names[1], ["The other one."])
     await stage.move()
     await stage.finish(names[1], "b.txt", "b\n")
     await stage.move()

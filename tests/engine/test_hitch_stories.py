@@ -22,6 +22,7 @@ def read(line: str) -> Reading:
     hitch = Hitch(Trouble(said["hitch"]), said.get("words", ""), said.get("until")) if "hitch" in said else None
     usage = Usage(input_tokens=said["total"]) if "total" in said else None
     return Reading(
+        text=said.get("say", ""),
         session=said.get("session", ""),
         hitch=hitch,
         usage=usage,
@@ -35,6 +36,7 @@ TALKER = Provider(
     summary="says what happens to it",
     argv=lambda start: ("talker", start.session),
     read=read,
+    structured=True,
     resumes=True,
     price=lambda model, usage: usage.input_tokens / 1000,
 )
@@ -129,7 +131,7 @@ def test_who_is_not_logged_in_asks_a_person_and_goes_on_when_answered(stage: Tal
         await stage.pass_time(86_400)
         assert (await stage.latest()).number == 1
 
-        await stage.engine.talk.answer(stage.name, "Logged in.")
+        await stage.engine.talk.answer(stage.name, ["Logged in."])
         await stage.move()
         assert (await stage.latest()).number == 2
         assert (await stage.task_of(stage.name)).state is TaskState.ACTIVE
@@ -204,5 +206,23 @@ def test_a_session_s_total_is_split_among_its_runs(stage: TalkerStage) -> None:
         assert [each.usage.input_tokens for each in runs] == [400, 100]
         assert [each.usage.cost_usd for each in runs] == [0.4, 0.1]
         assert (await stage.engine.status.page(stage.name)).usage.input_tokens == 500
+
+    play(story)
+
+
+def test_output_for_programs_is_read_for_people(stage: TalkerStage) -> None:
+    """Each line becomes what it means, also the last one that no newline ended."""
+
+    async def story() -> None:
+        await stage.begin()
+        run = await stage.latest()
+        stage.processes.say(run.id, b'{"say": "Reading a.py"}\n{"say": "Wri')
+        await stage.move()
+        stage.processes.say(run.id, b'ting"}\n{}\n{"say": "Bye"}')
+        await stage.exit(stage.name, 0)
+        await stage.move()
+        pieces = [each async for each in stage.engine.output.pieces(stage.name, number=1)]
+        assert [text for each in pieces for text in each.said or ()] == ["Reading a.py", "Writing", "Bye"]
+        assert b"".join(each.chunk.content for each in pieces).endswith(b'"Bye"}')
 
     play(story)

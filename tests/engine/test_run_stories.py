@@ -128,13 +128,13 @@ class TestEnding:
             page = await stage.engine.status.page(name)
             assert "Which port?" in page.questions[0].body
 
-            await stage.engine.talk.answer(name, "Use 8080.")
+            await stage.engine.talk.answer(name, ["Use 8080."])
             await stage.move()
             second = await stage.run_of(name)
             assert (second.live, second.cause) == (True, Cause.MAIL)
             assert "Use 8080." in stage.prompt_of(second)
             with pytest.raises(Conflict):
-                await stage.engine.talk.answer(name, "Again.")
+                await stage.engine.talk.answer(name, ["Again."])
 
         play(story)
 
@@ -341,7 +341,7 @@ class TestTrouble:
             await stage.move()
             await stage.engine.runs.stop(name, "stopped by hand")
             with pytest.raises(Conflict):
-                await stage.engine.talk.answer(name, "Use 8080.")
+                await stage.engine.talk.answer(name, ["Use 8080."])
             assert await stage.store.read(lambda store: store.undelivered()) == []
             assert await stage.store.read(lambda store: store.open_asks()) == []
 

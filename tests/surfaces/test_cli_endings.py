@@ -175,7 +175,7 @@ class TestCompletion:
         """Pressing Tab has no effects."""
         assert _completed(keyboard, "windlass show k") == []
         assert _completed(keyboard, "windlass rece") == ["receipt"]
-        assert _completed(keyboard, "windlass config get limits.ru") == ["limits.runs"]
+        assert _completed(keyboard, "windlass config get limits.runs") == ["limits.runs"]
         assert not keyboard.home.exists()
 
 

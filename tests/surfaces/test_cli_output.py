@@ -226,7 +226,19 @@ class TestLogs:
         """Chunks that end in mid-line or in mid-letter are put together; a new run begins a new line."""
         pieces = ((2, 0, b"one\r"), (2, 4, b"\ntw\xc3"), (2, 8, b"\xb6"), (3, 0, b"three\n"))
         chunks = [
-            {"run": f"r{number}", "number": number, "offset": offset, "raw": base64.b64encode(piece).decode()}
+            {
+                "run": f"r{number}",
+                "number": number,
+                "offset": offset,
+                "time": 1.0,
+                "raw": base64.b64encode(piece).decode(),
+            }
+                "run": f"r{number}",
+                "number": number,
+                "offset": offset,
+                "time": 1.0,
+                "raw": base64.b64encode(piece).decode(),
+            }
             for number, offset, piece in pieces
         ]
         daemon.teach("GET /agents/swift-otter/logs", lambda _: Stream.of(*chunks))
@@ -235,6 +247,15 @@ class TestLogs:
 
         assert shown == "one\ntwö\nthree\n"
         assert daemon.asked[-1][2] == "follow=1&run=2"
+
+    def test_output_for_programs_is_shown_as_what_it_means(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """A CLI that prints JSON is read for people; its times are those of its chunks."""
+        raw = base64.b64encode(b'{"type":"text"}\n').decode()
+        chunk = {"run": "r7", "number": 1, "offset": 0, "time": 1.0, "raw": raw, "said": ["Reading a.py", "\x1b[2J"]}
+        daemon.teach("GET /agents/swift-otter/logs", lambda _: Stream.of(chunk))
+
+        assert keyboard.type("logs", "swift-otter").stdout == "Reading a.py\n\\x1b[2J\n"
+        assert keyboard.type("logs", "swift-otter", "-t").stdout.startswith("00:00:01  Reading a.py\n00:00:01  ")
 
 
 class TestDiff:

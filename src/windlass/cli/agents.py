@@ -189,16 +189,6 @@ def diff_line(line: str) -> str:
     return paint(harmless(line), colour)
 
 
-@command("answer", 'windlass answer swift-otter "Yes, drop the old table."\nwindlass answer swift-otter - < reply.txt')
-@name_argument
-@click.argument("text")
-@click.pass_obj
-def answer_command(daemon: Client, name: str, text: str) -> None:
-    """Answer an agent's question; it goes on with its work. TEXT may be - to read standard input."""
-    daemon.post("agents", name, "answer", body=given_text(text, "TEXT"))
-    say(f"{name} has your answer. See it go on: windlass logs {name} -f")
-
-
 def given_text(text: str, what: str) -> str:
     """A text from the command line, or from standard input for `-`; never an empty one."""
     text = sys.stdin.read() if text == "-" and sys.stdin else text

@@ -95,3 +95,23 @@ def _completed(incomplete: str, key: str, title: str, *path: str, **query: Any) 
         for each in items
         if each[key].startswith(incomplete)
     ]
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 90, 90s, 10m or 2h."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = str(value).rstrip("abcdefghijklmnopqrstuvwxyz")
+        unit = str(value)[len(number) :] or "s"
+        try:
+            seconds = float(number) * _UNITS[unit]
+        except (ValueError, KeyError):
+            self.fail(f"{value!r} is not a time; write 90s, 10m or 2h.", param, ctx)
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is not a time to wait; it must be more than nothing.", param, ctx)
+        return seconds

@@ -46,7 +46,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "watch": ("watch", "Everything that happens, as JSON lines."),
     },
     "Decide": {
-        "answer": ("agents", "Answer an agent's question."),
+        "questions": ("questions", "What agents want to know."),
+        "answer": ("questions", "Answer an agent's questions."),
         "stop": ("agents", "Stop agents, with all that they started."),
         "undo": ("changes", "Take a landed change back, through the same checks."),
     },

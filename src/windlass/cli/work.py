@@ -6,13 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
 from windlass.cli.agents import described, given_text
 from windlass.cli.client import Client, here
-from windlass.cli.command import command, json_option
+from windlass.cli.command import Duration, command, json_option
 from windlass.cli.output import (
     Row,
     bold,
@@ -31,7 +30,6 @@ from windlass.cli.wire import Gone, watch_outlet
 from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
 from windlass.core.plain import age
 
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _RETRY_SECONDS = 0.1
 _HELD = {
     "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
@@ -42,23 +40,6 @@ _HELD = {
 """What a person does about a held change, by what it waits for."""
 _TRIES = 5
 """How often a daemon may go away without a word in between."""
-
-
-class Duration(click.ParamType[float]):
-    """A time such as 90, 90s, 10m or 2h."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = str(value).rstrip("abcdefghijklmnopqrstuvwxyz")
-        unit = str(value)[len(number) :] or "s"
-        try:
-            seconds = float(number) * _UNITS[unit]
-        except (ValueError, KeyError):
-            self.fail(f"{value!r} is not a time; write 90s, 10m or 2h.", param, ctx)
-        if not 0 < seconds < float("inf"):
-            self.fail(f"{value!r} is not a time to wait; it must be more than nothing.", param, ctx)
-        return seconds
 
 
 @command(

@@ -93,6 +93,8 @@ class Provider:
     stdin: bool = True
     """It reads its prompt from standard input, too; else that is empty."""
     read: Callable[[str], Reading] = _as_text
+    structured: bool = False
+    """Its lines are for programs; people are shown the readings' text."""
     check: Callable[[Mapping[str, str]], None] = _accept
     """Refuses bad options, before anything is created."""
     price: Callable[[str, Usage], float] = _free

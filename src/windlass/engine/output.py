@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core.agent import Agent
 from windlass.core.errors import NotFound
+from windlass.core.lines import Lines
 from windlass.core.ports import Ports, Reading
 from windlass.core.run import Chunk, Run
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some output, and where it is for programs, what people should read of it."""
+
+    run: Run
+    chunk: Chunk
+    said: tuple[str, ...] | None = None
 
 
 class Output:
@@ -18,7 +29,37 @@ class Output:
 
     def __init__(self, ports: Ports, bell: Bell) -> None:
         self.store = ports.store
+        self.providers = ports.providers
         self.bell = bell
+
+    async def pieces(
+        self, name: str, *, number: int = 0, since: float = 0.0, follow: bool = False
+    ) -> AsyncIterator[Piece]:
+        """An agent's output from a time on, as it is and as people read it."""
+        last, rest = None, Lines()
+        async for run, chunk in self.read(name, number=number, follow=follow):
+            if last and last.run.id != run.id:
+                for unfinished in self._unfinished(last, rest):
+                    yield unfinished
+                rest = Lines()
+            rest, whole = rest.feed(chunk.content)
+            last = Piece(run, chunk, self._said(run, whole))
+            if chunk.at >= since:
+                yield last
+        for unfinished in self._unfinished(last, rest) if last else ():
+            yield unfinished
+
+    def _said(self, run: Run, lines: list[str]) -> tuple[str, ...] | None:
+        """What people should read of these lines; nothing where they are for people already."""
+        provider = self.providers.get(run.provider)
+        if not provider.structured:
+            return None
+        return tuple(text for text in (provider.read(each).text for each in lines) if text)
+
+    def _unfinished(self, last: Piece, rest: Lines) -> Iterator[Piece]:
+        """The last line of a run that no newline ended."""
+        if said := self._said(last.run, rest.end()):
+            yield Piece(last.run, replace(last.chunk, offset=last.chunk.end, content=b""), said)
 
     async def read(self, name: str, *, number: int = 0, follow: bool = False) -> AsyncIterator[tuple[Run, Chunk]]:
         """An agent's chunks in order; with `follow`, as long as it runs or is about to."""

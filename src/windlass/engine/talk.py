@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.change import Hold
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.message import Delivery, Kind, Message
 from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.questions import compose_answer
+from windlass.core.task import Task
 from windlass.engine.bell import Bell
+
+MOST = 10_000
 
 
 def say(
@@ -77,6 +84,21 @@ def open_questions(store: Reading, agent: str) -> list[Message]:
     return [*own, *(each for each in asked[-1:] if each.id not in answered)]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An open question, and whose work it holds up."""
+
+    agent: Agent
+    task: Task
+    message: Message
+
+
+def _open(store: Reading, agent: Agent) -> Iterator[tuple[Task, Message]]:
+    task = store.task_of(agent.id)
+    if task is not None and not task.ended:
+        yield from ((task, ask) for ask in open_questions(store, agent.id)[-1:])
+
+
 class Talk:
     """What people say to agents."""
 
@@ -85,8 +107,18 @@ class Talk:
         self.clock = ports.clock
         self.bell = bell
 
-    async def answer(self, agent: str, body: str) -> Message:
-        """Answer the open questions of an agent; the answer wakes it."""
+    async def questions(self, project: str = "") -> list[Asked]:
+        """What a person can answer now, oldest first."""
+
+        def question(store: Reading) -> list[Asked]:
+            agents = [each for each in store.agents(limit=MOST) if project in ("", each.project)]
+            asked = [Asked(each, task, ask) for each in agents for task, ask in _open(store, each)]
+            return sorted(asked, key=lambda each: each.message.sent_at)
+
+        return await self.store.read(question)
+
+    async def answer(self, agent: str, words: Sequence[str]) -> Message:
+        """Answer the open questions of an agent, as one text or by their ids; the answer wakes it."""
         now = self.clock.now()
 
         def step(store: Writing) -> Message:
@@ -97,6 +129,7 @@ class Talk:
             if not asks or task is None or task.ended:
                 raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
             ask = asks[-1]
+            body = compose_answer(words, ask.body if ask.sender == agent else "")
             return say(
                 store,
                 sender=str(HUMAN),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict
-from windlass.core.run import Chunk, Run
+from windlass.engine.output import Piece
 from windlass.web import shapes, wire
 from windlass.web.call import Call
 
@@ -27,17 +27,20 @@ async def show(call: Call) -> Response:
 async def logs(call: Call) -> Response:
     output, number, follow = call.engine.output, wire.number(call.request, "run", 0), wire.flag(call.request, "follow")
     await output.check(call.name, number)
+    age = wire.seconds(call.request, "newer")
+    since = call.now - age if age is not None else 0.0
 
     async def shaped() -> AsyncIterator[dict[str, Any]]:
-        async for run, chunk in output.read(call.name, number=number, follow=follow):
-            yield _chunk(run, chunk)
+        async for piece in output.pieces(call.name, number=number, since=since, follow=follow):
+            yield _piece(piece)
         if follow and not await output.is_over(call.name):
             yield {"leaving": True}  # we are; whoever follows asks the next daemon for the rest
 
     return wire.lines(shaped())
 
 
-def _chunk(run: Run, chunk: Chunk) -> dict[str, Any]:
+def _piece(piece: Piece) -> dict[str, Any]:
+    run, chunk = piece.run, piece.chunk
     return {
         "run": run.id,
         "number": run.number,
@@ -45,6 +48,7 @@ def _chunk(run: Run, chunk: Chunk) -> dict[str, Any]:
         "time": chunk.at,
         "raw": base64.b64encode(chunk.content).decode("ascii"),
         "text": chunk.content.decode("utf-8", "replace"),
+        "said": piece.said,
     }
 
 
@@ -69,10 +73,16 @@ async def stop_all(call: Call) -> Response:
 
 
 async def reply(call: Call) -> Response:
-    words = wire.text(await wire.body(call.request), "body").strip()
-    if not words:
+    given = await wire.body(call.request)
+    words = wire.texts(given, "words") if "words" in given else [wire.text(given, "body")]
+    if not all(each.strip() for each in words):
         raise BadInput("The answer has no words.")
     return wire.answer({"message": codec.plain(await call.engine.talk.answer(call.name, words))})
+
+
+async def questions(call: Call) -> Response:
+    asked = await call.engine.talk.questions(await call.project())
+    return wire.listing([shapes.question(each, now=call.now) for each in asked], now=call.now)
 
 
 async def signal(call: Call) -> Response:

@@ -47,6 +47,7 @@ RULES = (
     Rule(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
     Rule(WRITE, "/agents/{name}/stop", agents.stop),
     Rule(WRITE, "/agents/{name}/answer", agents.reply),
+    Rule(READ, "/questions", agents.questions, by_runs=True),
     Rule(WRITE, "/agent/signal", agents.signal, by_runs=True),
     Rule(WRITE, "/stop", agents.stop_all),
     Rule(READ, "/queue", changes.queue, by_runs=True),

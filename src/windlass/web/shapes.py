@@ -10,10 +10,12 @@ from windlass.core.archive import Contents
 from windlass.core.change import Change, CheckResult, Landing
 from windlass.core.event import Event
 from windlass.core.message import Message
+from windlass.core.questions import asked_ids
 from windlass.core.run import Run
 from windlass.core.task import Task
 from windlass.engine.rescue import Item
 from windlass.engine.status import Page, View
+from windlass.engine.talk import Asked
 
 TAIL = 4000
 """How much of a failed check's output is shown with its author."""
@@ -30,6 +32,8 @@ def agent(view: View) -> dict[str, Any]:
         "age_seconds": round(view.age, 3),
         "task": view.task.id if view.task else None,
         "provider": view.agent.provider,
+        "model": (view.run.model if view.run else "") or view.agent.model,
+        "permissions": view.agent.permissions,
         "run": view.run.id if view.run else None,
         "cost_usd": view.cost_usd,
         "task_title": view.task.title if view.task else "",
@@ -54,6 +58,20 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
     }
 
 
+def question(asked: Asked, *, now: float) -> dict[str, Any]:
+    """One line of `windlass questions --json`."""
+    ids = asked_ids(asked.message.body) if asked.message.sender == asked.agent.id else []
+    return {
+        **_question(asked.message),
+        "agent": asked.agent.id,
+        "task": asked.task.id,
+        "task_title": asked.task.title,
+        "ids": ids,
+        "example": " ".join(f'{each}="…"' for each in ids) or '"…"',
+        "age_seconds": round(max(0.0, now - asked.message.sent_at), 3),
+    }
+
+
 def _question(message: Message) -> dict[str, Any]:
     """What is asked. The gate's own words go on after it with what failed, which the author is told."""
     asked = message.body.partition("\n\n")[0] if message.sender == str(SYSTEM) else message.body
@@ -68,6 +86,9 @@ def run(run: Run) -> dict[str, Any]:
         "outcome": run.outcome,
         "reason": run.reason,
         "evidence": list(run.evidence),
+        "trouble": codec.plain(run.hitch) if run.hitch else None,
+        "model": run.model,
+        "sandbox": run.sandbox,
         "exit_code": run.exit_code,
         "pid": run.identity.pid if run.identity else None,
         "session": run.session,

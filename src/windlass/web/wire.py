@@ -63,6 +63,14 @@ def text(values: Mapping[str, Any], key: str, default: str | None = None) -> str
     return value
 
 
+def texts(values: Mapping[str, Any], key: str) -> list[str]:
+    """A list of texts, at least one, from a request's body."""
+    value = values.get(key)
+    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+        raise BadInput(f"{key} must be a list of texts.")
+    return value
+
+
 def number(request: Request, key: str, default: int) -> int:
     """A whole number from a request's query."""
     given = request.query_params.get(key)
@@ -71,6 +79,15 @@ def number(request: Request, key: str, default: int) -> int:
     if not given.isdecimal() or len(given) > 18:
         raise BadInput(f"{key} must be a whole number, not {given!r}.")
     return int(given)
+
+
+def seconds(request: Request, key: str) -> float | None:
+    """A span of time from a request's query."""
+    given = request.query_params.get(key)
+    try:
+        return None if given is None else abs(float(given))
+    except ValueError:
+        raise BadInput(f"{key} must be a number of seconds, not {given!r}.") from None
 
 
 def flag(request: Request, key: str) -> bool:
