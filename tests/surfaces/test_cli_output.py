@@ -233,12 +233,6 @@ class TestLogs:
                 "time": 1.0,
                 "raw": base64.b64encode(piece).decode(),
             }
-                "run": f"r{number}",
-                "number": number,
-                "offset": offset,
-                "time": 1.0,
-                "raw": base64.b64encode(piece).decode(),
-            }
             for number, offset, piece in pieces
         ]
         daemon.teach("GET /agents/swift-otter/logs", lambda _: Stream.of(*chunks))
