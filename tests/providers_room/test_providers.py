@@ -22,7 +22,7 @@ class TestFinding:
         with pytest.raises(NotFound, match="no provider scirpted") as refused:
             load().get("scirpted")
 
-        assert refused.value.hint == "Did you mean scripted? The providers are: command, scripted."
+        assert refused.value.hint == "Did you mean scripted? The providers are: claude, codex, command, scripted."
 
     def test_a_program_that_is_not_installed_is_named(self, tmp_path: Path) -> None:
         """The refusal says what is missing and how to get it."""
@@ -38,8 +38,15 @@ class TestFinding:
         """What is on the PATH is not asked for."""
         found = load()
 
-        for each in found.all():
-            found.require(each)
+        for name in ("command", "scripted"):
+            found.require(found.get(name))
+
+    def test_a_provider_has_other_names(self) -> None:
+        """An alias leads to the same provider, which is listed once."""
+        found = load()
+
+        assert found.get("claude-code") is found.get("claude")
+        assert [each.name for each in found.all()].count("claude") == 1
 
 
 class TestCommand:

@@ -9,6 +9,9 @@ from enum import StrEnum
 from windlass.core.agent import Permissions
 from windlass.core.run import Hitch, Usage
 
+ARGUMENT_LIMIT = 100_000
+"""Bytes of one argument that every Linux takes (it is 128 KiB); a longer prompt goes into a file."""
+
 
 class Claim(StrEnum):
     """What counts as the agent's word that it is done."""
@@ -80,6 +83,23 @@ def _free(model: str, usage: Usage) -> float:
     return 0.0
 
 
+def _no_flags(start: Start) -> tuple[str, ...]:
+    del start
+    return ()
+
+
+WITH_YOUR_RIGHTS = "whatever it likes, with your rights"
+"""What a program may do that nothing holds back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The version of a program that we have driven ourselves, and when."""
+
+    version: str
+    on: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """One way to run an agent. A new one is a new file in `providers/`, found by its name."""
@@ -113,6 +133,15 @@ class Provider:
     install: str = ""
     """How to install it."""
     aliases: tuple[str, ...] = ()
+    permit: Callable[[Start], tuple[str, ...]] = _no_flags
+    """The flags that give a run its permissions; they are part of `argv`."""
+    may: Mapping[Permissions, str] = field(default_factory=lambda: dict.fromkeys(Permissions, WITH_YOUR_RIGHTS))
+    """What its agents may do outside a sandbox, in words."""
+    structured: bool = False
+    """It prints events, so that its session, usage and troubles are known."""
+    verified: Verified | None = None
+    login: tuple[str, ...] = ()
+    """Files that are there when somebody is logged in, written as in `folders`."""
     secrets: tuple[str, ...] = ()
     """Variables with credentials: only its own runs get them, and they are blotted out of what these print."""
     variables: tuple[str, ...] = ()

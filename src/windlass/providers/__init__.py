@@ -28,10 +28,11 @@ class FoundProviders:
 
     def get(self, name: str, /) -> Provider:
         """Raises NotFound with the near miss."""
-        if name in self.providers:
-            return self.providers[name]
-        known = f"The providers are: {', '.join(self.providers)}."
-        raise NotFound(f"There is no provider {name}.", hint=f"{near_miss(name, self.providers)} {known}".strip())
+        known = {other: each for each in self.providers.values() for other in (each.name, *each.aliases)}
+        if name in known:
+            return known[name]
+        every = f"The providers are: {', '.join(self.providers)}."
+        raise NotFound(f"There is no provider {name}.", hint=f"{near_miss(name, known)} {every}".strip())
 
     def all(self) -> Iterable[Provider]:
         return self.providers.values()

@@ -1,0 +1,211 @@
+"""Claude Code: events on standard output, its own sessions; the prompt comes on standard input, however long.
+
+Facts that its flags and events rest on, all measured: a result says `subtype: success` also when it failed, so
+`is_error` counts; SIGTERM lets it go on for a turn, SIGINT ends it; a session is found only from the folder that it was
+begun in; `--dangerously-skip-permissions` is refused to root, unless IS_SANDBOX says that nothing can be harmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from windlass.core.agent import Permissions
+from windlass.core.provider import Provider, Reading, Start, Verified
+from windlass.core.run import Hitch, Trouble, Usage
+from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
+from windlass.providers.output.troubles import hitch, kind_of, patterns
+
+_READS = "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),Bash(windlass agent:*)"
+_EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch"
+
+
+def argv(start: Start) -> tuple[str, ...]:
+    session = ("--resume", start.session) if start.session else ("--session-id", start.new_session)
+    model = ("--model", start.model) if start.model else ()
+    return ("claude", "-p", "--output-format", "stream-json", "--verbose", *session, *model, *permit(start))
+
+
+def permit(start: Start) -> tuple[str, ...]:
+    """What is not allowed here is refused, as nobody is there to be asked."""
+    if start.permissions is Permissions.READ:
+        return ("--permission-mode", "dontAsk", "--allowedTools", _READS)
+    if start.permissions is Permissions.FULL or start.sandboxed:
+        return ("--dangerously-skip-permissions",)
+    return ("--permission-mode", "acceptEdits", "--allowedTools", _EDITS)
+
+
+def environment(start: Start) -> Mapping[str, str]:
+    quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING")
+    variables = dict.fromkeys((*quiet, "DISABLE_TELEMETRY"), "1")
+    variables["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the model is asked before its tools are there
+    return variables | ({"IS_SANDBOX": "1"} if start.sandboxed else {})
+
+
+# ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_WORDS = patterns(
+    {
+        Trouble.CONTEXT: [r"prompt is too long", r"exceeds? the context"],
+        Trouble.BILLING: [r"credit balance is too low", r"\bbilling\b"],
+        Trouble.AUTH: [r"not logged in", r"run /login", r"invalid api key", r"oauth token", r"authentication"],
+        Trouble.QUOTA: [r"you.ve (hit|reached) your [\w ]*limit", r"\busage limit\b"],
+        Trouble.THROTTLE: [r"\b429\b", r"rate limit"],
+        Trouble.OVERLOAD: [r"\b5\d\d\b", r"overloaded", r"timed? ?out", r"connection|unable to connect|fetch failed"],
+    }
+)
+"""What a failed result says in words."""
+
+_NAMES = {
+    "authentication_failed": Trouble.AUTH,
+    "billing_error": Trouble.BILLING,
+    "rate_limit": Trouble.THROTTLE,
+    "overloaded": Trouble.OVERLOAD,
+    "server_error": Trouble.OVERLOAD,
+    "unknown": Trouble.OVERLOAD,
+}
+"""What a retry is for."""
+
+_STDERR = patterns(
+    {
+        Trouble.AUTH: [r"^(error: )?(not logged in|invalid api key)"],
+        Trouble.ERROR: [
+            r"^no conversation found with session id",
+            r"^error: session id \S+ is already in use",
+            r"^--dangerously-skip-permissions cannot be used with root",
+        ],
+    }
+)
+"""What it prints without an event, because it never began."""
+
+
+def _event(event: Event) -> Reading:
+    match event:
+        case {"type": "system", "subtype": "init"}:
+            return Reading(session=words(event.get("session_id")), model=words(event.get("model")))
+        case {"type": "system", "subtype": "api_retry"}:
+            return _retry(event)
+        case {"type": "assistant", "message": {"content": list(blocks)}}:
+            calls = sum(table(each).get("type") == "tool_use" for each in blocks)
+            return Reading(text=_texts(blocks), usage=Usage(calls=calls) if calls else None)
+        case {"type": "user", "message": {"content": list(blocks)}}:
+            return Reading(text=_texts(blocks))
+        case {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected"} as about}:
+            return Reading(hitch=hitch(Trouble.QUOTA, _limit(about), amount(about.get("resetsAt")) or None))
+        case {"type": "result"}:
+            return _result(event)
+    return Reading()
+
+
+def _texts(blocks: Iterable[object]) -> str:
+    return "\n".join(filter(None, (_block(table(each)) for each in blocks)))
+
+
+def _block(block: Event) -> str:
+    match block.get("type"):
+        case "text":
+            return words(block.get("text"))
+        case "tool_use":
+            return _call(words(block.get("name")), table(block.get("input")))
+        case "tool_result":
+            return shortened(_answer(block.get("content")))
+    return ""
+
+
+def _call(name: str, given: Event) -> str:
+    if name == "Bash":
+        return call("$", words(given.get("command")))
+    told = (given.get(key) for key in ("file_path", "notebook_path", "pattern", "url", "query", "description"))
+    return call(name, next(filter(None, map(words, told)), ""))
+
+
+def _answer(content: object) -> str:
+    """What a tool answered: a text, or a list of blocks of which some are texts."""
+    if isinstance(content, list):
+        return "\n".join(filter(None, (words(table(each).get("text")) for each in content)))
+    return words(content)
+
+
+def _retry(event: Event) -> Reading:
+    kind = _NAMES.get(words(event.get("error")), Trouble.OVERLOAD)
+    status = count(event.get("error_status"))
+    told = f"{words(event.get('error')) or 'error'}{f' ({status})' if status else ''}"
+    tried = f"try {count(event.get('attempt'))} of {count(event.get('max_retries'))}"
+    return Reading(text=f"{told}: {tried}", hitch=hitch(kind, f"{told}, {tried}"))
+
+
+def _limit(about: Event) -> str:
+    kind = words(about.get("rateLimitType")).replace("_", " ")
+    return f"the {kind} limit is reached" if kind else "the usage limit is reached"
+
+
+def _result(event: Event) -> Reading:
+    """The end of its turn. Only without `is_error` it went well."""
+    said = words(event.get("result"))
+    session, usage = words(event.get("session_id")), _usage(event)
+    if event.get("is_error") is False:
+        return Reading(session=session, usage=usage, result=said, ended=True)
+    errors = event.get("errors")
+    why = said or "; ".join(map(words, errors if isinstance(errors, list) else [])) or words(event.get("subtype"))
+    return Reading(text="" if said else why, session=session, usage=usage, hitch=_failure(event, why), ended=True)
+
+
+def _failure(event: Event, why: str) -> Hitch:
+    status = count(event.get("api_error_status"))
+    if event.get("terminal_reason") == "prompt_too_long":
+        return hitch(Trouble.CONTEXT, why)
+    if status in (401, 403):
+        return hitch(Trouble.AUTH, why)
+    return hitch(kind_of(f"{why} {status or ''}", _WORDS) or Trouble.ERROR, why)
+
+
+def _usage(event: Event) -> Usage:
+    """Its input is counted in three parts: new, put into the cache, found there. The last answer is one more call."""
+    used = table(event.get("usage"))
+    cached = count(used.get("cache_read_input_tokens"))
+    fresh = count(used.get("input_tokens")) + count(used.get("cache_creation_input_tokens"))
+    return Usage(
+        input_tokens=fresh + cached,
+        output_tokens=count(used.get("output_tokens")),
+        cost_usd=amount(event.get("total_cost_usd")),
+        cached_tokens=cached,
+        calls=1 if fresh + cached else 0,
+    )
+
+
+def _plain(line: str) -> Reading:
+    kind = kind_of(line, _STDERR)
+    return Reading(text=line, hitch=hitch(kind, line) if kind else None)
+
+
+provider = Provider(
+    name="claude",
+    aliases=("claude-code",),
+    summary="Claude Code",
+    argv=argv,
+    environment=environment,
+    read=reader(_event, _plain),
+    resumes=True,
+    gently="INT",
+    program="claude",
+    install="Run `npm install -g @anthropic-ai/claude-code`, then `claude` once, to log in.",
+    permit=permit,
+    may={
+        Permissions.READ: "read, and run commands that only read; anything else is refused",
+        Permissions.EDIT: "edit in its worktree; its shell commands have your rights",
+        Permissions.FULL: "whatever it likes, with your rights; refused to root outside a sandbox",
+    },
+    structured=True,
+    verified=Verified("2.1.197", "2026-11-15"),
+    login=("$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"),
+    secrets=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"),
+    variables=(
+        "CLAUDE_CONFIG_DIR",
+        "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_MODEL",
+        "ANTHROPIC_SMALL_FAST_MODEL",
+        "API_TIMEOUT_MS",
+        "CLAUDE_CODE_MAX_RETRIES",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    ),
+    folders=("$CLAUDE_CONFIG_DIR", ".claude", ".claude.json"),
+)

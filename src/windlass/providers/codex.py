@@ -1,0 +1,197 @@
+"""Codex: events on standard output, its own sessions and sandbox; the prompt comes on standard input, however long.
+
+Facts that its flags and events rest on, all measured: its sandbox keeps commands from the clone's `.git` unless that is
+named, and from every network and socket; a permission profile of ours is stronger than the user's own `sandbox_mode`;
+usage is that of the whole session; SIGTERM leaves its shells behind, SIGINT does not; nothing is said when it is
+interrupted. When we keep it in a sandbox of ours, its own is switched off.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+from windlass.core.agent import Permissions
+from windlass.core.provider import Provider, Reading, Start, Verified
+from windlass.core.run import Hitch, Trouble, Usage
+from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, words
+from windlass.providers.output.troubles import hitch, kind_of, patterns
+
+_QUIET = (
+    *("-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"),
+    *("--disable", "plugins", "--disable", "apps", "--disable", "remote_plugin"),
+)
+"""So that it talks to its model's server, and to nobody else."""
+
+
+def argv(start: Start) -> tuple[str, ...]:
+    model = ("-m", start.model) if start.model else ()
+    resume = ("resume", start.session) if start.session else ()
+    return ("codex", "exec", "--json", *_QUIET, *model, *permit(start), *resume, "-")
+
+
+def permit(start: Start) -> tuple[str, ...]:
+    """Its own sandbox, and in it the folder of its signal or its clone's `.git`; none inside a sandbox of ours."""
+    if start.permissions is Permissions.READ:
+        output = _toml(f"{start.worktree}/.windlass/output")
+        profile = f'permissions.windlass.filesystem={{":root"="read",{output}="write"}}'
+        return ("-c", 'default_permissions="windlass"', "-c", profile)
+    if start.permissions is Permissions.FULL or start.sandboxed:
+        return ("--dangerously-bypass-approvals-and-sandbox",)
+    roots = f"sandbox_workspace_write.writable_roots=[{_toml(f'{start.worktree}/.git')}]"
+    return ("-s", "workspace-write", "-c", roots)
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+# ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_WORDS = patterns(
+    {
+        Trouble.CONTEXT: [r"context_length_exceeded", r"context window"],
+        Trouble.QUOTA: [r"hit your usage limit", r"usage_limit_reached"],
+        Trouble.BILLING: [r"quota exceeded", r"insufficient_quota", r"billing"],
+        Trouble.AUTH: [r"\b40[13]\b", r"unauthorized", r"not logged in", r"codex login", r"api key"],
+        Trouble.THROTTLE: [r"\b429\b", r"rate limit"],
+        Trouble.OVERLOAD: [
+            *(r"at capacity", r"\b5\d\d\b", r"overloaded", r"stream disconnected"),
+            *(r"timed? ?out", r"connection", r"error sending request", r"reconnecting"),
+        ],
+    }
+)
+"""What an error says in words."""
+
+_STDERR = patterns(
+    {
+        Trouble.AUTH: [r"^(error: )?(not logged in|missing environment variable)"],
+        Trouble.ERROR: [
+            r"^error: thread/resume.*no rollout found",
+            r"^not inside a trusted directory",
+            r"^error loading config",
+        ],
+    }
+)
+"""What it prints without an event, because it never began."""
+
+_HARMLESS = re.compile(r"^Reading (additional input|prompt) from stdin")
+
+
+def _event(event: Event) -> Reading:
+    match event:
+        case {"type": "thread.started"}:
+            return Reading(session=words(event.get("thread_id")))
+        case {"type": "item.started", "item": dict(item)}:
+            return Reading(text=_call(item), usage=Usage(calls=1) if _call(item) else None)
+        case {"type": "item.completed", "item": dict(item)}:
+            return _item(item)
+        case {"type": "error"}:
+            why = _sentence(words(event.get("message")))
+            return Reading(text=why, hitch=_failure(why))
+        case {"type": "turn.failed"}:
+            return Reading(hitch=_failure(_sentence(words(table(event.get("error")).get("message")))), ended=True)
+        case {"type": "turn.completed"}:
+            return Reading(usage=_usage(table(event.get("usage"))), total=True, ended=True)
+    return Reading()
+
+
+def _item(item: Event) -> Reading:
+    match item.get("type"):
+        case "agent_message":
+            said = words(item.get("text"))
+            return Reading(text=said, result=said)
+        case "command_execution":
+            code = item.get("exit_code")
+            failed = f"\n(exit code {code})" if type(code) is int and code else ""
+            return Reading(text=(shortened(words(item.get("aggregated_output"))) + failed).lstrip("\n"))
+        case "file_change":
+            return Reading(text="" if item.get("status") == "completed" else f"{_call(item)}: {item.get('status')}")
+        case "mcp_tool_call":
+            return Reading(text=shortened(_answer(item)))
+        case "error":
+            return Reading(text=words(item.get("message")))  # a warning; a failure has an event of its own
+    return Reading()
+
+
+def _call(item: Event) -> str:
+    match item:
+        case {"type": "command_execution"}:
+            return call("$", _command(words(item.get("command"))))
+        case {"type": "file_change", "changes": list(changes)}:
+            files = (f"{words(table(each).get('kind'))} {words(table(each).get('path'))}" for each in changes)
+            return call("", ", ".join(files))
+        case {"type": "mcp_tool_call"}:
+            return call(words(item.get("server")), words(item.get("tool")))
+        case {"type": "web_search"}:
+            return call("search", words(item.get("query")))
+    return ""
+
+
+def _command(line: str) -> str:
+    """What its shell was given; without the shell, if that is how it was run."""
+    shell = re.fullmatch(r"/\S+ -lc (.+)", line, re.DOTALL)
+    try:
+        inner = shlex.split(shell.group(1)) if shell else []
+    except ValueError:  # quotes that do not match
+        return line
+    return inner[0] if len(inner) == 1 else line
+
+
+def _answer(item: Event) -> str:
+    problem = words(table(item.get("error")).get("message"))
+    content = table(item.get("result")).get("content")
+    texts = (words(table(each).get("text")) for each in (content if isinstance(content, list) else []))
+    return problem or "\n".join(filter(None, texts))
+
+
+def _sentence(message: str) -> str:
+    """What an error says; some are the server's JSON, with the sentence inside."""
+    inner = table((as_object(message) or {}).get("error"))
+    told = words(inner.get("message"))
+    code = words(inner.get("code"))
+    return f"{told} ({code})" if told and code else told or message
+
+
+def _failure(why: str) -> Hitch:
+    return hitch(kind_of(why, _WORDS) or Trouble.ERROR, why)
+
+
+def _usage(used: Event) -> Usage:
+    return Usage(
+        input_tokens=count(used.get("input_tokens")),
+        output_tokens=count(used.get("output_tokens")),
+        cached_tokens=count(used.get("cached_input_tokens")),
+    )
+
+
+def _plain(line: str) -> Reading:
+    if _HARMLESS.match(line):
+        return Reading()
+    kind = kind_of(line, _STDERR)
+    return Reading(text=line, hitch=hitch(kind, line) if kind else None)
+
+
+provider = Provider(
+    name="codex",
+    summary="Codex",
+    argv=argv,
+    read=reader(_event, _plain),
+    resumes=True,
+    gently="INT",
+    program="codex",
+    install="Run `npm install -g @openai/codex`, then `codex login`.",
+    permit=permit,
+    may={
+        Permissions.READ: "read everywhere and run what only reads; no network for its commands",
+        Permissions.EDIT: "write in its worktree and temporary folders only; no network for its commands",
+        Permissions.FULL: "whatever it likes, with your rights",
+    },
+    structured=True,
+    verified=Verified("0.166.0", "2026-11-15"),
+    login=("$CODEX_HOME/auth.json", ".codex/auth.json"),
+    secrets=("OPENAI_API_KEY", "CODEX_API_KEY"),
+    variables=("CODEX_HOME", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"),
+    folders=("$CODEX_HOME", ".codex"),
+)

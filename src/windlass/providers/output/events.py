@@ -1,0 +1,77 @@
+"""Lines to events: a line that is none is for people, and whatever a program prints does no harm."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from windlass.core.provider import Reading
+
+Event = Mapping[str, Any]
+
+MOST_LINES, MOST_LETTERS = 20, 2000
+"""How much of a tool's answer people are shown."""
+LONGEST_CALL = 200
+"""Letters of a tool call that people are shown."""
+_LARGEST = 2**53
+
+
+def reader(read: Callable[[Event], Reading], otherwise: Callable[[str], Reading]) -> Callable[[str], Reading]:
+    """Read lines that are JSON objects with a `type` as events, and all others as text."""
+
+    def read_line(line: str) -> Reading:
+        event = as_object(line)
+        return read(event) if event is not None and isinstance(event.get("type"), str) else otherwise(line)
+
+    return read_line
+
+
+def as_object(line: str) -> Event | None:
+    """The JSON object on a line, if there is one."""
+    if not line.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):  # no JSON, or brackets beyond all bounds
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def words(value: object) -> str:
+    """A text of an event; half characters, which JSON can say and UTF-8 can't, become question marks."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def count(value: object) -> int:
+    """A number of an event, if it can be one."""
+    return value if type(value) is int and 0 <= value < _LARGEST else 0
+
+
+def amount(value: object) -> float:
+    """A sum of money in an event, if it can be one."""
+    if type(value) is int or isinstance(value, float):
+        return float(value) if math.isfinite(value) and 0 <= value < _LARGEST else 0.0
+    return 0.0
+
+
+def table(value: object) -> Event:
+    """An object inside an event, if it is one."""
+    return value if isinstance(value, dict) else {}
+
+
+def shortened(text: str) -> str:
+    """A tool's answer, not longer than people read."""
+    lines = text.rstrip().splitlines()
+    kept = "\n".join(lines[:MOST_LINES])
+    more = len(lines) - MOST_LINES
+    if len(kept) > MOST_LETTERS:
+        return f"{kept[:MOST_LETTERS]}…"
+    return f"{kept}\n… {more} more lines" if more > 0 else kept
+
+
+def call(name: str, what: str) -> str:
+    """A tool call as one short line."""
+    line = " ".join(f"{name} {what}".split())
+    return f"{line[:LONGEST_CALL]}…" if len(line) > LONGEST_CALL else line

@@ -1,0 +1,27 @@
+"""Words to troubles: what a program complains about, by what helps against it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from windlass.core.run import Hitch, Trouble
+
+Patterns = tuple[tuple[Trouble, re.Pattern[str]], ...]
+MOST_WORDS = 500
+"""Letters of a complaint that are kept."""
+
+
+def patterns(table: Mapping[Trouble, Iterable[str]]) -> Patterns:
+    """Patterns by the trouble they tell of, the strongest first; letters of either size are the same."""
+    return tuple((kind, re.compile(each, re.IGNORECASE)) for kind, all_ in table.items() for each in all_)
+
+
+def kind_of(words: str, known: Patterns) -> Trouble | None:
+    """The trouble that these words tell of."""
+    return next((kind for kind, pattern in known if pattern.search(words)), None)
+
+
+def hitch(kind: Trouble, words: str, until: float | None = None) -> Hitch:
+    """A trouble in the program's own words, on one line."""
+    return Hitch(kind, " ".join(words.split())[:MOST_WORDS], until)

@@ -1,0 +1,102 @@
+"""The command lines of the real programs: what a run may do is decided here."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from windlass.core.agent import Permissions
+from windlass.core.provider import Provider, Start
+from windlass.providers import load
+
+CLAUDE, CODEX = load().get("claude"), load().get("codex")
+NEW = "6a1f0a52-1f1c-4a5e-9d55-0c7f2f8f5a11"
+
+
+def start(*, permissions: Permissions = Permissions.EDIT, sandboxed: bool = False, **more: str) -> Start:
+    return Start(
+        prompt_file="/run/prompt.md",
+        worktree=more.get("worktree", "/trees/brave-otter"),
+        number=1,
+        session=more.get("session", ""),
+        new_session=NEW,
+        model=more.get("model", ""),
+        permissions=permissions,
+        sandboxed=sandboxed,
+        options={},
+    )
+
+
+class TestClaude:
+    def test_a_new_session_gets_the_id_we_chose(self) -> None:
+        """A first run begins a session with our id; the prompt comes on standard input, so no limit of arguments."""
+        words = CLAUDE.argv(start())
+        assert words[:7] == ("claude", "-p", "--output-format", "stream-json", "--verbose", "--session-id", NEW)
+        assert CLAUDE.stdin
+
+    def test_a_later_run_goes_on(self) -> None:
+        """A session is resumed by its own id."""
+        words = CLAUDE.argv(start(session="abc", model="opus"))
+        assert words[5:9] == ("--resume", "abc", "--model", "opus")
+        assert "--session-id" not in words
+
+    def test_editing_is_allowed_by_name(self) -> None:
+        """Outside a sandbox, nothing is skipped: tools are allowed one by one."""
+        words = CLAUDE.argv(start())
+        assert words[-4:-1] == ("--permission-mode", "acceptEdits", "--allowedTools")
+        assert "--dangerously-skip-permissions" not in words
+
+    def test_only_a_sandbox_says_that_it_is_one(self) -> None:
+        """IS_SANDBOX lets root skip permissions, so it is set where we keep the run in a sandbox, and only there."""
+        assert "IS_SANDBOX" not in CLAUDE.environment(start(permissions=Permissions.FULL))
+        assert CLAUDE.environment(start(sandboxed=True))["IS_SANDBOX"] == "1"
+        assert CLAUDE.argv(start(sandboxed=True))[-1] == "--dangerously-skip-permissions"
+
+    @pytest.mark.parametrize("sandboxed", [True, False])
+    def test_a_reader_stays_a_reader(self, sandboxed: bool) -> None:
+        """Who may only read is asked nothing and refused the rest, in a sandbox too; its signal can be written."""
+        words = CLAUDE.argv(start(permissions=Permissions.READ, sandboxed=sandboxed))
+        assert words[-4:-1] == ("--permission-mode", "dontAsk", "--allowedTools")
+        assert "Write(./.windlass/output/**)" in words[-1]
+        assert not {"Bash", "Write", "Edit"} & set(words[-1].split(","))
+
+    def test_it_talks_to_nobody_else(self) -> None:
+        """Updates, telemetry and the like are off."""
+        assert CLAUDE.environment(start())["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
+
+
+class TestCodex:
+    def test_the_prompt_is_read_from_standard_input(self) -> None:
+        """Its last word says where the prompt is, in a new session and in a resumed one."""
+        assert CODEX.argv(start())[-1] == "-"
+        assert CODEX.argv(start(session="abc", model="gpt-5.5"))[-3:] == ("resume", "abc", "-")
+        assert CODEX.argv(start(model="gpt-5.5"))[13:15] == ("-m", "gpt-5.5")
+
+    def test_it_may_commit_in_its_clone(self) -> None:
+        """Its own sandbox leaves it the clone's .git, whatever the folder is called."""
+        words = CODEX.argv(start(worktree='/trees/a "b" \\ ü 😀'))
+        at = words.index("-s")
+        assert words[at + 1] == "workspace-write"
+        value = tomllib.loads(words[at + 3])
+        assert value == {"sandbox_workspace_write": {"writable_roots": ['/trees/a "b" \\ ü 😀/.git']}}
+
+    def test_a_reader_writes_its_signal_only(self) -> None:
+        """Who may only read has one folder to write to: that of its signal."""
+        words = CODEX.argv(start(permissions=Permissions.READ, sandboxed=True))
+        values = tomllib.loads("\n".join(words[words.index("--disable") + 6 :][1:4:2]))
+        assert values["default_permissions"] == "windlass"
+        allowed = values["permissions"]["windlass"]["filesystem"]
+        assert allowed == {":root": "read", "/trees/brave-otter/.windlass/output": "write"}
+
+    def test_one_sandbox_is_enough(self) -> None:
+        """Inside our sandbox, or with full permissions, its own is off."""
+        for each in (start(sandboxed=True), start(permissions=Permissions.FULL)):
+            assert "--dangerously-bypass-approvals-and-sandbox" in CODEX.argv(each)
+        assert "--dangerously-bypass-approvals-and-sandbox" not in CODEX.argv(start())
+
+
+@pytest.mark.parametrize("provider", [CLAUDE, CODEX], ids=lambda each: each.name)
+def test_it_is_asked_to_end_by_interrupt(provider: Provider) -> None:
+    """Both leave something behind, or go on for a turn, when they are sent TERM."""
+    assert provider.gently == "INT"
