@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,6 +22,8 @@ from windlass.engine.runs import Runs
 
 STEP = 1_000_000
 """Bytes that are kept in one transaction."""
+STEPS_AT_ONCE = 4
+"""Transactions after which an attendant looks up from what a live process prints: is it over, should it be?"""
 LOOK_BACK = 64_000
 """How far back an unfinished line is looked for after a restart."""
 
@@ -76,11 +79,13 @@ class Watch:
             return
         tail = await self._tail(run)
         alive = self.processes.alive(run.identity)  # before reading, so that nothing said at the end is missed
-        await self._ingest(run, tail)
+        more = not await self._ingest(run, tail, steps=STEPS_AT_ONCE)
         if not alive:
             await self._conclude(run, tail)
         elif self._is_over(run, tail):
             await self._end(run, run.identity)
+        elif more:
+            self.stir(run.id)
 
     async def _tail(self, run: Run) -> Tail:
         """How far this run has been read; after a restart, from what is kept."""
@@ -93,16 +98,23 @@ class Watch:
                 self.processes.follow(run.id, run.identity, self.stir)
         return self._tails[run.id]
 
-    async def _ingest(self, run: Run, tail: Tail) -> None:
-        """Keep what was written since the last look: bytes, offset and what they tell, in one transaction."""
+    async def _ingest(self, run: Run, tail: Tail, *, steps: int = sys.maxsize) -> bool:
+        """Keep what was written since the last look: bytes, offset and what they tell, in one transaction each step.
+
+        Says whether that was all. Some print faster than one can read: then there is no end to it.
+        """
         provider = self.providers.get(run.provider)
-        while content := self.processes.output(run.id, tail.offset, STEP):
+        for _ in range(steps):
+            content = self.processes.output(run.id, tail.offset, STEP)
+            if not content:
+                return True
             lines, whole = tail.lines.feed(content)
-            readings = [provider.read(each) for each in whole]
+            readings = list(filter(_tells, map(provider.read, whole)))
             chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
             await self.store.write(partial(_keep, chunk, readings))
             tail.offset, tail.lines = chunk.end, lines
             self.bell.hum()
+        return False
 
     def _is_over(self, run: Run, tail: Tail) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
@@ -137,6 +149,11 @@ def _place(store: StoreReading, run: Run) -> tuple[Project, Agent]:
     if agent is None or project is None:
         raise NotFound(f"Run {run.id} has lost its agent or project.")
     return project, agent
+
+
+def _tells(reading: Reading) -> bool:
+    """Whether a line tells something about its run; most do not, and there may be a hundred thousand in a step."""
+    return bool(reading.session or reading.usage or reading.result)
 
 
 def _keep(chunk: Chunk, readings: list[Reading], store: Writing) -> None:
