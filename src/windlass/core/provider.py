@@ -36,6 +36,11 @@ class Reading:
     ended: bool = False
     """The program says that its turn is over; without a hitch in the same line, earlier ones were overcome."""
 
+    @property
+    def tells(self) -> bool:
+        """Whether there is something in it about the run, and not only words for people."""
+        return bool(self.session or self.model or self.usage or self.result or self.hitch or self.ended)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:

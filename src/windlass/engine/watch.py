@@ -26,6 +26,9 @@ STEPS_AT_ONCE = 4
 """Transactions after which an attendant looks up from what a live process prints: is it over, should it be?"""
 LOOK_BACK = 64_000
 """How far back an unfinished line is looked for after a restart."""
+MARK = 64
+"""How many bytes before the place where we read on must still be what they were."""
+CUT = "its file was emptied or replaced, and what it had not given away by then is lost"
 
 
 @dataclass(slots=True)
@@ -36,8 +39,24 @@ class Tail:
     lines: Lines
     place: tuple[Project, Agent]
     """Whose worktree it runs in."""
+    cut: int = 0
+    """Where the first byte of the file stands in the output."""
+    mark: bytes = b""
+    """The last bytes that were read: if they do not stand before the next ones, this is not the same file any more."""
     signalled_at: float | None = None
     """When a signal was first seen while the process lived."""
+
+    def keep(self, content: bytes, lines: Lines) -> None:
+        """Remember what has been read."""
+        self.offset += len(content)
+        self.lines = lines
+        self.mark = (self.mark + content)[-MARK:]
+
+    def begin_anew(self) -> None:
+        """What the file holds from now on follows on what was kept."""
+        self.cut = self.offset
+        self.lines = Lines(odd=self.lines.odd | {CUT})
+        self.mark = b""
 
 
 class Watch:
@@ -90,10 +109,11 @@ class Watch:
     async def _tail(self, run: Run) -> Tail:
         """How far this run has been read; after a restart, from what is kept."""
         if run.id not in self._tails:
-            offset, place = await self.store.read(lambda store: (store.output_end(run.id), _place(store, run)))
-            start = max(0, offset - LOOK_BACK)
-            kept = self.processes.output(run.id, start, offset - start)
-            self._tails[run.id] = Tail(offset, Lines(kept.rpartition(b"\n")[2]), place)
+            offset, mark, place = await self.store.read(lambda store: (*_end(store, run.id), _place(store, run)))
+            start = max(run.cut, offset - LOOK_BACK)
+            kept = self.processes.output(run.id, start - run.cut, offset - start)
+            lines = Lines(kept.rpartition(b"\n")[2], odd=frozenset(run.odd))
+            self._tails[run.id] = Tail(offset, lines, place, run.cut, mark[max(0, len(mark) - offset + run.cut) :])
             if run.identity is not None:
                 self.processes.follow(run.id, run.identity, self.stir)
         return self._tails[run.id]
@@ -105,16 +125,25 @@ class Watch:
         """
         provider = self.providers.get(run.provider)
         for _ in range(steps):
-            content = self.processes.output(run.id, tail.offset, STEP)
+            content = self._next(run, tail)
             if not content:
                 return True
             lines, whole = tail.lines.feed(content)
-            readings = list(filter(_tells, map(provider.read, whole)))
+            readings = [each for each in map(provider.read, whole) if each.tells]
             chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
-            await self.store.write(partial(_keep, chunk, readings))
-            tail.offset, tail.lines = chunk.end, lines
+            await self.store.write(partial(_keep, chunk, readings, lines.odd, tail.cut))
+            tail.keep(content, lines)
             self.bell.hum()
         return False
+
+    def _next(self, run: Run, tail: Tail) -> bytes:
+        """The next bytes of the output. `> /dev/stderr` in a script empties the file: then those that it has now."""
+        place = tail.offset - tail.cut - len(tail.mark)
+        content = self.processes.output(run.id, place, len(tail.mark) + STEP)
+        if content.startswith(tail.mark):
+            return content[len(tail.mark) :]
+        tail.begin_anew()
+        return self.processes.output(run.id, 0, STEP)
 
     def _is_over(self, run: Run, tail: Tail) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
@@ -137,7 +166,8 @@ class Watch:
         await self.processes.stop(run.id, run.identity, grace=self.settings.at("").daemon.stop_grace_seconds)
         await self._ingest(run, tail)
         last = [self.providers.get(run.provider).read(each) for each in tail.lines.end()]
-        await self.store.write(partial(_learn, run.id, last))
+        odd = tail.lines.feed(b"\n")[0].odd
+        await self.store.write(partial(_learn, run.id, last, odd, tail.cut))
         await self.finish.run(run)
         self.processes.forget(run.id)
         del self._tails[run.id]
@@ -151,22 +181,24 @@ def _place(store: StoreReading, run: Run) -> tuple[Project, Agent]:
     return project, agent
 
 
-def _tells(reading: Reading) -> bool:
-    """Whether a line tells something about its run; most do not, and there may be a hundred thousand in a step."""
-    return bool(reading.session or reading.usage or reading.result)
+def _end(store: StoreReading, run: str) -> tuple[int, bytes]:
+    """Where a run's kept output ends, and its last bytes."""
+    end = store.output_end(run)
+    last = b"".join(each.content for each in store.chunks(run, offset=max(0, end - MARK), limit=MARK))
+    return end, last[-MARK:]
 
 
-def _keep(chunk: Chunk, readings: list[Reading], store: Writing) -> None:
+def _keep(chunk: Chunk, readings: list[Reading], odd: frozenset[str], cut: int, store: Writing) -> None:
     store.append(chunk)
-    _learn(chunk.run, readings, store)
+    _learn(chunk.run, readings, odd, cut, store)
 
 
-def _learn(key: str, readings: list[Reading], store: Writing) -> None:
-    """Write down what the output tells about its run."""
+def _learn(key: str, readings: list[Reading], odd: frozenset[str], cut: int, store: Writing) -> None:
+    """Write down what the output tells about its run, and about itself."""
     run = store.find(Run, key)
     if run is None:
         return
-    learned = run
+    learned = replace(run, odd=tuple(sorted(odd)), cut=cut)
     for reading in readings:
         learned = replace(
             learned,
