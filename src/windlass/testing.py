@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from signal import Signals
 
 from windlass.core.errors import BadInput, WindlassError
 from windlass.core.ports import Launch
@@ -75,11 +76,18 @@ class FakeProcesses:
     async def marked(self) -> dict[str, tuple[int, ...]]:
         return {run: (each.identity.pid,) for run, each in self.started.items() if each.alive}
 
-    async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:  # noqa: ARG002  it ends at once
+    async def stop(
+        self,
+        run: str,
+        identity: Identity | None,  # noqa: ARG002  known by run
+        *,
+        grace: float,  # noqa: ARG002  it ends at once
+        gently: str = "TERM",
+    ) -> int:
         process = self.started.get(run)
         if process is None or not process.alive:
             return 0
-        self.exit(run, 143)
+        self.exit(run, 128 + Signals[f"SIG{gently}"])
         return 1
 
     def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:  # noqa: ARG002  known by run

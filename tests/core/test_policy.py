@@ -252,21 +252,21 @@ class TestHitch:
         assert policy.judge(an_ending(signal=None, exit_code=1, waits=9), LIMITS).then is Then.REMIND
 
 
-class TestCut:
+class TestHalt:
     def test_silence_length_and_calls_have_limits_and_0_is_none(self) -> None:
         """What says nothing stalled; what goes on and on ran away."""
         well = hitches.Pulse(age=60, silent=60, calls=10)
         limits = Limits(silent_minutes=10, run_minutes=60, calls=100)
 
-        assert hitches.decide_cut(well, limits) is None
+        assert hitches.decide_halt(well, limits) is None
         for pulse, kind in (
             (replace(well, silent=601), Trouble.STALL),
             (replace(well, age=3601), Trouble.RUNAWAY),
             (replace(well, calls=101), Trouble.RUNAWAY),
         ):
-            hitch = hitches.decide_cut(pulse, limits)
+            hitch = hitches.decide_halt(pulse, limits)
             assert hitch is not None and hitch.kind is kind
-            assert hitches.decide_cut(pulse, Limits(silent_minutes=0, run_minutes=0, calls=0)) is None
+            assert hitches.decide_halt(pulse, Limits(silent_minutes=0, run_minutes=0, calls=0)) is None
 
 
 class TestTries:

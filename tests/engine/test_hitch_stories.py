@@ -171,7 +171,7 @@ def test_silence_is_ended_with_its_reason_and_tried_again(stage: TalkerStage) ->
         runs = await stage.store.read(lambda store: store.runs_of(stage.name))
         assert (runs[0].outcome, runs[0].hitch.kind if runs[0].hitch else None) == (Outcome.CRASHED, Trouble.STALL)
         assert "no output for 10 min" in runs[0].reason
-        assert "run.cut" in await stage.kinds(runs[0].id)
+        assert "run.halted" in await stage.kinds(runs[0].id)
         assert (runs[1].live, runs[1].session) == (True, "s1")
 
     play(story)

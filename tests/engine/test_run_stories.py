@@ -203,9 +203,9 @@ class TestEnding:
             ended = await stage.run_of(name)
             stop = stage.processes.stop
 
-            async def ending(run: str, identity: Identity | None, *, grace: float) -> int:
+            async def ending(run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
                 stage.processes.started[run].output += b"last words"
-                return await stop(run, identity, grace=grace)
+                return await stop(run, identity, grace=grace, gently=gently)
 
             stage.processes.stop = ending  # type: ignore[method-assign]  # a child that talks while it is ended
             await stage.exit(name)

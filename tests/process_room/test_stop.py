@@ -46,6 +46,20 @@ def test_what_was_given_to_another_parent_ends_too(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
+def test_a_program_is_asked_by_the_signal_that_it_obeys(tmp_path: Path) -> None:
+    """Some go on after TERM and end their work properly after INT."""
+
+    async def story(stage: Stage) -> None:
+        script = 'trap "" TERM; trap "echo tidy; exit 7" INT; echo up; while :; do sleep 0.05; done'
+        identity = await stage.start("r1", script)
+        await until(lambda: stage.port.output("r1", 0, 100) == b"up\n")
+
+        await stage.port.stop("r1", identity, grace=30, gently="INT")
+        assert (stage.port.output("r1", 0, 100), stage.port.exit_code("r1")) == (b"up\ntidy\n", 7)
+
+    play(tmp_path, story)
+
+
 def test_one_is_stopped_before_its_program_has_begun(tmp_path: Path) -> None:
     """A stop right after the start does not miss the program that is about to appear, nor wait out its grace."""
 

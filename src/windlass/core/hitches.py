@@ -101,7 +101,12 @@ class Pulse:
     """How often it asked its model."""
 
 
-def decide_cut(pulse: Pulse, limits: Limits) -> Hitch | None:
+def was_halted(run: Run) -> bool:
+    """Whether we ended it, or are about to, because of what our clock says."""
+    return run.hitch is not None and run.hitch.kind in (Trouble.STALL, Trouble.RUNAWAY)
+
+
+def decide_halt(pulse: Pulse, limits: Limits) -> Hitch | None:
     """Whether a run that lives should be ended, and why. 0 is no limit."""
     if limits.calls and pulse.calls > limits.calls:
         return Hitch(Trouble.RUNAWAY, f"more than {limits.calls} model calls in one run (limits.calls)")

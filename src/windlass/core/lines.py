@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 
 LONGEST = 1_000_000
 """Bytes of one line that are looked at. The rest of a longer line is kept in the store, but not read."""
+NOT_TEXT = "has bytes that are not UTF-8"
+ZEROS = "has NUL bytes"
+TOO_LONG = f"has a line of more than {LONGEST} bytes, the rest of which was not read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,8 @@ class Lines:
     rest: bytes = b""
     skipping: bool = False
     """Inside a line that is too long: nothing of it is read until it ends."""
+    odd: frozenset[str] = frozenset()
+    """What was strange about the lines so far."""
 
     def feed(self, content: bytes) -> tuple[Lines, list[str]]:
         """Take some bytes; return what is left over, and the lines that are whole now."""
@@ -23,11 +28,22 @@ class Lines:
             whole = whole[1:]
         elif self.skipping:
             return replace(self, rest=b""), []
+        odd = self.odd | _oddities(b"\n".join(whole))
         lines = [each[:LONGEST].removesuffix(b"\r").decode("utf-8", "replace") for each in whole]
         if len(rest) > LONGEST:
-            return Lines(skipping=True), [*lines, rest[:LONGEST].decode("utf-8", "replace")]
-        return Lines(rest), lines
+            return Lines(skipping=True, odd=odd | {TOO_LONG}), [*lines, rest[:LONGEST].decode("utf-8", "replace")]
+        return Lines(rest, odd=odd), lines
 
     def end(self) -> list[str]:
         """The last line, when no newline will follow it."""
         return [self.rest.decode("utf-8", "replace")] if self.rest else []
+
+
+def _oddities(content: bytes) -> set[str]:
+    """What is strange about some whole lines."""
+    found = {ZEROS} if b"\0" in content else set()
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        found.add(NOT_TEXT)
+    return found

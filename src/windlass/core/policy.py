@@ -18,6 +18,9 @@ from windlass.core.settings import Limits
 from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
 from windlass.core.task import Task, TaskState
 
+EXCERPT = 80
+"""How much of a bad signal is shown with the run."""
+
 # ── waking ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -243,8 +246,8 @@ def _signal_word(signal: Signal) -> str:
             return "questions"
         case SaidError():
             return "error"
-        case BadSignal():
-            return "unreadable"
+        case BadSignal(_, excerpt):
+            return f"unreadable, it begins {excerpt[:EXCERPT]!r}" if excerpt else "unreadable"
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

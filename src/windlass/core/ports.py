@@ -196,8 +196,10 @@ class Processes(Protocol):
         """Every run whose marker a living process carries, known or not, with their pids."""
         ...
 
-    async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:
-        """End the run's whole tree, also what left its session. Returns how many processes there were."""
+    async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
+        """End the run's whole tree, also what left its session: first by a gentle signal, after the grace by force.
+
+        Returns how many processes there were."""
         ...
 
     def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:

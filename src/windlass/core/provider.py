@@ -39,6 +39,11 @@ class Reading:
     ended: bool = False
     """The program says that its turn is over; without a hitch in the same line, earlier ones were overcome."""
 
+    @property
+    def tells(self) -> bool:
+        """Whether there is something in it about the run, and not only words for people."""
+        return bool(self.session or self.model or self.usage or self.result or self.hitch or self.ended)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -114,7 +119,7 @@ class Provider:
     """It reads its prompt from standard input, too; else that is empty."""
     read: Callable[[str], Reading] = _as_text
     structured: bool = False
-    """Its lines are for programs; people are shown the readings' text."""
+    """It prints events, so that its session, usage and troubles are known; people are shown the readings' text."""
     check: Callable[[Mapping[str, str]], None] = _accept
     """Refuses bad options, before anything is created."""
     price: Callable[[str, Usage], float] = _free
@@ -137,8 +142,6 @@ class Provider:
     """The flags that give a run its permissions; they are part of `argv`."""
     may: Mapping[Permissions, str] = field(default_factory=lambda: dict.fromkeys(Permissions, WITH_YOUR_RIGHTS))
     """What its agents may do outside a sandbox, in words."""
-    structured: bool = False
-    """It prints events, so that its session, usage and troubles are known."""
     verified: Verified | None = None
     login: tuple[str, ...] = ()
     """Files that are there when somebody is logged in, written as in `folders`."""

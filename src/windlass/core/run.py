@@ -123,6 +123,10 @@ class Run:
     result: str = ""
     """What the agent said at the end."""
     exit_code: int | None = None
+    odd: tuple[str, ...] = ()
+    """What is strange about its output."""
+    cut: int = 0
+    """Where the first byte of its output file stands in its output: more than 0 if the file was emptied or replaced."""
     usage: Usage = field(default_factory=Usage)
     starting_at: float = 0.0
     started_at: float | None = None

@@ -13,6 +13,7 @@ from windlass.engine.deliver import Deliver
 from windlass.engine.diffs import Diffs
 from windlass.engine.dispatch import Dispatch
 from windlass.engine.finish import Finish
+from windlass.engine.intake import Intake
 from windlass.engine.landing import Gate
 from windlass.engine.lanes import Lanes
 from windlass.engine.mirrors import Mirrors
@@ -65,7 +66,8 @@ class Engine:
         self.rescue = Rescue(ports)
         self.audit = Audit(ports)
         self.runs = Runs(ports, bell, self._starts)
-        self._watch = Watch(ports, bell, self.runs, Finish(ports, bell), self._attendants)
+        intake = Intake(ports, bell)
+        self._watch = Watch(ports, self.runs, intake, Finish(ports, bell), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
         self._gate = Gate(ports, bell, self.projects, self._landings)

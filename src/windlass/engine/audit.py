@@ -208,7 +208,7 @@ class Audit:
         has_file = bool(self.processes.output(run.id, 0, 1))
         while chunks:
             for chunk in chunks:
-                there = self.processes.output(run.id, chunk.offset, len(chunk.content)) if has_file else None
+                there = self._there(run, chunk) if has_file else None
                 if problem := promises.judge_chunk(chunk, end, there):
                     return end, problem
                 end = chunk.end
@@ -217,7 +217,12 @@ class Audit:
 
     def _goes_on(self, run: Run, end: int) -> bool:
         """Whether the file of a run has more bytes than these."""
-        return bool(self.processes.output(run.id, end, 1))
+        return bool(self.processes.output(run.id, end - run.cut, 1))
+
+    def _there(self, run: Run, chunk: Chunk) -> bytes | None:
+        """The same bytes in the file; nothing where the file was emptied or replaced since."""
+        at = chunk.offset - run.cut
+        return self.processes.output(run.id, at, len(chunk.content)) if at >= 0 else None
 
     async def _hear(self, told: Told) -> None:
         """Listen to the journal, from where the last listening ended."""

@@ -119,7 +119,7 @@ def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Wri
         verdict.outcome,
         now=now,
         reason=verdict.reason,
-        evidence=verdict.evidence,
+        evidence=(*verdict.evidence, *(f"output: {each}" for each in run.odd)),
         exit_code=ending.exit_code,
         result=verdict.result,
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from signal import Signals
 
 from windlass.core.ports import Launch
 from windlass.core.run import Identity
@@ -64,12 +65,13 @@ class DetachedProcesses:
         ours = {marker.removeprefix(self._marker("")): each for marker, each in found if self._is_run(marker)}
         return {run: tuple(sorted(each.pid for each in processes)) for run, processes in ours.items()}
 
-    async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:
+    async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
         """End the run's whole tree, the shim last so that it can tell the exit code."""
         root = identity or await self.find(run)
         tree = Tree(self._survey, self._marker(run).__eq__, root=root)
         try:
-            return await tree.end(grace=grace, spare=root if root and is_shim(root) else None)
+            spare = root if root and is_shim(root) else None
+            return await tree.end(grace=grace, spare=spare, gently=Signals[f"SIG{gently}"])
         finally:
             self._children.reap()
 

@@ -31,16 +31,16 @@ class Tree:
         self._root = root
         self._seen: set[Identity] = set()
 
-    async def end(self, *, grace: float, spare: Identity | None = None) -> int:
+    async def end(self, *, grace: float, spare: Identity | None = None, gently: signal.Signals = signal.SIGTERM) -> int:
         """Ask all to end, kill those that do not, and return how many there were.
 
         `spare` is not asked, and killed last: a shim, which ends by itself and still has to tell how.
         """
-        if await self._members() and not await self._ask(grace, spare):
+        if await self._members() and not await self._ask(grace, spare, gently):
             await self._kill(spare)
         return len(self._seen)
 
-    async def _ask(self, grace: float, spare: Identity | None) -> bool:
+    async def _ask(self, grace: float, spare: Identity | None, gently: signal.Signals) -> bool:
         """Ask all to end, also those that appear meanwhile. False if some are left when the time is up.
 
         One that has become another program since is asked again: it may have been a shell's fork, which still had the
@@ -51,7 +51,7 @@ class Tree:
         asked: dict[Identity, list[str]] = {}
         while (members := await self._members()) and loop.time() < deadline:
             programs = {each: words_of(each.pid) for each in members - {spare}}
-            _signal((each for each, words in programs.items() if asked.get(each) != words), signal.SIGTERM)
+            _signal((each for each, words in programs.items() if asked.get(each) != words), gently)
             asked |= programs
             await all_gone(members, min(pause, deadline - loop.time()))
             pause *= 2

@@ -57,7 +57,7 @@ _SHAPES = (
     Shape(Project, "projects"),
     Shape(Agent, "agents", nested=("options",)),
     Shape(Task, "tasks", nested=("needs",)),
-    Shape(Run, "runs", nested=("identity", "evidence", "usage", "hitch")),
+    Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
     Shape(Message, "messages", nested=("to",), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
     Shape(Document, "documents"),

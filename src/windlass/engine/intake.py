@@ -1,0 +1,191 @@
+"""What runs print: kept byte for byte as it comes, and read for what it tells about the run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+
+from windlass.core.agent import Agent
+from windlass.core.errors import NotFound
+from windlass.core.hitches import was_halted
+from windlass.core.lines import Lines
+from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Reading as StoreReading
+from windlass.core.project import Project
+from windlass.core.provider import Provider, Reading
+from windlass.core.run import Chunk, Hitch, Run, Usage
+from windlass.engine.bell import Bell
+
+STEP = 1_000_000
+"""Bytes that are kept in one transaction."""
+LOOK_BACK = 64_000
+"""How far back an unfinished line is looked for after a restart."""
+MARK = 64
+"""How many bytes before the place where we read on must still be what they were."""
+CUT = "its file was emptied or replaced, and what it had not given away by then is lost"
+
+
+@dataclass(slots=True, kw_only=True)
+class Tail:
+    """How far one run's output has been read, in this daemon's life."""
+
+    offset: int
+    lines: Lines
+    place: tuple[Project, Agent]
+    """Whose worktree it runs in."""
+    cut: int
+    """Where the first byte of the file stands in the output."""
+    mark: bytes
+    """The last bytes that were read: if they do not stand before the next ones, this is not the same file any more."""
+    begun: float
+    """When it started, as the clock that never jumps would have said."""
+    heard: float
+    """When it last said something, or when we began to listen."""
+    signalled_at: float | None = None
+    """When a signal was first seen while the process lived."""
+
+    def keep(self, content: bytes, lines: Lines, now: float) -> None:
+        """Remember what has been read."""
+        self.offset += len(content)
+        self.lines = lines
+        self.mark = (self.mark + content)[-MARK:]
+        self.heard = now
+
+    def begin_anew(self) -> None:
+        """What the file holds from now on follows on what was kept."""
+        self.cut = self.offset
+        self.lines = Lines(odd=self.lines.odd | {CUT})
+        self.mark = b""
+
+
+class Intake:
+    """Takes in output; rows and offset commit together, so that every byte is kept once."""
+
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.processes = ports.processes
+        self.providers = ports.providers
+        self.clock = ports.clock
+        self.bell = bell
+
+    async def resume(self, run: Run) -> Tail:
+        """How far this run has been read, from what is kept."""
+        offset, mark, place = await self.store.read(lambda store: (*_end(store, run.id), _place(store, run)))
+        start = max(run.cut, offset - LOOK_BACK)
+        kept = self.processes.output(run.id, start - run.cut, offset - start)
+        now = self.clock.monotonic()
+        return Tail(
+            offset=offset,
+            lines=Lines(kept.rpartition(b"\n")[2], odd=frozenset(run.odd)),
+            place=place,
+            cut=run.cut,
+            mark=mark[max(0, len(mark) - offset + run.cut) :],
+            begun=now - max(0.0, self.clock.now() - (run.started_at or run.starting_at)),
+            heard=now,
+        )
+
+    async def take(self, run: Run, tail: Tail, *, steps: int = sys.maxsize) -> bool:
+        """Keep what was written since the last look: bytes, offset and what they tell, in one transaction each step.
+
+        Says whether that was all. Some print faster than one can read: then there is no end to it.
+        """
+        provider = self.providers.get(run.provider)
+        for _ in range(steps):
+            content = self._next(run, tail)
+            if not content:
+                return True
+            lines, whole = tail.lines.feed(content)
+            chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
+            told = Told(run.id, provider, whole, lines.odd, tail.cut)
+            await self.store.write(partial(_keep, chunk, told))
+            tail.keep(content, lines, self.clock.monotonic())
+            self.bell.hum()
+        return False
+
+    async def take_last(self, run: Run, tail: Tail) -> Run:
+        """All that is left, also a last line that no newline ended. Returns the run as it is known then."""
+        await self.take(run, tail)
+        odd = tail.lines.feed(b"\n")[0].odd
+        told = Told(run.id, self.providers.get(run.provider), tail.lines.end(), odd, tail.cut)
+        return await self.store.write(told.learn) or run
+
+    def _next(self, run: Run, tail: Tail) -> bytes:
+        """The next bytes of the output. `> /dev/stderr` in a script empties the file: then those that it has now."""
+        place = tail.offset - tail.cut - len(tail.mark)
+        content = self.processes.output(run.id, place, len(tail.mark) + STEP)
+        if content.startswith(tail.mark):
+            return content[len(tail.mark) :]
+        tail.begin_anew()
+        return self.processes.output(run.id, 0, STEP)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Lines of a run's output, to be read and written down."""
+
+    run: str
+    provider: Provider
+    lines: list[str]
+    odd: frozenset[str]
+    cut: int
+
+    def learn(self, store: Writing) -> Run | None:
+        """Within a transaction: what the output tells about its run, and about itself."""
+        run = store.find(Run, self.run)
+        if run is None:
+            return None
+        learned = replace(run, odd=tuple(sorted(self.odd)), cut=self.cut)
+        for reading in map(self.provider.read, self.lines):
+            if reading.tells:
+                learned = self._with(store, learned, reading)
+        if learned != run:
+            store.record("run.learned", run.id, learned)
+        return learned
+
+    def _with(self, store: StoreReading, run: Run, reading: Reading) -> Run:
+        known = replace(
+            run,
+            session=reading.session or run.session,
+            model=reading.model or run.model,
+            result=reading.result or run.result,
+            hitch=_hitch(run, reading),
+        )
+        return replace(known, usage=self._usage(store, known, reading)) if reading.usage else known
+
+    def _usage(self, store: StoreReading, run: Run, reading: Reading) -> Usage:
+        """What this run has used by now. A session's total is more than that: earlier runs had their part in it."""
+        usage = reading.usage or Usage()
+        if reading.total:
+            before = (each for each in store.runs_of(run.agent) if each.number < run.number)
+            usage = sum((replace(-each.usage, cost_usd=0.0) for each in before if each.session == run.session), usage)
+        else:
+            usage += run.usage
+        return usage if usage.cost_usd else replace(usage, cost_usd=self.provider.price(run.model, usage))
+
+
+def _keep(chunk: Chunk, told: Told, store: Writing) -> None:
+    store.append(chunk)
+    told.learn(store)
+
+
+def _hitch(run: Run, reading: Reading) -> Hitch | None:
+    """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays."""
+    if was_halted(run):
+        return run.hitch
+    return reading.hitch or (None if reading.ended else run.hitch)
+
+
+def _end(store: StoreReading, run: str) -> tuple[int, bytes]:
+    """Where a run's kept output ends, and its last bytes."""
+    end = store.output_end(run)
+    last = b"".join(each.content for each in store.chunks(run, offset=max(0, end - MARK), limit=MARK))
+    return end, last[-MARK:]
+
+
+def _place(store: StoreReading, run: Run) -> tuple[Project, Agent]:
+    agent = store.find(Agent, run.agent)
+    project = store.find(Project, agent.project) if agent else None
+    if agent is None or project is None:
+        raise NotFound(f"Run {run.id} has lost its agent or project.")
+    return project, agent
