@@ -90,6 +90,7 @@ def test_an_account_without_quota_goes_on_by_itself_at_its_reset(stage: TalkerSt
         assert (run.number, run.outcome) == (1, Outcome.EXHAUSTED)
         assert "resets 8pm" in run.reason
         assert await stage.status() is Status.WAITING
+        assert (await stage.engine.status.page(stage.name)).view.evidence.endswith("resets 8pm; goes on in 10 min")
 
         await stage.pass_time(599)
         assert (await stage.latest()).number == 1

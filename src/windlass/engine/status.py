@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from windlass.core import plain, policy
+from windlass.core import hitches, plain, policy
 from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.archive import Saved
@@ -16,7 +16,7 @@ from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
-from windlass.core.run import Identity, Run, Usage
+from windlass.core.run import Identity, Outcome, Run, Usage
 from windlass.core.task import Task
 from windlass.engine.rescue import newest_removal
 from windlass.engine.slots import Slots
@@ -182,7 +182,17 @@ def _evidence(agent: Agent, run: Run | None, task: Task | None, change: Change |
     ago = f"{plain.age(now - run.ended_at)} ago" if run.ended_at is not None else ""
     if change and change.state is ChangeState.REJECTED:
         return f"{change.id} came back {ago}: {change.reason}"
-    return f"run {run.number} {run.outcome} {ago}" + (f": {run.reason}" if run.reason else "")
+    return (
+        f"run {run.number} {run.outcome} {ago}" + (f": {run.reason}" if run.reason else "") + _goes_on(run, task, now)
+    )
+
+
+def _goes_on(run: Run, task: Task | None, now: float) -> str:
+    """When an agent whose account has no quota starts again by itself."""
+    until = hitches.rest_until([run]) if run.outcome is Outcome.EXHAUSTED else None
+    if until is None or task is None or task.ended:
+        return ""
+    return f"; goes on in {plain.age(until - now)}" if until > now else "; about to go on"
 
 
 def _before_any_run(agent: Agent, task: Task | None, moment: Moment) -> str:
