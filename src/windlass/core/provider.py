@@ -134,11 +134,9 @@ class Provider:
     """How to install it."""
     aliases: tuple[str, ...] = ()
     permit: Callable[[Start], tuple[str, ...]] = _no_flags
-    """The flags that give a run its permissions; they are part of `argv`."""
+    """The flags that give a run its permissions; `argv` has them, too."""
     may: Mapping[Permissions, str] = field(default_factory=lambda: dict.fromkeys(Permissions, WITH_YOUR_RIGHTS))
     """What its agents may do outside a sandbox, in words."""
-    structured: bool = False
-    """It prints events, so that its session, usage and troubles are known."""
     verified: Verified | None = None
     login: tuple[str, ...] = ()
     """Files that are there when somebody is logged in, written as in `folders`."""

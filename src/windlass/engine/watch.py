@@ -197,7 +197,10 @@ def _hitch(run: Run, reading: Reading) -> Hitch | None:
     """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays."""
     if _is_cut(run):
         return run.hitch
-    return reading.hitch or (None if reading.ended else run.hitch)
+    new, old = reading.hitch, run.hitch
+    if new and old and new.kind is old.kind and new.until is None:
+        return replace(new, until=old.until)  # of several lines about one trouble, only one tells its end
+    return new or (None if reading.ended else old)
 
 
 def _usage(store: StoreReading, run: Run, reading: Reading, provider: Provider) -> Usage:
@@ -208,6 +211,7 @@ def _usage(store: StoreReading, run: Run, reading: Reading, provider: Provider) 
             each for each in store.runs_of(run.agent) if each.number < run.number and each.session == run.session
         )
         usage = sum((replace(-each.usage, cost_usd=0.0) for each in earlier), new)
+        usage = replace(usage, calls=run.usage.calls + new.calls)  # these are counted as they are made
     else:
         usage = run.usage + new
     return usage if usage.cost_usd else replace(usage, cost_usd=provider.price(run.model, usage))
