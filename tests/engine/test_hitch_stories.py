@@ -17,16 +17,17 @@ from windlass.providers import FoundProviders
 
 
 def read(line: str) -> Reading:
-    """Each line is a reading as JSON: a hitch by kind, a session, a session's total of input tokens."""
+    """Each line is a reading as JSON: a hitch by kind, a session, a session's total of input tokens, model calls."""
     said = json.loads(line)
     hitch = Hitch(Trouble(said["hitch"]), said.get("words", ""), said.get("until")) if "hitch" in said else None
-    usage = Usage(input_tokens=said["total"]) if "total" in said else None
+    counted = {"total": "input_tokens", "calls": "calls"}
+    usage = Usage(**{field: said[key] for key, field in counted.items() if key in said})
     return Reading(
         text=said.get("say", ""),
         session=said.get("session", ""),
         hitch=hitch,
-        usage=usage,
-        total=usage is not None,
+        usage=usage if usage != Usage() else None,
+        total="total" in said,
         ended=said.get("ended", False),
     )
 
@@ -98,6 +99,32 @@ def test_an_account_without_quota_goes_on_by_itself_at_its_reset(stage: TalkerSt
         run = await stage.latest()
         assert (run.number, run.live, run.session) == (2, True, "s1")
         assert stage.processes.started[run.id].launch.argv == ("talker", "s1")
+
+    play(story)
+
+
+def test_the_end_of_a_quota_is_remembered_from_line_to_line(stage: TalkerStage) -> None:
+    """A program may tell the time in one line, and in the next say without it how the turn ended."""
+
+    async def story() -> None:
+        await stage.begin()
+        until = stage.clock.time + 600
+        await stage.say(hitch="quota", until=until)
+        await stage.end(hitch="quota", words="resets 8pm", ended=True)
+        hitch = (await stage.latest()).hitch
+        assert hitch == Hitch(Trouble.QUOTA, "resets 8pm", until)
+
+    play(story)
+
+
+def test_a_lost_session_is_left(stage: TalkerStage) -> None:
+    """A session that its program does not find any more is not asked for again: a new one is begun."""
+
+    async def story() -> None:
+        await stage.begin()
+        await stage.end(session="s1", hitch="lost", words="No conversation found")
+        run = await stage.latest()
+        assert (run.number, run.live, run.session) == (2, True, "")
 
     play(story)
 
@@ -200,11 +227,14 @@ def test_a_session_s_total_is_split_among_its_runs(stage: TalkerStage) -> None:
 
     async def story() -> None:
         await stage.begin()
+        await stage.say(session="s1", calls=3)
         await stage.say(session="s1", total=300)
         await stage.end(session="s1", total=400, ended=True)
+        await stage.say(calls=2)
         await stage.end(session="s1", total=500, ended=True)
         runs = await stage.store.read(lambda store: store.runs_of(stage.name))
         assert [each.usage.input_tokens for each in runs] == [400, 100]
+        assert [each.usage.calls for each in runs] == [3, 2]
         assert [each.usage.cost_usd for each in runs] == [0.4, 0.1]
         assert (await stage.engine.status.page(stage.name)).usage.input_tokens == 500
 

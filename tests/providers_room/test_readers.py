@@ -32,10 +32,10 @@ TROUBLES = {
     "claude/max-turns.jsonl": Trouble.ERROR,
     "claude/overloaded-529.jsonl": Trouble.OVERLOAD,
     "claude/rate-429-maxretries1.jsonl": Trouble.THROTTLE,
-    "claude/resume-bad.jsonl": Trouble.ERROR,
-    "claude/resume-bad.stderr": Trouble.ERROR,
-    "claude/resume-otherdir.jsonl": Trouble.ERROR,
-    "claude/resume-otherdir.stderr": Trouble.ERROR,
+    "claude/resume-bad.jsonl": Trouble.LOST,
+    "claude/resume-bad.stderr": Trouble.LOST,
+    "claude/resume-otherdir.jsonl": Trouble.LOST,
+    "claude/resume-otherdir.stderr": Trouble.LOST,
     "claude/session-id-dup.stderr": Trouble.ERROR,
     "claude/signal-SIGINT-hang.jsonl": Trouble.ERROR,
     "claude/signal-SIGINT-tool.jsonl": Trouble.ERROR,
@@ -50,7 +50,7 @@ TROUBLES = {
     "codex/nogit.txt": Trouble.ERROR,
     "codex/overloaded-503.jsonl": Trouble.OVERLOAD,
     "codex/rate-429.jsonl": Trouble.THROTTLE,
-    "codex/resume-bad.txt": Trouble.ERROR,
+    "codex/resume-bad.txt": Trouble.LOST,
     "codex/usage-limit.jsonl": Trouble.QUOTA,
 }
 """Every recording that ends in trouble; all others end well, or in the middle."""

@@ -27,6 +27,7 @@ _MEANING: Mapping[Trouble, str] = {
     Trouble.AUTH: "not logged in",
     Trouble.BILLING: "no credit left",
     Trouble.CONTEXT: "the conversation became too long",
+    Trouble.LOST: "its session is not there any more",
     Trouble.ERROR: "its program failed",
     Trouble.STALL: "it stalled",
     Trouble.RUNAWAY: "it ran away",

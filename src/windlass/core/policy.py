@@ -68,8 +68,9 @@ def _from_person(mail: Iterable[Message], *, since: float) -> bool:
 
 
 def _session(latest: Run) -> str:
-    """The session to go on in; one that has become too long is left."""
-    return "" if latest.hitch and latest.hitch.kind is Trouble.CONTEXT else latest.session
+    """The session to go on in; one that has become too long, or is lost, is left."""
+    left = (Trouble.CONTEXT, Trouble.LOST)
+    return "" if latest.hitch and latest.hitch.kind in left else latest.session
 
 
 def cause_of(mail: Iterable[Message]) -> Cause:

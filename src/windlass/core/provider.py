@@ -139,7 +139,7 @@ class Provider:
     """How to install it."""
     aliases: tuple[str, ...] = ()
     permit: Callable[[Start], tuple[str, ...]] = _no_flags
-    """The flags that give a run its permissions; they are part of `argv`."""
+    """The flags that give a run its permissions; `argv` has them, too."""
     may: Mapping[Permissions, str] = field(default_factory=lambda: dict.fromkeys(Permissions, WITH_YOUR_RIGHTS))
     """What its agents may do outside a sandbox, in words."""
     verified: Verified | None = None

@@ -34,6 +34,8 @@ class Trouble(StrEnum):
     """There is no money left: a person must act."""
     CONTEXT = "context"
     """The conversation is too long for the model: go on in a new one."""
+    LOST = "lost"
+    """The conversation is not there any more: go on in a new one."""
     ERROR = "error"
     """The program says that it failed, in words that we do not know."""
     STALL = "stall"

@@ -158,7 +158,9 @@ class Told:
         usage = reading.usage or Usage()
         if reading.total:
             before = (each for each in store.runs_of(run.agent) if each.number < run.number)
+            calls = run.usage.calls + usage.calls  # these are counted as they are made
             usage = sum((replace(-each.usage, cost_usd=0.0) for each in before if each.session == run.session), usage)
+            usage = replace(usage, calls=calls)
         else:
             usage += run.usage
         return usage if usage.cost_usd else replace(usage, cost_usd=self.provider.price(run.model, usage))
@@ -173,7 +175,10 @@ def _hitch(run: Run, reading: Reading) -> Hitch | None:
     """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays."""
     if was_halted(run):
         return run.hitch
-    return reading.hitch or (None if reading.ended else run.hitch)
+    new, old = reading.hitch, run.hitch
+    if new and old and new.kind is old.kind and new.until is None:
+        return replace(new, until=old.until)  # of several lines about one trouble, only one tells its end
+    return new or (None if reading.ended else old)
 
 
 def _end(store: StoreReading, run: str) -> tuple[int, bytes]:

@@ -45,6 +45,7 @@ def environment(start: Start) -> Mapping[str, str]:
 
 _WORDS = patterns(
     {
+        Trouble.LOST: [r"^no conversation found with session id"],
         Trouble.CONTEXT: [r"prompt is too long", r"exceeds? the context"],
         Trouble.BILLING: [r"credit balance is too low", r"\bbilling\b"],
         Trouble.AUTH: [r"not logged in", r"run /login", r"invalid api key", r"oauth token", r"authentication"],
@@ -68,8 +69,8 @@ _NAMES = {
 _STDERR = patterns(
     {
         Trouble.AUTH: [r"^(error: )?(not logged in|invalid api key)"],
+        Trouble.LOST: [r"^no conversation found with session id"],
         Trouble.ERROR: [
-            r"^no conversation found with session id",
             r"^error: session id \S+ is already in use",
             r"^--dangerously-skip-permissions cannot be used with root",
         ],

@@ -67,11 +67,8 @@ _WORDS = patterns(
 _STDERR = patterns(
     {
         Trouble.AUTH: [r"^(error: )?(not logged in|missing environment variable)"],
-        Trouble.ERROR: [
-            r"^error: thread/resume.*no rollout found",
-            r"^not inside a trusted directory",
-            r"^error loading config",
-        ],
+        Trouble.LOST: [r"^error: thread/resume.*no rollout found"],
+        Trouble.ERROR: [r"^not inside a trusted directory", r"^error loading config"],
     }
 )
 """What it prints without an event, because it never began."""
