@@ -35,7 +35,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _RETRY_SECONDS = 0.1
 _HELD = {
     "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
-    "checkout": "Commit, stash or move what is in the way; then it lands by itself.",
+    "checkout": "Clear what is in the way; then it lands by itself.",
     "trouble": "It is tried again by itself; `windlass doctor` says what is wrong.",
     "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
 }
