@@ -43,8 +43,10 @@ class Tidy:
         self.troubles = troubles
 
     async def tick(self) -> bool:
-        """Retire every agent whose task is done, or was given up a while ago."""
+        """Retire every agent whose task is done, or was given up a while ago; and tell what went wrong."""
         now = self.clock.now()
+        with self.troubles.noted("tidy"):
+            await self.troubles.tell(self.store)
         for each in await self.store.read(lambda store: _finished(store, now)):
             with self.troubles.noted("tidy"):
                 await self._retire(each)
