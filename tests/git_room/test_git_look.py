@@ -374,8 +374,8 @@ class TestRemove:
 
         async def story() -> None:
             agent, path = await world.agent()
-            world.write({"cache.log/inner/x.log": "x"}, path)
-            (path / "cache.log/inner").chmod(0o500)
+            world.write({"cache/inner/x.txt": "x"}, path)
+            (path / "cache/inner").chmod(0o500)
             await world.git.remove_worktree(world.project, agent)
             assert not path.exists()
 

@@ -33,7 +33,7 @@ from windlass.core.plain import age
 _RETRY_SECONDS = 0.1
 _HELD = {
     "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
-    "checkout": "Commit, stash or move what is in the way; then it lands by itself.",
+    "checkout": "Clear what is in the way; then it lands by itself.",
     "trouble": "It is tried again by itself; `windlass doctor` says what is wrong.",
     "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
 }

@@ -3,6 +3,7 @@
 WindlassError
 ├── NotFound          nothing has that name
 ├── Conflict          someone else got there first
+│   └── TakenBack     it stands on commits that main has lost
 ├── NotAllowed        the rules forbid the step
 ├── BadInput          a file or an argument does not say what it must
 └── Unavailable       the outside world said no; trying again later may help
@@ -33,6 +34,10 @@ class NotFound(WindlassError):
 
 class Conflict(WindlassError):
     """Someone else got there first."""
+
+
+class TakenBack(Conflict):
+    """It stands on commits that main had, and that a person has taken out of it."""
 
 
 class NotAllowed(WindlassError):

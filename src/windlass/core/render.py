@@ -62,6 +62,24 @@ def _shown(output: str) -> tuple[str, ...]:
     return (said, "", fenced(tail))
 
 
+def taken_back_note(change: Change, main: str, commits: str) -> str:
+    """What an author is told when a person has taken commits out of main that its branch still has."""
+    return "\n".join(
+        (
+            f"Your change {change.id} ({change.title}) did not land: {main} was rewritten, and your branch still has"
+            " commits that were taken out of it. They must not come back with your work:",
+            "",
+            fenced(commits[-TAIL:]),
+            "",
+            f"Put your own commits, and only those, onto {main} as it is now (COMMIT is the newest one above):",
+            "",
+            fenced(f"git fetch origin && git rebase --onto origin/{main} COMMIT"),
+            "",
+            "Then signal done again.",
+        )
+    )
+
+
 def conflict_note(change: Change, main: str, conflict: str) -> str:
     """What an author is told when its change no longer fits onto main."""
     return "\n".join(

@@ -53,6 +53,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
     await sweep(store.home_id, "check-")
     processes = DetachedProcesses(home / "runs", store.home_id)
     git = HubGit(home, environment=os.environ, now=clock.now, step=step)
+    await git.sweep()
     ports = Ports(
         store=store,
         git=git,

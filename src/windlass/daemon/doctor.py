@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from windlass.core.errors import WindlassError
+from windlass.core.plain import age
 from windlass.core.promises import Finding
 from windlass.engine import Engine
 
@@ -74,12 +75,16 @@ class Doctor:
         return Finding(name="runs", ok=True, detail=detail)
 
     def _ticks(self) -> Finding:
-        troubles = self.engine.troubles.all()
+        troubles, present = self.engine.troubles.all(), self.engine.troubles.present()
         if not troubles:
             return Finding(name="ticks", ok=True, detail="no trouble since the daemon started")
         newest = troubles[-1]
-        detail = f"{newest.tick}: {newest.message} ({newest.times} times)"
-        return Finding(name="ticks", ok=False, detail=detail, hint="See `windlass daemon logs`.")
+        ago = age(self.engine.ports.clock.now() - newest.at)
+        more = f"; and {len(present) - 1} more" if len(present) > 1 else ""
+        detail = f"{newest.tick}: {newest.message} ({newest.times} times, last {ago} ago){more}"
+        if not present:
+            return Finding(name="ticks", ok=True, detail=f"no trouble now; the last was {detail}")
+        return Finding(name="ticks", ok=False, detail=detail, hint=newest.hint or "See `windlass daemon logs`.")
 
     def _identity(self) -> Finding:
         detail = "agents run with your own rights (unenforced); there is no sandbox yet"

@@ -51,7 +51,7 @@ class Engine:
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
         self.bell = bell = Bell()
-        self.troubles = Troubles(ports.clock)
+        self.troubles = Troubles(ports.clock, bell)
         self._starts = Lanes("start", self.troubles, at_once=STARTS_AT_ONCE)
         self._attendants = Lanes("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
         self._landings = Lanes("land", self.troubles, at_once=PROJECTS_AT_ONCE)

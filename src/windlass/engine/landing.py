@@ -8,10 +8,10 @@ from functools import partial
 
 from windlass.core import gate
 from windlass.core.change import Candidate, Change, CheckResult, Hold
-from windlass.core.errors import Conflict, NotAllowed, Unavailable
+from windlass.core.errors import Conflict, NotAllowed, TakenBack, Unavailable
 from windlass.core.ports import Ports
 from windlass.core.project import Project
-from windlass.core.render import conflict_note, rejection
+from windlass.core.render import conflict_note, rejection, taken_back_note
 from windlass.core.settings import CheckSettings, Settings
 from windlass.engine.bell import Bell
 from windlass.engine.lanes import Lanes
@@ -78,6 +78,10 @@ class Gate:
             return
         try:
             candidate = await self.git.stage(project, change.head, _message(change))
+        except TakenBack as error:
+            refusal = Refusal("stands on what main has lost", taken_back_note(change, project.main, str(error)))
+            await self.verdicts.refused(change, refusal, settings.limits)
+            return
         except Conflict as error:
             refusal = Refusal("conflicts with main", conflict_note(change, project.main, str(error)))
             await self.verdicts.refused(change, refusal, settings.limits)

@@ -55,7 +55,8 @@ class Lanes:
         try:
             async with self._turns:
                 await work()
-            self._failures.pop(key, None)
+            if self._failures.pop(key, None):
+                self.troubles.over()
         except Exception as error:  # noqa: BLE001 - one piece of work must never take the others down
             self.troubles.report(self.name, error)
             self._failures[key] += 1

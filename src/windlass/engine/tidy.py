@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
+from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed, NotFound
+from windlass.core.message import Kind
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.mirrors import Mirrors
+from windlass.engine.talk import channel_of, say
 from windlass.engine.troubles import Troubles
 
 log = logging.getLogger("windlass")
@@ -27,6 +30,7 @@ class Finished:
 
     agent: Agent
     project: Project
+    task: str
     landed: bool
     """Its task is done, and not given up."""
 
@@ -43,8 +47,10 @@ class Tidy:
         self.troubles = troubles
 
     async def tick(self) -> bool:
-        """Retire every agent whose task is done, or was given up a while ago."""
+        """Retire every agent whose task is done, or was given up a while ago; and tell what went wrong."""
         now = self.clock.now()
+        with self.troubles.noted("tidy"):
+            await self.troubles.tell(self.store)
         for each in await self.store.read(lambda store: _finished(store, now)):
             with self.troubles.noted("tidy"):
                 await self._retire(each)
@@ -59,6 +65,16 @@ class Tidy:
 
         def step(store: Writing) -> None:
             store.record("agent.retired", agent.id, replace(agent, retired_at=now), rescue=rescue, kept=kept)
+            if finished.landed and kept:
+                say(
+                    store,
+                    sender=str(SYSTEM),
+                    to=(str(HUMAN),),
+                    body=kept,
+                    channel=channel_of(finished.task),
+                    now=now,
+                    kind=Kind.REPORT,
+                )
 
         await self.store.write(step)
         self.bell.ring()
@@ -66,12 +82,14 @@ class Tidy:
     async def _clear(self, finished: Finished) -> tuple[str, str]:
         """Remove a worktree. Returns the ref that brings it back, or why it was kept."""
         try:
-            return await self.git.remove_worktree(finished.project, finished.agent), ""
+            ref = await self.git.remove_worktree(finished.project, finished.agent)
+            log.info("removed the worktree of %s; its files are saved as %s", finished.agent.id, ref)
+            return ref, ""
         except NotFound:
             return "", ""
         except NotAllowed as error:
-            log.warning("%s keeps its worktree: %s", finished.agent.id, error)
-            return "", str(error)
+            log.warning("%s", error)
+            return "", f"{error} {error.hint}".strip()
 
 
 def _finished(store: Reading, now: float) -> list[Finished]:
@@ -82,7 +100,7 @@ def _finished(store: Reading, now: float) -> list[Finished]:
     for agent in agents:
         run, task, project = latest.get(agent.id), store.task_of(agent.id), store.find(Project, agent.project)
         if task and project and not (run and run.live) and _is_over(task, now):
-            found.append(Finished(agent, project, task.state is TaskState.DONE))
+            found.append(Finished(agent, project, task.id, task.state is TaskState.DONE))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What went wrong unexpectedly: kept for `doctor`, and said loudly."""
+"""What went wrong unexpectedly: kept for `doctor`, written into the log and, once, into the journal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from windlass.core.errors import Conflict, WindlassError
-from windlass.core.ports import Clock
+from windlass.core.ports import Clock, Store, Writing
+from windlass.engine.bell import Bell
 
 log = logging.getLogger("windlass")
+
+QUIET = 150.0
+"""Seconds after which a trouble that was not met again is over: whatever fails is tried every minute or so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,25 +23,49 @@ class Trouble:
     message: str
     at: float
     times: int = 1
+    hint: str = ""
 
 
 class Troubles:
-    """The newest trouble of each kind. A tick reports here and goes on."""
+    """The troubles of this daemon's life, each sentence once. A tick reports here and goes on."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, bell: Bell) -> None:
         self.clock = clock
-        self._known: dict[tuple[str, str], Trouble] = {}
+        self.bell = bell
+        self._known: dict[str, Trouble] = {}
+        self._untold: dict[str, Trouble] = {}
 
     def report(self, tick: str, error: BaseException) -> None:
-        """Keep it and log it, with its traceback."""
-        message = f"{type(error).__name__}: {error}"
-        key = (tick, message)
-        now = self.clock.now()
-        known = self._known.get(key)
-        trouble = replace(known, at=now, times=known.times + 1) if known else Trouble(tick, message, now)
-        self._known[key] = trouble
+        """Keep it and log it; a traceback only of what nobody expected."""
+        expected = isinstance(error, WindlassError)
+        message = str(error) if expected else f"{type(error).__name__}: {error}"
+        known, now = self._known.get(message), self.clock.now()
+        if known is None or now - known.at > QUIET:
+            trouble = Trouble(tick, message, now, hint=getattr(error, "hint", ""))
+            self._untold[message] = trouble
+            self.bell.ring()  # so that it is told
+        else:
+            trouble = replace(known, at=now, times=known.times + 1)
+        self._known[message] = trouble
         if trouble.times & (trouble.times - 1) == 0:  # the first time, then ever more rarely
-            log.error("%s: %s (%d times)", tick, message, trouble.times, exc_info=error)
+            log.error("%s: %s (%d times)", trouble.tick, message, trouble.times, exc_info=None if expected else error)
+
+    async def tell(self, store: Store) -> None:
+        """Write new troubles into the journal; where that is impossible, they are told when it is possible again."""
+        untold, self._untold = self._untold, {}
+        if not untold:
+            return
+        try:
+            await store.write(lambda writing: _record(writing, untold))
+        except WindlassError:
+            self._untold = untold | self._untold
+            raise
+        self.bell.ring()
+
+    def over(self) -> None:
+        """What had failed has worked: perhaps what could not be told can be told now."""
+        if self._untold:
+            self.bell.ring()
 
     @contextmanager
     def noted(self, tick: str) -> Iterator[None]:
@@ -50,4 +78,14 @@ class Troubles:
             self.report(tick, error)
 
     def all(self) -> list[Trouble]:
+        """All of them, the newest last."""
         return sorted(self._known.values(), key=lambda each: each.at)
+
+    def present(self) -> list[Trouble]:
+        """Those that are not over."""
+        return [each for each in self.all() if self.clock.now() - each.at <= QUIET]
+
+
+def _record(store: Writing, untold: dict[str, Trouble]) -> None:
+    for each in untold.values():
+        store.record("daemon.troubled", each.tick, message=each.message, hint=each.hint, since=each.at)

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from windlass.core.errors import Unavailable
 
+NEW = ".new-"
+"""How a folder is called in which something is being made."""
+
 
 def config_text(lines: Iterable[tuple[str, str, str]]) -> str:
     """A git settings file from (section, name, value); those without a value are left out."""
@@ -59,7 +62,7 @@ def beside(path: Path) -> Iterator[Path]:
     """A place to make something that is then renamed to a path: there it is whole, or not at all."""
     make_folder(path.parent)
     try:
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent, ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix=NEW, dir=path.parent, ignore_cleanup_errors=True) as folder:
             yield Path(folder) / "made"
     except OSError as error:
         raise Unavailable(f"{path} could not be made: {error.strerror}.") from error

@@ -17,6 +17,9 @@ from windlass.git.user import UPLOAD, Habits, UserRepository
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n"
 """What we put into a worktree ourselves: no part of anyone's work."""
 
+LOST = "refs/windlass/lost/"
+"""Tips of main that a person has rewritten since: what agents built on them still stands there."""
+
 _REFUSAL = """#!/bin/sh
 echo 'Nothing is pushed here: commit to your branch, and Windlass takes it to the gate.' >&2
 exit 1
@@ -66,6 +69,8 @@ class Hubs:
         async with self._locks(project.id):
             tip, known = await asyncio.gather(self._user.tip(project), self.ref(hub, ref))
             if tip != known:
+                if known and not await self._user.contains(project, tip, known):
+                    await self._git.ours(hub, "update-ref", f"{LOST}{known}", known)
                 await self._fetch(hub, project.path, ref)
             return await self.ref(hub, ref) if tip != known else tip
 

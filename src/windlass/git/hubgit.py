@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from windlass.core.agent import Agent
@@ -13,7 +13,7 @@ from windlass.core.change import Candidate, Landing
 from windlass.core.errors import Conflict, NotAllowed, NotFound
 from windlass.core.ports import Tree
 from windlass.core.project import Project
-from windlass.git.files import remove_tree
+from windlass.git.files import NEW, all_there, remove_tree
 from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import inspect
 from windlass.git.landing import Gateway
@@ -26,6 +26,10 @@ from windlass.git.trees import Trees
 from windlass.git.untrusted import commits_kept, is_folder
 from windlass.git.user import UserRepository
 from windlass.git.worktree import Worktrees
+
+GONE = ".gone-"
+"""How a worktree is called that is saved and being removed."""
+MOST_NAMED = 10
 
 
 class HubGit:
@@ -152,30 +156,46 @@ class HubGit:
         return said.out.decode("utf-8", "replace") + ("\n… (cut)\n" if said.cut else "")
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
-        """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all."""
+        """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all.
+
+        What was removed already, before a crash could tell of it, gives the same ref again.
+        """
         hub = await self._hubs.open(project)
         path = self._places.worktree(project, agent)
         async with self._locks(str(path)):
+            taken = await self._rescues(hub, agent)
+            if taken and not all_there(path, [""]):
+                return f"{_folder(agent)}/{taken}/tree"
             sight = await self._snapshots.see(project, agent)
-            if sight.holes:
+            if holes := (*sight.holes, *await self._snapshots.ignored(project, agent)):
                 raise NotAllowed(
-                    f"The worktree of {agent.id} is kept, because a snapshot cannot hold all of it: "
-                    f"{'; '.join(sight.holes)}.",
+                    f"The worktree of {agent.id} is kept, because a snapshot cannot hold all of it: {_some(holes)}.",
                     hint=f"Look at {path}, and move what you need.",
                 )
-            ref = await self._rescue(project, agent, hub, sight)
-            gone = path.with_name(f".gone-{path.name}")
+            ref = await self._rescue(project, agent, hub, sight, taken + 1)
+            gone = path.with_name(f"{GONE}{path.name}")
             await asyncio.to_thread(remove_tree, gone)
             path.rename(gone)
             self._places.index(project, agent).unlink(missing_ok=True)
             await asyncio.to_thread(remove_tree, gone)
         return ref
 
-    async def _rescue(self, project: Project, agent: Agent, hub: Path, sight: Sight) -> str:
+    async def sweep(self) -> None:
+        """Remove what a killed daemon had half made, or had saved and half removed; only before anything has begun."""
+        for pattern in (f"worktrees/*/{GONE}*", f"worktrees/*/{NEW}*", f"hubs/{NEW}*", "hubs/*.git/windlass/tmp*"):
+            for each in self._home.glob(pattern):
+                await asyncio.to_thread(remove_tree, each)
+
+    async def _rescues(self, hub: Path, agent: Agent) -> int:
+        """How often a worktree of this agent was removed."""
+        folder = _folder(agent)
+        saved = await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/*/tree")
+        numbers = (each.removeprefix(f"{folder}/").split("/")[0] for each in saved.text.splitlines())
+        return max(map(int, numbers), default=0)
+
+    async def _rescue(self, project: Project, agent: Agent, hub: Path, sight: Sight, number: int) -> str:
         """Keep the files, and every commit that the clone keeps by a name."""
-        folder = f"refs/windlass/rescue/{key(agent)}"
-        taken = (await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/")).text.splitlines()
-        number = 1 + max((int(each.removeprefix(f"{folder}/").split("/")[0]) for each in taken), default=0)
+        folder = _folder(agent)
         worktree = self._places.worktree(project, agent)
         kept = commits_kept(worktree)
         try:
@@ -200,6 +220,16 @@ class HubGit:
             snapshot=snapshot,
             holes=sight.holes,
         )
+
+
+def _folder(agent: Agent) -> str:
+    """Where what an agent had is kept."""
+    return f"refs/windlass/rescue/{key(agent)}"
+
+
+def _some(holes: Sequence[str]) -> str:
+    more = f"; and {len(holes) - MOST_NAMED} more" if len(holes) > MOST_NAMED else ""
+    return "; ".join(holes[:MOST_NAMED]) + more
 
 
 def _plain(name: str) -> str:

@@ -7,15 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from windlass.core.change import Candidate, Landing
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack, Unavailable, WindlassError
 from windlass.core.project import Project
 from windlass.git.files import shown, there
-from windlass.git.hub import Hubs, Locks
+from windlass.git.hub import LOST, Hubs, Locks
+from windlass.git.locks import locked
 from windlass.git.merge import explain, merge
-from windlass.git.run import ANY, GitProgram, Ran, locked
+from windlass.git.run import ANY, GitProgram, Ran
 from windlass.git.user import RECEIVE, UserRepository
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_MOST_NAMED = 20
 _IN_THE_WAY = ("would be overwritten", "would lose untracked", "not concluded your", "unmerged", "needs merge")
 
 
@@ -36,6 +38,7 @@ class Gateway:
         await self._require(hub, head)
         if await self._hubs.contains(hub, before, head):
             return Candidate(commit=before, tree=await self._tree(hub, before), before=before, commits=(), files=())
+        await self._refuse_taken_back(hub, before, head)
         merged = await merge(self._git, hub, before, head)
         if merged.files:
             raise Conflict(
@@ -66,6 +69,16 @@ class Gateway:
             raise BadInput(f"{commit[:80]!r} is not a commit's name.")
         if (await self._git.ours(hub, "cat-file", "-t", commit, ok=ANY)).text != "commit":
             raise NotFound(f"The hub has no commit {commit}.", hint="Run `windlass doctor`.")
+
+    async def _refuse_taken_back(self, hub: Path, main: str, head: str) -> None:
+        """A person who rewrites main takes commits out of it: they do not come back in an agent's history."""
+        lost = (await self._git.ours(hub, "for-each-ref", "--format=%(objectname)", LOST)).text.split()
+        if not lost:
+            return
+        gone = set((await self._git.ours(hub, "rev-list", *lost, "--not", main)).text.split())
+        own = (await self._git.ours(hub, "log", "--format=%H %s", head, "--not", main)).text.splitlines()
+        if back := [each for each in own if each.partition(" ")[0] in gone]:
+            raise TakenBack("\n".join(back[:_MOST_NAMED]))
 
     async def _prove(self, project: Project, hub: Path, candidate: Candidate, tip: str) -> None:
         """Ask git again for all that must be true before main may move, whatever was computed before."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shlex
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from windlass.core.errors import TimedOut, Unavailable, WindlassError
+from windlass.core.errors import TimedOut, Unavailable
 from windlass.git.files import there
+from windlass.git.locks import freed, locked
 
 OLDEST = (2, 38)
 """The first git whose `merge-tree --write-tree` merges without a checkout."""
@@ -51,8 +52,6 @@ QUESTIONS = frozenset(
     " pack-objects rev-list rev-parse symbolic-ref version worktree".split()
 )
 """Commands that write nothing (`config` does, but only into a hub that is not there yet)."""
-
-_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,10 @@ class GitProgram:
     ) -> Ran:
         """Run git on the hub (or on nothing yet) with no setting but our own: nothing that is found can execute."""
         environment = self._ours | ({"GIT_DIR": str(hub)} if hub else {}) | dict(extra or {})
-        ran = await self._run([*_OURS, *args], environment, cwd=str(cwd or hub or "/"), stdin=stdin, limit=limit)
+        again = partial(self._run, [*_OURS, *args], environment, cwd=str(cwd or hub or "/"), stdin=stdin, limit=limit)
+        ran = await again()
+        while ran.code and freed(ran.err, environment):
+            ran = await again()
         if ran.cut and not cut:
             raise Unavailable(f"git {args[0]} said more than {limit} bytes.")
         return ran if ran.cut or ran.code in ok else _raise(args, ran)
@@ -274,16 +276,6 @@ def _verb(args: Sequence[str]) -> str:
     while rest[:1] == ["-c"]:
         rest = rest[2:]
     return rest[0] if rest else ""
-
-
-def locked(err: str) -> WindlassError | None:
-    """The error for a lock file that another git holds, or has left behind."""
-    if found := _LOCK.search(err):
-        return Unavailable(
-            f"Another git is at work, or has left its lock behind: {found[1]} exists.",
-            hint=f"If no git is running there, remove it: rm {shlex.quote(found[1])}",
-        )
-    return None
 
 
 def _raise(args: Sequence[str], ran: Ran) -> Ran:

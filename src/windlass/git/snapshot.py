@@ -15,7 +15,7 @@ from windlass.core.agent import Agent
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.project import Project
 from windlass.git.files import copy_or_clear, shown
-from windlass.git.hub import Hubs
+from windlass.git.hub import RUNTIME, Hubs
 from windlass.git.places import Places
 from windlass.git.run import ANY, GitProgram
 from windlass.git.untrusted import branch_there, commit_at, is_folder, read_inside
@@ -31,6 +31,7 @@ _SELF = {
 }
 _STUCK = re.compile(r"Unable to process path (.+)")
 _CLOSED = re.compile(r"could not open directory '(.+?)/?': ")
+_OURS = b".windlass/"
 _MOST_STUCK = 50
 _LARGEST_INDEX = 256 << 20
 
@@ -83,6 +84,18 @@ class Snapshots:
         commit = sight.head if same else await self._commit(hub, sight)
         await self._git.ours(hub, "update-ref", ref, commit)
         return commit
+
+    async def ignored(self, project: Project, agent: Agent) -> list[str]:
+        """What git ignores in a worktree, folders as a whole: no snapshot has it, and none of it is ours."""
+        hub = await self._hubs.open(project)
+        worktree = self._places.worktree(project, agent)
+        extra = {"GIT_WORK_TREE": str(worktree), "GIT_INDEX_FILE": str(self._places.index(project, agent))}
+        asked = ("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+        found = (await self._git.ours(hub, *asked, cwd=worktree, extra=extra)).names
+        if _OURS in found:  # the whole folder is ignored, and part of it is ours
+            found.remove(_OURS)
+            found += [_OURS + os.fsencode(each.name) for each in os.scandir(worktree / os.fsdecode(_OURS))]
+        return [f"{shown(each)}: ignored by git" for each in found if f"/{shown(each).rstrip('/')}/" not in RUNTIME]
 
     async def differences(self, hub: Path, head: str, tree: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Files that were changed, and files that are new."""

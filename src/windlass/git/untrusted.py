@@ -41,6 +41,21 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def remove_locks(worktree: Path) -> None:
+    """Remove what a killed git of the agent's has left behind; only where none of its processes lives any more."""
+    try:
+        with ExitStack() as opened:
+            top = _open(opened, ".git", _FOLDER, _open(opened, worktree, _FOLDER, None))
+            for place in (".", "refs", "logs"):
+                for _, folders, files, at in os.fwalk(place, dir_fd=top):
+                    for name in (each for each in files if each.endswith(".lock")):
+                        os.unlink(name, dir_fd=at)
+                    if place == ".":
+                        folders.clear()
+    except FileNotFoundError:
+        return
+
+
 def branch_there(worktree: Path) -> str:
     """The branch that is checked out in a clone, or nothing."""
     head = read_inside(worktree, ".git/HEAD", 4096) or b""

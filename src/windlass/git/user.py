@@ -83,6 +83,11 @@ class UserRepository:
         """The commit that a ref of the user's is at, or nothing."""
         return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
+    async def contains(self, project: Project, commit: str, ancestor: str) -> bool:
+        """Whether a commit has another one in its history; one that is not even there any more, it has not."""
+        asked = ("merge-base", "--is-ancestor", ancestor, commit)
+        return (await self._git.theirs(project.path, *asked, ok=(0, 1, 128))).code == 0
+
     async def habits(self, path: str) -> Habits:
         """The settings in force in the user's repository."""
         said = await self._git.theirs(path, "config", "-z", "--get-regexp", _ASKED, ok=(0, 1))

@@ -14,7 +14,7 @@ from windlass.git.files import all_there, beside, config_text, make_folder, writ
 from windlass.git.hub import Hubs
 from windlass.git.places import Places
 from windlass.git.run import GitProgram
-from windlass.git.untrusted import is_folder
+from windlass.git.untrusted import is_folder, remove_locks
 from windlass.git.user import Habits, UserRepository
 
 
@@ -34,6 +34,7 @@ class Worktrees:
         self._write_settings(project, agent, habits)
         if all_there(path, [""]):
             self._verify(project, agent, path)
+            remove_locks(path)
             return ""
         return await self._make(project, agent, path, habits)
 
