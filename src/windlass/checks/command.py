@@ -116,7 +116,10 @@ def _verdict(
 
 def _text(ended: Ended, settings: CheckSettings) -> str:
     cut = f"\n(The output was longer; {settings.output_bytes} bytes of it are kept.)\n" if ended.truncated else ""
-    return ended.output.decode("utf-8", "replace") + cut
+    text = ended.output.decode("utf-8", "replace").replace(
+        "\0", "\N{REPLACEMENT CHARACTER}"
+    )  # no prompt can hold a NUL
+    return text + cut
 
 
 def _reason(ended: Ended, limit: float) -> str:
@@ -124,4 +127,11 @@ def _reason(ended: Ended, limit: float) -> str:
         return f"timed out after {limit:g} s"
     if ended.exit_code is None:
         return "ended without an exit code"
-    return f"exit code {ended.exit_code}"
+    return _SHELL_SAYS.get(ended.exit_code, "exit code {}").format(ended.exit_code)
+
+
+_SHELL_SAYS = {
+    126: "the command could not be run (exit code {})",
+    127: "the command was not found (exit code {})",
+}
+"""What a shell means by these."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from windlass.core.change import Change, ChangeState, CheckResult, Hold
+from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
 from windlass.core.settings import CheckSettings, Limits
+
+NOT_RUN = (126, 127)
+"""Exit codes by which a shell says that there was no such program, or that it is none."""
+_WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 
 def next_change(queue: Sequence[Change]) -> Change | None:
@@ -20,9 +25,22 @@ def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container
     """Held changes to look at again: the reason is gone, or it is due to find out."""
 
     def free(change: Change) -> bool:
-        return bool(checks.command) if change.hold is Hold.CHECKS else change.id in due
+        if change.hold is Hold.CHECKS and not _knows_no_better(change, checks):
+            return bool(checks.command)
+        return change.id in due
 
     return [each for each in queue if each.state is ChangeState.HELD and free(each)]
+
+
+def _knows_no_better(change: Change, checks: CheckSettings) -> bool:
+    """Whether the command that could not be run is still the one in the settings."""
+    return any(each.exit_code in NOT_RUN and each.command == checks.command for each in change.checks)
+
+
+def blames_author(result: CheckResult, candidate: Candidate) -> bool:
+    """Whether a failed check speaks against the change: not where its command is missing, unless the change took it."""
+    named = {each.removeprefix("./") for each in _WORD.findall(result.command)}
+    return result.exit_code not in NOT_RUN or not named.isdisjoint(candidate.files)
 
 
 def known_result(change: Change, tree: str, checks: CheckSettings) -> CheckResult | None:

@@ -20,6 +20,12 @@ from windlass.engine.verdicts import Refusal, Verdicts
 
 RETRY_SECONDS = 10.0
 """How often a change that something outside stood in the way of is tried again."""
+CHECKS_RETRY_SECONDS = 300.0
+"""How often a change whose check command could not be run is tried again: what is missing may have been installed."""
+MISSING = (
+    'Install what is missing, or set another command with `windlass config set checks.command "…"`. '
+    "It is tried again when the command changes, when the daemon starts, and every five minutes."
+)
 TRIES = 3
 """How often something unexpected may happen to a change before the others go on without it."""
 SETTINGS = ".windlass/config.toml"
@@ -98,6 +104,8 @@ class Gate:
         result, output = await self._test(project, change, candidate, settings.checks)
         if result.passed:
             await self._land(project, change, candidate)
+        elif not gate.blames_author(result, candidate):
+            await self._hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
         else:
             refusal = Refusal(result.reason, rejection(change, result, output))
             await self.verdicts.refused(change, refusal, settings.limits)
@@ -165,8 +173,8 @@ class Gate:
                 await self.verdicts.again(change, change.reason)
 
     def _is_due(self, change: Change) -> bool:
-        now = self.clock.monotonic()
-        if now - self._tried_at.get(change.id, -RETRY_SECONDS) < RETRY_SECONDS:
+        now, pause = self.clock.monotonic(), CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS
+        if now - self._tried_at.get(change.id, -pause) < pause:
             return False
         self._tried_at[change.id] = now
         return True

@@ -19,8 +19,9 @@ from windlass.process.proc import MARKER
 from windlass.process.spawn import SHELL, Action, check_folder, spawn
 from windlass.process.tree import Tree
 
-# $1 where to work, $2 the command; OLDPWD would tell where we work
-_ENTER = 'cd "$1" && unset OLDPWD && exec /bin/sh -c "$2"'
+# $1 where to work, $2 the command; OLDPWD would tell where we work. The command's parent is this shell: one that kills
+# its parent must not hit us. What the shell itself would say about a killed command stays out of the output.
+_ENTER = 'cd "$1" && unset OLDPWD || exit; exec 3>&2 2>/dev/null; /bin/sh -c "$2" 2>&3 3>&-; exit "$?"'
 
 T = TypeVar("T")
 
