@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,13 @@ def most_memory(house: Stage) -> int:
     return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024
 
 
-def descriptors(house: Stage) -> int:
-    """How many files the daemon has open."""
-    return len(list(Path(f"/proc/{house.daemon}/fd").iterdir()))
+def descriptors(house: Stage, kind: str = "") -> int:
+    """How many files the daemon has open: all, or those whose name begins like this."""
+    found = (_target(each) for each in Path(f"/proc/{house.daemon}/fd").iterdir())
+    return sum(each.startswith(kind) for each in found)
+
+
+def _target(link: Path) -> str:
+    with suppress(OSError):  # closed since we looked
+        return os.readlink(link)
+    return ""

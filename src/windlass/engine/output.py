@@ -15,6 +15,11 @@ from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 
 
+ROOM = 128_000
+"""Bytes that wait for one reader at once, or one chunk more."""
+PAGE = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Some output, and where it is for programs, what people should read of it."""
@@ -84,7 +89,7 @@ class Output:
             if number and run.number != number:
                 continue
             while chunks := await self.store.read(partial(_after, run.id, done.get(run.id, 0))):
-                for chunk in chunks:
+                for chunk in (each for whole in chunks for each in _split(whole)):
                     done[run.id] = chunk.end
                     yield run, chunk
 
@@ -98,7 +103,25 @@ class Output:
 
 
 def _after(run: str, offset: int, store: Reading) -> list[Chunk]:
-    return store.chunks(run, offset=offset, limit=20)
+    """Some chunks, and few where they are large: they wait for a reader that may be slow, and for many of those."""
+    found: list[Chunk] = []
+    room = ROOM
+    while room > 0 and len(found) < PAGE and (chunks := store.chunks(run, offset=offset, limit=1)):
+        found += chunks
+        offset = found[-1].end
+        room -= len(found[-1].content)
+    return found
+
+
+def _split(chunk: Chunk) -> Iterator[Chunk]:
+    """A large chunk in parts, after a line where that is possible."""
+    begin, content = 0, chunk.content
+    while begin < len(content):
+        end = begin + ROOM
+        if end < len(content):
+            end = content.rfind(b"\n", begin, end) + 1 or end
+        yield replace(chunk, offset=chunk.offset + begin, content=content[begin:end])
+        begin = end
 
 
 def _is_over(store: Reading, name: str) -> bool:
