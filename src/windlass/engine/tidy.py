@@ -9,6 +9,7 @@ from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
+from windlass.core.sandbox import own_folder
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.mirrors import Mirrors
@@ -37,6 +38,8 @@ class Tidy:
     def __init__(self, ports: Ports, bell: Bell, mirrors: Mirrors, troubles: Troubles) -> None:
         self.store = ports.store
         self.git = ports.git
+        self.processes = ports.processes
+        self.home = ports.home
         self.clock = ports.clock
         self.bell = bell
         self.mirrors = mirrors
@@ -64,8 +67,9 @@ class Tidy:
         self.bell.ring()
 
     async def _clear(self, finished: Finished) -> tuple[str, str]:
-        """Remove a worktree. Returns the ref that brings it back, or why it was kept."""
+        """Remove a worktree and its agent's own home. Returns the ref that brings it back, or why it was kept."""
         try:
+            await self.processes.discard(own_folder(self.home, finished.agent))
             return await self.git.remove_worktree(finished.project, finished.agent), ""
         except NotFound:
             return "", ""
