@@ -23,8 +23,11 @@ Windlass works without any. Where several places say something, the later one in
 1. what is built in (the defaults below),
 2. `~/.windlass/config.toml` (yours, for all projects; `WINDLASS_HOME` moves the folder),
 3. `.windlass/config.toml` in the project,
-4. the environment: `WINDLASS_PROVIDER` stands for `work.provider`,
+4. the environment: `WINDLASS_PROVIDER` stands for `work.provider`, `WINDLASS_SANDBOX` for `sandbox.mode`,
 5. a flag, where the command has one (`windlass work --provider …`).
+
+A project's file comes with its repository, so it can't give agents more than you do: `daemon.*`, `work.environment` and
+all of `sandbox.*` that loosens it are refused there.
 
 `windlass config get` shows what is in force, `windlass config set KEY VALUE` writes it, `windlass config path` names
 the files. A key that does not exist is refused, with the one you may have meant.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from signal import Signals
 
 from windlass.core.errors import BadInput, WindlassError
 from windlass.core.ports import Launch
 from windlass.core.run import Identity
+from windlass.core.sandbox import Warden
 
 
 @dataclass(slots=True)
@@ -31,6 +32,11 @@ class FakeProcesses:
         """Each run's process, as it was started last."""
         self.refusal: WindlassError | None = None
         """Raised by `start` as long as it is set, as when the system has no room."""
+        self.keeper = Warden("fake", "These processes are not real.")
+        """What keeps runs in a sandbox; here, nothing does."""
+        self.variables: dict[str, str] = {}
+        """What the daemon's environment holds."""
+        self.discarded: list[str] = []
         self._missing = missing
         self._pid = 1000
         self._stirs: dict[str, tuple[asyncio.AbstractEventLoop, Callable[[str], None]]] = {}
@@ -104,6 +110,18 @@ class FakeProcesses:
     def exit_code(self, run: str, /) -> int | None:
         process = self.started.get(run)
         return process.exit_code if process else None
+
+    async def warden(self) -> Warden:
+        return self.keeper
+
+    def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:  # noqa: ARG002  one for all
+        return tuple(self.variables[name] for name in names if name in self.variables)
+
+    def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
+        self.started[run].output[offset : offset + len(content)] = content
+
+    async def discard(self, folder: str, /) -> None:
+        self.discarded.append(folder)
 
     def _stir(self, run: str) -> None:
         if followed := self._stirs.get(run):

@@ -77,5 +77,5 @@ def descriptors(house: Stage, kind: str = "") -> int:
 
 def _target(link: Path) -> str:
     with suppress(OSError):  # closed since we looked
-        return os.readlink(link)
+        return str(link.readlink())
     return ""

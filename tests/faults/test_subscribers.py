@@ -50,7 +50,7 @@ def test_those_who_never_read_cost_no_memory(loud: Stage, what: str) -> None:
 
 def _reset_most(house: Stage) -> None:
     """Let the kernel count the most memory anew."""
-    with open(f"/proc/{house.daemon}/clear_refs", "w") as file:
+    with Path(f"/proc/{house.daemon}/clear_refs").open("w") as file:
         file.write("5")
 
 

@@ -46,6 +46,7 @@ _AGENTS = (
     Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
     Column("TASK", lambda row: row.get("task_title") or row["task"], gives=True),
     Column("PROVIDER", lambda row: row["provider"], spare=True),
+    Column("SANDBOX", lambda row: row.get("sandbox"), spare=True),
     Column("COST", lambda row: _cost(row["cost_usd"]), spare=True),
 )
 
@@ -113,6 +114,7 @@ def _head(agent: Row) -> list[str]:
             (
                 ("Task", task),
                 ("Provider", agent["provider"]),
+                ("Sandbox", agent.get("sandbox")),
                 ("Branch", agent["branch"]),
                 ("Worktree", agent["worktree"] if not saved else ""),
                 ("Saved as", saved and saved["ref"]),

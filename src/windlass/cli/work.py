@@ -27,6 +27,7 @@ from windlass.cli.output import (
     width,
 )
 from windlass.cli.wire import Gone, watch_outlet
+from windlass.core.agent import Confinement, Permissions
 from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
 from windlass.core.plain import age
 
@@ -62,6 +63,16 @@ _TRIES = 5
     help="Play the agent from this script (provider scripted; see docs/scripts.md).",
 )
 @click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
+@click.option(
+    "--permissions",
+    type=click.Choice([str(each) for each in Permissions]),
+    help="What the agent may do. Default: edit, which is to edit and run inside its worktree.",
+)
+@click.option(
+    "--sandbox",
+    type=click.Choice([str(each) for each in Confinement]),
+    help="Whether it is kept in a sandbox. Default: the setting sandbox.mode.",
+)
 @click.option("--wait", is_flag=True, help="Return when it has landed or can't go on; exit 0 only when landed.")
 @click.option("--timeout", type=Duration(), help="With --wait: give up waiting after this long (exit 7).")
 @json_option
@@ -75,6 +86,8 @@ def work_command(
     provider: str | None,
     script: str | None,
     shell: str | None,
+    permissions: str | None,
+    sandbox: str | None,
     wait: bool,
     timeout: float | None,
     as_json: bool,
@@ -90,6 +103,8 @@ def work_command(
         title=given_text(title, "TITLE").strip(),
         brief=brief and given_text(brief, "--brief"),
         provider=provider,
+        permissions=permissions,
+        sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # ours, which a daemon that runs already has not seen
         options=options,
     )
     if wait:

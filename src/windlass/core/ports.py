@@ -15,6 +15,7 @@ from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.run import Chunk, Identity, Run
+from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
 from windlass.core.signal import Signal
 from windlass.core.task import Task
@@ -172,9 +173,13 @@ class Launch:
     argv: tuple[str, ...]
     cwd: str
     environment: Mapping[str, str]
-    """Added to the daemon's own, cleaned one; the marker is the adapter's business."""
+    """Added to what it gets of the daemon's own; the marker is the adapter's business."""
+    keeps: tuple[str, ...] = ()
+    """Names of variables that it gets of the daemon's, besides PATH, HOME, LANG and the like."""
     stdin: str = ""
     """A file; nothing means an empty input."""
+    sandbox: Sandbox | None = None
+    """Where it may go; nothing: wherever the user may."""
 
 
 class Processes(Protocol):
@@ -216,6 +221,22 @@ class Processes(Protocol):
 
     def exit_code(self, run: str, /) -> int | None:
         """What the shim wrote when it ended; None if it could not."""
+        ...
+
+    async def warden(self) -> Warden:
+        """What can keep a run in a sandbox on this machine."""
+        ...
+
+    def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
+        """What these variables hold now, with us and with a process; for blotting out, never to be stored."""
+        ...
+
+    def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
+        """Put other bytes in the place of some of its output."""
+        ...
+
+    async def discard(self, folder: str, /) -> None:
+        """Remove an agent's own folder, with what stood for the user's home."""
         ...
 
 
@@ -315,6 +336,10 @@ class Git(Protocol):
 
     def has_worktree(self, project: Project, agent: Agent, /) -> bool:
         """Whether an agent's worktree is there."""
+        ...
+
+    def shared_files(self, project: Project, agent: Agent, /) -> tuple[str, ...]:
+        """What an agent's own git must be able to read besides its worktree."""
         ...
 
     def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:

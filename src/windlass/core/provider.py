@@ -150,4 +150,7 @@ class Provider:
     variables: tuple[str, ...] = ()
     """Other variables of the user's that its runs get."""
     folders: tuple[str, ...] = ()
-    """Its own folders and files below the home, which a sandbox leaves to it; `$NAME` at the start is a variable."""
+    """Its own folders and files below the home, which a sandbox leaves to it; `$NAME` at the start is a variable.
+    In a sandbox everything else below the home, or below `$NAME`, is the agent's own."""
+    protected: tuple[str, ...] = ()
+    """What else of the user's it needs in a sandbox, such as settings, and can't change: later it may run outside."""

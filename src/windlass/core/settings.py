@@ -7,8 +7,10 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from typing import Any, TypeVar
 
+from windlass.core.agent import Confinement
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 
@@ -54,6 +56,23 @@ class WorkSettings:
     """Which provider `windlass work` uses when none is named."""
     command: str = ""
     """The command of the `command` provider when none is given."""
+    environment: tuple[str, ...] = ()
+    """Names of your variables that agents get besides PATH, HOME, LANG and the like and what their provider needs.
+    Only in the home's file: no repository may ask for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSettings:
+    """What keeps agents in their place. A project's file may only say `mode = "on"` and `network = false`."""
+
+    mode: Confinement = Confinement.AUTO
+    """auto: where bubblewrap works; on: without it nothing starts; off: agents have your own rights."""
+    network: bool = True
+    """Whether agents reach the network, which they need for a model's API."""
+    readable: tuple[str, ...] = ()
+    """Files and folders that agents may read besides their own; `~/` is your home."""
+    writable: tuple[str, ...] = ()
+    """Files and folders that agents may write besides their own, such as a cache that they share with you."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +114,7 @@ class Settings:
     project: ProjectSettings = field(default_factory=ProjectSettings)
     checks: CheckSettings = field(default_factory=CheckSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     limits: Limits = field(default_factory=Limits)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
 
@@ -144,7 +164,7 @@ def parse_value(key: str, text: str) -> Any:
         raise BadInput(f"{key} must be {_words(kind)}, not {text!r}.") from None
     if typing.get_origin(kind) is tuple:
         return [each.strip() for each in text.split(",") if each.strip()]
-    return text
+    return str(_fitting(kind, text, key))
 
 
 def _checked(kind: type[Any], values: Mapping[str, Any], source: str, prefix: str) -> dict[str, Any]:
@@ -177,6 +197,9 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
     if typing.get_origin(kind) is tuple:
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
+    elif issubclass(kind, StrEnum):
+        if value in list(kind):
+            return kind(value)
     elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
         least = _LEAST.get(full.rpartition(" ")[2], 0)
         if kind in (int, float) and value < least:
@@ -189,6 +212,8 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
 def _words(kind: Any) -> str:
     if isinstance(kind, types.GenericAlias):
         return "a list of texts"
+    if issubclass(kind, StrEnum):
+        return f"one of {', '.join(kind)}"
     return {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 
 from windlass.core.errors import Conflict, WindlassError
 from windlass.daemon.boot import build
+from windlass.daemon.hush import Hushed
 from windlass.daemon.idle import leave_when_idle
-from windlass.daemon.lifecycle import HomeLock, listen, prepare_home
+from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
 from windlass.daemon.loops import keep_all
 from windlass.daemon.server import Server
 from windlass.daemon.settings import home_folder
+from windlass.providers import load
 from windlass.web.app import build as build_app
 
 log = logging.getLogger("windlass")
@@ -52,8 +54,9 @@ def _log_to(file: Path, *, foreground: bool) -> None:
     handlers: list[logging.Handler] = [logging.handlers.RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=2)]
     if foreground:
         handlers.append(logging.StreamHandler())
-    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(level=logging.INFO, handlers=handlers, format=form)
+    for each in handlers:
+        each.setFormatter(Hushed(os.environ, (name for provider in load().all() for name in provider.secrets)))
+    logging.basicConfig(level=logging.INFO, handlers=handlers)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
 
@@ -72,7 +75,7 @@ async def _serve(home: Path, *, foreground: bool) -> None:
         try:
             await server.run_until(leaving, building.engine.bell.fall_silent)
         finally:
-            (home / "daemon.sock").unlink(missing_ok=True)
+            hang_up(home)
             for task in moving:
                 task.cancel()
             await asyncio.gather(*moving, return_exceptions=True)

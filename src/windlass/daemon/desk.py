@@ -8,7 +8,7 @@ from typing import Any
 
 from windlass.core.errors import Unavailable
 from windlass.core.project import Project
-from windlass.daemon.settings import SettingsFiles, flat, project_file
+from windlass.daemon.settings import FOR_ALL, SettingsFiles, flat, project_file
 
 IGNORED = """\
 # What Windlass writes here while it works.
@@ -33,7 +33,7 @@ class Desk:
         return flat(self.files.at(path)), [str(each) for each in self.files.files(path)]
 
     def change(self, path: str, key: str, text: str, /) -> tuple[Any, str]:
-        for_all = not path or key.startswith("daemon.")
+        for_all = not path or key.startswith(FOR_ALL)
         file = self.files.home_file if for_all else project_file(path)
         return self.files.set(file, key, text), str(file)
 

@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from windlass.core.agent import Confinement
 from windlass.core.errors import WindlassError
 from windlass.core.plain import age
 from windlass.core.promises import Finding
+from windlass.core.sandbox import UNENFORCED, decide_sandbox
 from windlass.engine import Engine
 
 LEAST_FREE = 500_000_000
@@ -35,7 +37,7 @@ class Doctor:
             await self._journal(),
             await self._runs(),
             self._ticks(),
-            self._identity(),
+            await self._sandbox(),
             *(await self._repository(path) if path else []),
         ]
 
@@ -86,9 +88,18 @@ class Doctor:
             return Finding(name="ticks", ok=True, detail=f"no trouble now; the last was {detail}")
         return Finding(name="ticks", ok=False, detail=detail, hint=newest.hint or "See `windlass daemon logs`.")
 
-    def _identity(self) -> Finding:
-        detail = "agents run with your own rights (unenforced); there is no sandbox yet"
-        return Finding(name="sandbox", ok=True, detail=detail)
+    async def _sandbox(self) -> Finding:
+        """Whether agents are kept in their place; that they are not is no fault where the user said so."""
+        warden = await self.engine.ports.processes.warden()
+        mode = self.engine.ports.settings.at("").sandbox.mode
+        live = await self.engine.ports.store.read(lambda store: store.live_runs())
+        loose = sorted(each.agent for each in live if not each.sandbox)
+        running = f"; without one now: {', '.join(loose)}" if loose else ""
+        if decide_sandbox(mode, warden) and not warden.problem:
+            return Finding(name="sandbox", ok=True, detail=f"{warden.name} keeps agents in their place{running}")
+        why = f"sandbox.mode is {mode}" if mode is Confinement.OFF else warden.problem
+        told = f"{UNENFORCED}: agents run with your own rights ({why}){running}"
+        return Finding(name="sandbox", ok=mode is not Confinement.ON, detail=told, hint=warden.hint)
 
     async def _repository(self, path: str) -> list[Finding]:
         if not any((each / ".git").exists() for each in (Path(path), *Path(path).parents)):

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from windlass.core.errors import Conflict, NotAllowed, Unavailable
+from windlass.core.sandbox import DOOR, SOCKET
 
 
 def prepare_home(home: Path) -> None:
@@ -21,7 +22,7 @@ def prepare_home(home: Path) -> None:
             raise NotAllowed(f"{home} belongs to another user.", hint="Set WINDLASS_HOME to a folder of your own.")
         if stat.S_IMODE(found.st_mode) & 0o077:
             home.chmod(0o700)
-        for name in ("runs", "worktrees", "hubs", "checks"):
+        for name in ("runs", "worktrees", "hubs", "checks", "homes", DOOR):
             (home / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise Unavailable(
@@ -55,17 +56,26 @@ class HomeLock:
 
 
 def listen(home: Path) -> socket.socket:
-    """The daemon's socket. A stale one is replaced: the lock says that nobody else serves it."""
-    path = home / "daemon.sock"
-    path.unlink(missing_ok=True)
+    """The daemon's socket. A stale one is replaced: the lock says that nobody else serves it.
+
+    It is in a folder of its own, which sandboxes are shown: what is in there is the newest daemon's.
+    """
+    hang_up(home)
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(home / DOOR, os.O_RDONLY | os.O_DIRECTORY)
     before = os.umask(0o177)
     try:
-        door.bind(f"/proc/self/fd/{folder}/daemon.sock")  # a short way to a path of any length
+        door.bind(f"/proc/self/fd/{folder}/{SOCKET}")  # a short way to a path of any length
     finally:
         os.umask(before)
         os.close(folder)
     door.listen(1024)
     door.settimeout(0.0)
+    (home / SOCKET).symlink_to(f"{DOOR}/{SOCKET}")
     return door
+
+
+def hang_up(home: Path) -> None:
+    """Take the socket away, and the link that leads to it."""
+    (home / SOCKET).unlink(missing_ok=True)
+    (home / DOOR / SOCKET).unlink(missing_ok=True)

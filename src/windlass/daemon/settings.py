@@ -12,8 +12,12 @@ from typing import Any
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.settings import Settings, build, check_key, keys, parse_value
 
-ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider"}
+ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider", "WINDLASS_SANDBOX": "sandbox.mode"}
 """Variables that stand for a setting."""
+STRICTER = {"sandbox.mode": "on", "sandbox.network": False}
+"""The only value of a setting that a project's file may have: a repository protects the user, never the contrary."""
+FOR_ALL = ("daemon.", "sandbox.", "work.environment")
+"""How settings begin that belong in the home's file."""
 
 Layer = tuple[str, Mapping[str, Any]]
 Stamp = tuple[int, int, int]
@@ -81,12 +85,24 @@ class SettingsFiles:
 
     def _layers(self, path: str) -> list[Layer]:
         layers: list[Layer] = [(str(file), self._values(file)) for file in self.files(path)]
-        if path and "daemon" in layers[-1][1]:
-            raise BadInput(
-                f"{layers[-1][0]}: [daemon] is for all projects, so it belongs in {self.home_file}.",
-                hint="Move it there.",
-            )
+        if path:
+            self._refuse_what_is_for_all(*layers[-1])
         return [*layers, ("the environment", self.environment)]
+
+    def _refuse_what_is_for_all(self, source: str, values: Mapping[str, Any]) -> None:
+        """What a project's file may not say: it comes with the repository, and agents' changes land in it."""
+        if "daemon" in values:
+            raise BadInput(
+                f"{source}: [daemon] is for all projects, so it belongs in {self.home_file}.", hint="Move it there."
+            )
+        for key, value in _flattened(values):
+            if key.startswith(FOR_ALL) and (key not in STRICTER or value != STRICTER[key]):
+                raise BadInput(
+                    f"{source}: {key} = {_toml(value)} would let agents do more, so it belongs in {self.home_file}.",
+                    hint="Move it there; a project's file may only say "
+                    + " and ".join(f"{each} = {_toml(allowed)}" for each, allowed in STRICTER.items())
+                    + ".",
+                )
 
     def _values(self, file: Path) -> dict[str, Any]:
         stamp = _stamp(file)
@@ -95,6 +111,12 @@ class SettingsFiles:
             known = (stamp, _parse(file, _read_text(file)))
             self._read[file] = known
         return known[1]
+
+
+def _flattened(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Each key of each table by its full name."""
+    tables = ((table, each) for table, each in values.items() if isinstance(each, Mapping))
+    return [(f"{table}.{name}", value) for table, each in tables for name, value in each.items()]
 
 
 def _stamp(file: Path) -> Stamp:

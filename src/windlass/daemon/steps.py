@@ -23,7 +23,7 @@ RECORD = "WINDLASS_STEPS"
 
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": ("main", "worktree", "look", "stage", "land", "revert", "remove_worktree"),
-    "processes": ("start", "stop"),
+    "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "mirror"),
     "checks": ("run",),
 }

@@ -12,6 +12,7 @@ from windlass.engine.changes import Changes
 from windlass.engine.deliver import Deliver
 from windlass.engine.diffs import Diffs
 from windlass.engine.dispatch import Dispatch
+from windlass.engine.fences import Fences
 from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake
 from windlass.engine.landing import Gate
@@ -56,7 +57,8 @@ class Engine:
         self._attendants = Lanes("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
         self._landings = Lanes("land", self.troubles, at_once=PROJECTS_AT_ONCE)
         self.projects = Projects(ports)
-        self.tasks = Tasks(ports, self.projects, bell)
+        fences = Fences(ports)
+        self.tasks = Tasks(ports, self.projects, fences, bell)
         self.talk = Talk(ports, bell)
         self.changes = Changes(ports, bell, self.projects)
         slots = Slots(ports)
@@ -65,9 +67,9 @@ class Engine:
         self.diffs = Diffs(ports)
         self.rescue = Rescue(ports)
         self.audit = Audit(ports)
-        self.runs = Runs(ports, bell, self._starts)
-        intake = Intake(ports, bell)
-        self._watch = Watch(ports, self.runs, intake, Finish(ports, bell), self._attendants)
+        self.runs = Runs(ports, bell, fences, self._starts)
+        intake = Intake(ports, bell, fences)
+        self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
         self._gate = Gate(ports, bell, self.projects, self._landings)

@@ -21,6 +21,7 @@ from windlass.core.signal import Signal, read_signal
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
+from windlass.engine.fences import Fences
 from windlass.engine.talk import channel_of, nudge, say
 
 log = logging.getLogger("windlass")
@@ -34,7 +35,7 @@ EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
 class Finish:
     """Judges runs whose process has gone."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -43,6 +44,7 @@ class Finish:
         self.settings = ports.settings
         self.clock = ports.clock
         self.bell = bell
+        self.fences = fences
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
     async def run(self, run: Run) -> None:
@@ -86,7 +88,8 @@ class Finish:
     def _signal(self, run: Run, project: Project, agent: Agent) -> Signal | None:
         if run.said:
             return read_signal(run.said.encode())
-        return self.workdirs.signal(run.id, self.git.worktree_path(project, agent))
+        given = self.workdirs.signal(run.id, self.git.worktree_path(project, agent))
+        return self.fences.blotter(run, project).whole(given)
 
 
 def _about(store: Reading, run: Run) -> tuple[Agent, Project, list[Run]]:

@@ -14,8 +14,10 @@ from windlass.core.ports import Ports, Writing
 from windlass.core.ports import Reading as StoreReading
 from windlass.core.project import Project
 from windlass.core.provider import Provider, Reading
+from windlass.core.redact import Blotter
 from windlass.core.run import Chunk, Hitch, Run, Usage
 from windlass.engine.bell import Bell
+from windlass.engine.fences import Fences
 
 STEP = 1_000_000
 """Bytes that are kept in one transaction."""
@@ -42,6 +44,8 @@ class Tail:
     """When it started, as the clock that never jumps would have said."""
     heard: float
     """When it last said something, or when we began to listen."""
+    blotter: Blotter
+    """What makes its secrets unreadable."""
     signalled_at: float | None = None
     """When a signal was first seen while the process lived."""
 
@@ -62,12 +66,13 @@ class Tail:
 class Intake:
     """Takes in output; rows and offset commit together, so that every byte is kept once."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
         self.store = ports.store
         self.processes = ports.processes
         self.providers = ports.providers
         self.clock = ports.clock
         self.bell = bell
+        self.fences = fences
 
     async def resume(self, run: Run) -> Tail:
         """How far this run has been read, from what is kept."""
@@ -83,16 +88,17 @@ class Intake:
             mark=mark[max(0, len(mark) - offset + run.cut) :],
             begun=now - max(0.0, self.clock.now() - (run.started_at or run.starting_at)),
             heard=now,
+            blotter=self.fences.blotter(run, place[0]),
         )
 
-    async def take(self, run: Run, tail: Tail, *, steps: int = sys.maxsize) -> bool:
+    async def take(self, run: Run, tail: Tail, *, steps: int = sys.maxsize, last: bool = False) -> bool:
         """Keep what was written since the last look: bytes, offset and what they tell, in one transaction each step.
 
         Says whether that was all. Some print faster than one can read: then there is no end to it.
         """
         provider = self.providers.get(run.provider)
         for _ in range(steps):
-            content = self._next(run, tail)
+            content = self._clean(run, tail, last=last)
             if not content:
                 return True
             lines, whole = tail.lines.feed(content)
@@ -105,10 +111,21 @@ class Intake:
 
     async def take_last(self, run: Run, tail: Tail) -> Run:
         """All that is left, also a last line that no newline ended. Returns the run as it is known then."""
-        await self.take(run, tail)
+        await self.take(run, tail, last=True)
         odd = tail.lines.feed(b"\n")[0].odd
         told = Told(run.id, self.providers.get(run.provider), tail.lines.end(), odd, tail.cut)
         return await self.store.write(told.learn) or run
+
+    def _clean(self, run: Run, tail: Tail, *, last: bool) -> bytes:
+        """The next bytes without secrets, which must not stay in the file either.
+
+        An end that may be the beginning of a secret is left until there is more, or nothing can come any more.
+        """
+        content = self._next(run, tail)
+        clean = tail.blotter.feed(content, last=last and len(content) < STEP)
+        if not content.startswith(clean):
+            self.processes.overwrite(run.id, tail.offset - tail.cut, clean)
+        return clean
 
     def _next(self, run: Run, tail: Tail) -> bytes:
         """The next bytes of the output. `> /dev/stderr` in a script empties the file: then those that it has now."""

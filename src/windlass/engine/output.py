@@ -14,7 +14,6 @@ from windlass.core.run import Chunk, Run
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 
-
 ROOM = 128_000
 """Bytes that wait for one reader at once, or one chunk more."""
 PAGE = 100

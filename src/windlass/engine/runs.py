@@ -21,6 +21,7 @@ from windlass.core.signal import BadSignal, read_signal
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
+from windlass.engine.fences import Fences
 from windlass.engine.lanes import Lanes
 
 log = logging.getLogger("windlass")
@@ -39,7 +40,7 @@ class Assignment:
 class Runs:
     """Starts and stops runs. The row of a live run is the claim: one per agent."""
 
-    def __init__(self, ports: Ports, bell: Bell, lanes: Lanes) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences, lanes: Lanes) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -48,6 +49,7 @@ class Runs:
         self.clock = ports.clock
         self.uuid = ports.uuid
         self.bell = bell
+        self.fences = fences
         self.lanes = lanes
         self.blocks = ports.blocks
         self.home = ports.home
@@ -57,7 +59,16 @@ class Runs:
         self, agent: Agent, task: Task, cause: Cause, *, mail: Sequence[Delivery] = (), session: str = ""
     ) -> None:
         """Claim the agent for a run, then launch it beside the tick."""
-        claim = Claim(agent=agent, task=task.id, cause=cause, mail=tuple(mail), session=session, now=self.clock.now())
+        sandbox = await self.fences.keeper(agent, await self.store.read(lambda store: _project(store, agent.project)))
+        claim = Claim(
+            agent=agent,
+            task=task.id,
+            cause=cause,
+            mail=tuple(mail),
+            session=session,
+            sandbox=sandbox,
+            now=self.clock.now(),
+        )
         run = await self.store.write(claim.make)
         self.bell.ring()
         self.lanes.begin(run.id, lambda: self.launch(run))
@@ -107,6 +118,7 @@ class Runs:
             new_session=self.uuid(),
             model=agent.model,
             permissions=agent.permissions,
+            sandboxed=bool(run.sandbox),
             options=agent.options,
             files=briefing.files,
         )
@@ -121,8 +133,16 @@ class Runs:
             "WINDLASS_PROMPT": briefing.prompt,
             "WINDLASS_SIGNAL": briefing.signal,
         }
-        stdin = briefing.prompt if provider.stdin else ""
-        return Launch(run=run.id, argv=provider.argv(start), cwd=worktree, environment=environment, stdin=stdin)
+        around = self.fences.around(agent, project, provider, worktree=worktree, folder=start.folder)
+        return Launch(
+            run=run.id,
+            argv=provider.argv(start),
+            cwd=worktree,
+            environment=environment,
+            keeps=self.fences.variables(project, provider),
+            stdin=briefing.prompt if provider.stdin else "",
+            sandbox=around if run.sandbox else None,
+        )
 
     async def recover(self, run: Run) -> bool:
         """A run whose start was never recorded: adopt its process, or start again. False: it has ended meanwhile."""
@@ -146,7 +166,7 @@ class Runs:
 
     async def signal(self, run_id: str, value: Mapping[str, Any]) -> Run:
         """Take a run's signal by command instead of by file."""
-        text = codec.encode(dict(value))
+        text = codec.encode(await self._unmarked(run_id, value))
         signal = read_signal(text)
         if isinstance(signal, BadSignal):
             raise BadInput(f"That is no signal: {signal.problem}.")
@@ -162,6 +182,15 @@ class Runs:
         run = await self.store.write(step)
         self.stir(run.id)
         return run
+
+    async def _unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
+        """What an agent says, without its secrets."""
+        run = await self.store.read(lambda store: store.find(Run, run_id))
+        agent = await self.store.read(lambda store: store.find(Agent, run.agent if run else ""))
+        if run is None or agent is None:
+            raise NotFound(f"There is no run {run_id}.")
+        project = await self.store.read(lambda store: _project(store, agent.project))
+        return self.fences.blotter(run, project).whole(dict(value))
 
     async def _began(self, run: Run) -> None:
         now = self.clock.now()
@@ -213,6 +242,7 @@ class Claim:
     cause: Cause
     mail: tuple[Delivery, ...]
     session: str
+    sandbox: str
     now: float
 
     def make(self, store: Writing) -> Run:
@@ -231,6 +261,7 @@ class Claim:
             provider=self.agent.provider,
             cause=self.cause,
             session=self.session,
+            sandbox=self.sandbox,
             base=runs[-1].base if runs else "",
             starting_at=self.now,
         )
@@ -238,6 +269,13 @@ class Claim:
         carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self.mail)
         store.record("run.starting", run.id, run, active, *carried)
         return run
+
+
+def _project(store: Reading, key: str) -> Project:
+    project = store.find(Project, key)
+    if project is None:
+        raise NotFound(f"There is no project {key} any more.")
+    return project
 
 
 def _assignment(store: Reading, run: Run) -> Assignment:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core import names
-from windlass.core.agent import Agent
+from windlass.core.agent import Agent, Confinement, Permissions
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.ports import Ports, Writing
 from windlass.core.project import Project
@@ -15,6 +15,7 @@ from windlass.core.provider import Provider
 from windlass.core.settings import WorkSettings
 from windlass.core.task import Task
 from windlass.engine.bell import Bell
+from windlass.engine.fences import Fences
 from windlass.engine.projects import Projects
 
 LONGEST_TITLE = 500
@@ -28,15 +29,18 @@ class Order:
     title: str
     brief: str = ""
     provider: str = ""
+    permissions: Permissions = Permissions.EDIT
+    sandbox: Confinement = Confinement.AUTO
     options: Mapping[str, str]
 
 
 class Tasks:
     """Adds and finds tasks."""
 
-    def __init__(self, ports: Ports, projects: Projects, bell: Bell) -> None:
+    def __init__(self, ports: Ports, projects: Projects, fences: Fences, bell: Bell) -> None:
         self.store = ports.store
         self.projects = projects
+        self.fences = fences
         self.git = ports.git
         self.providers = ports.providers
         self.settings = ports.settings
@@ -50,8 +54,17 @@ class Tasks:
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
         provider, options = self._choose(order, self.settings.at(project.path).work)
+        agent = Agent(
+            name="",
+            project=project.id,
+            provider=provider.name,
+            options=options,
+            permissions=order.permissions,
+            sandbox=order.sandbox,
+            created_at=self.clock.now(),
+        )
+        await self.fences.check(agent, project)
         await self.git.main(project)
-        agent = Agent(name="", project=project.id, provider=provider.name, options=options, created_at=self.clock.now())
         while True:
             named = replace(agent, name=await self._free_name(project))
             task = await self.store.write(partial(_add, named, title, order.brief))

@@ -11,6 +11,7 @@ from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.message import Kind
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
+from windlass.core.sandbox import own_folder
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.mirrors import Mirrors
@@ -41,6 +42,8 @@ class Tidy:
     def __init__(self, ports: Ports, bell: Bell, mirrors: Mirrors, troubles: Troubles) -> None:
         self.store = ports.store
         self.git = ports.git
+        self.processes = ports.processes
+        self.home = ports.home
         self.clock = ports.clock
         self.bell = bell
         self.mirrors = mirrors
@@ -80,10 +83,11 @@ class Tidy:
         self.bell.ring()
 
     async def _clear(self, finished: Finished) -> tuple[str, str]:
-        """Remove a worktree. Returns the ref that brings it back, or why it was kept."""
+        """Remove a worktree and its agent's own home. Returns the ref that brings it back, or why it was kept."""
         try:
             ref = await self.git.remove_worktree(finished.project, finished.agent)
             log.info("removed the worktree of %s; its files are saved as %s", finished.agent.id, ref)
+            await self.processes.discard(own_folder(self.home, finished.agent))
             return ref, ""
         except NotFound:
             return "", ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,15 @@ from signal import Signals
 
 from windlass.core.ports import Launch
 from windlass.core.run import Identity
-from windlass.process.census import Survey
+from windlass.core.sandbox import Warden
+from windlass.process.census import Census, Survey
 from windlass.process.children import Children
-from windlass.process.environment import cleaned
+from windlass.process.environment import granted
 from windlass.process.exits import on_exit
 from windlass.process.folder import RunFolder
 from windlass.process.identity import is_alive
-from windlass.process.proc import MARKER, Process
+from windlass.process.proc import MARKER, Process, environment_of, words_of
+from windlass.process.sandbox import Bubblewrap, is_warden
 from windlass.process.spawn import is_shim, start_shim
 from windlass.process.tail import Tail
 from windlass.process.tree import Tree
@@ -37,13 +40,15 @@ class DetachedProcesses:
         self._starters = ThreadPoolExecutor(_STARTERS, thread_name_prefix="windlass-start")
         self._children = Children()
         self._survey = Survey()
+        self._bubblewrap = Bubblewrap()
         self._tail = Tail()
         self._followed: dict[str, tuple[Callable[[], None], ...]] = {}
 
     async def start(self, launch: Launch, /) -> Identity:
         """Start a run's program; the loop goes on meanwhile, also while hundreds are started."""
         folder = RunFolder.of(self._runs, launch.run)
-        environment = cleaned(os.environ) | dict(launch.environment) | {MARKER: self._marker(launch.run)}
+        given = granted(os.environ, launch.keeps)
+        environment = given | dict(launch.environment) | {MARKER: self._marker(launch.run)}
         self._children.reap()
         return await asyncio.get_running_loop().run_in_executor(
             self._starters, self._start, launch, folder, environment
@@ -68,10 +73,9 @@ class DetachedProcesses:
     async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
         """End the run's whole tree, the shim last so that it can tell the exit code."""
         root = identity or await self.find(run)
-        tree = Tree(self._survey, self._marker(run).__eq__, root=root)
+        tree = Tree(self._survey, self._marker(run).__eq__, root=root, spares=partial(_keepers, root))
         try:
-            spare = root if root and is_shim(root) else None
-            return await tree.end(grace=grace, spare=spare, gently=Signals[f"SIG{gently}"])
+            return await tree.end(grace=grace, gently=Signals[f"SIG{gently}"])
         finally:
             self._children.reap()
 
@@ -99,6 +103,24 @@ class DetachedProcesses:
         """How the run's program ended; None while it lives, or if its shim could not tell."""
         return RunFolder.of(self._runs, run).read_exit()
 
+    async def warden(self) -> Warden:
+        """Whether there is bubblewrap here, and whether it works."""
+        return await asyncio.get_running_loop().run_in_executor(self._starters, self._bubblewrap.warden)
+
+    def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
+        """What variables hold in our own environment and in that of a process, which may have an older one."""
+        theirs = environment_of(identity.pid) if identity and is_alive(identity) else {}
+        found = (each.get(name, "") for name in names for each in (os.environ, theirs))
+        return tuple(dict.fromkeys(filter(None, found)))
+
+    def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
+        """Put other bytes in the place of some of a run's output."""
+        RunFolder.of(self._runs, run).overwrite_output(offset, content)
+
+    async def discard(self, folder: str, /) -> None:
+        """Remove a folder that stood for an agent's home."""
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
     def close(self) -> None:
         """Let go of all, and give every descriptor back. The processes go on."""
         for run in tuple(self._followed):
@@ -107,7 +129,7 @@ class DetachedProcesses:
         self._starters.shutdown(wait=False)
 
     def _start(self, launch: Launch, folder: RunFolder, environment: dict[str, str]) -> Identity:
-        identity = start_shim(launch, folder, environment)
+        identity = start_shim(launch, folder, environment, self._bubblewrap)
         self._children.add(identity.pid)
         return identity
 
@@ -120,6 +142,20 @@ class DetachedProcesses:
 
     def _marker(self, run: str) -> str:
         return f"{self._home}:{run}"
+
+
+def _keepers(root: Identity | None, census: Census) -> Iterator[Identity]:
+    """A run's shim, and bubblewrap below it (outside and inside): they end by themselves and tell how it ended."""
+    if root is None or not census.has(root) or not is_shim(root):
+        return
+    yield root
+    for outer in _wardens(census, root.pid):
+        yield outer.identity
+        yield from (inner.identity for inner in _wardens(census, outer.pid))
+
+
+def _wardens(census: Census, parent: int) -> Iterator[Process]:
+    return (each for each in census.by_parent.get(parent, ()) if is_warden(words_of(each.pid)))
 
 
 def _from_the_top(process: Process) -> tuple[bool, int, int]:

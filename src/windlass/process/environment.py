@@ -1,33 +1,33 @@
-"""The environment that our processes start with."""
+"""The environment that runs start with: an allow-list, so that a credential is not there unless someone named it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+_PERSON = frozenset("PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM NO_COLOR TZ TZDIR TMPDIR".split())
+_PROXY = frozenset("http_proxy https_proxy ftp_proxy all_proxy no_proxy".split())
+TRUSTED = frozenset(
+    "SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NIX_SSL_CERT_FILE "
+    "GIT_SSL_CAINFO GIT_SSL_CAPATH".split()
+)
+"""Where the certificates are that TLS trusts."""
 # how git reaches other machines is the user's; which repository it works in is not
-_GIT_KEPT = frozenset(
-    "GIT_ASKPASS GIT_PROXY_COMMAND GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT GIT_SSL_CAINFO GIT_SSL_CAPATH "
-    "GIT_SSL_CERT GIT_SSL_KEY GIT_SSL_NO_VERIFY GIT_TERMINAL_PROMPT".split()
+_GIT = frozenset(
+    "GIT_ASKPASS GIT_PROXY_COMMAND GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT GIT_SSL_CERT GIT_SSL_KEY GIT_SSL_NO_VERIFY "
+    "GIT_TERMINAL_PROMPT".split()
 )
-# a `windlass` typed inside a run must find this home
-_OURS_KEPT = frozenset(["WINDLASS_HOME"])
-_PLACE = frozenset("PWD OLDPWD _ SHLVL".split())
-_SERVICE = frozenset(
-    "NOTIFY_SOCKET LISTEN_FDS LISTEN_PID LISTEN_FDNAMES WATCHDOG_PID WATCHDOG_USEC INVOCATION_ID JOURNAL_STREAM".split()
+# without these, what the PATH finds does not find the rest of itself
+_TOOLS = frozenset(
+    "ASDF_DATA_DIR ASDF_DIR BUN_INSTALL CARGO_HOME GOPATH GOROOT JAVA_HOME LD_LIBRARY_PATH MISE_DATA_DIR NIX_PROFILES "
+    "NVM_BIN NVM_DIR PNPM_HOME PYENV_ROOT RBENV_ROOT RUSTUP_HOME SDKMAN_DIR VOLTA_HOME".split()
 )
-_ACTIVATION = frozenset("VIRTUAL_ENV VIRTUAL_ENV_PROMPT".split())
+_ALLOWED = _PERSON | TRUSTED | _GIT | _TOOLS
 
 
-def cleaned(environment: Mapping[str, str]) -> dict[str, str]:
-    """A copy without what belongs to us, to our caller's repository or to our service manager."""
-    dropped = _PLACE | _SERVICE | (_ACTIVATION if environment.get("VIRTUAL_ENV") == sys.prefix else frozenset())
-    return {name: value for name, value in environment.items() if name not in dropped and _is_theirs(name)}
+def granted(environment: Mapping[str, str], names: Collection[str] = ()) -> dict[str, str]:
+    """What a run gets of an environment: what everyone needs, and what is named."""
+    return {name: value for name, value in environment.items() if name in names or _is_for_all(name)}
 
 
-def _is_theirs(name: str) -> bool:
-    if name.startswith("GIT_"):
-        return name in _GIT_KEPT
-    if name.startswith("WINDLASS_"):
-        return name in _OURS_KEPT
-    return not name.startswith(("PYTHON", "__PYVENV"))
+def _is_for_all(name: str) -> bool:
+    return name in _ALLOWED or name.lower() in _PROXY or name.startswith(("LC_", "XDG_"))

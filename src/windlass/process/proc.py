@@ -64,6 +64,12 @@ def marker_of(pid: int) -> str:
     return os.fsdecode(environment[start + len(_ENTRY) :].partition(b"\0")[0])
 
 
+def environment_of(pid: int) -> dict[str, str]:
+    """The environment that a process was started with, as far as we may look."""
+    pairs = (each.partition("=") for each in os.fsdecode(_read(f"/proc/{pid}/environ")).split("\0"))
+    return {name: value for name, equals, value in pairs if equals}
+
+
 def words_of(pid: int) -> list[str]:
     """The words that a process was started with."""
     return os.fsdecode(_read(f"/proc/{pid}/cmdline")).split("\0")

@@ -15,6 +15,7 @@ from windlass.core.run import Identity
 from windlass.process.folder import RunFolder
 from windlass.process.identity import identify
 from windlass.process.proc import process, words_of
+from windlass.process.sandbox import Bubblewrap
 
 SHELL = "/bin/sh"
 
@@ -39,16 +40,18 @@ _NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC
 Action = tuple[int, int, int] | tuple[int, int] | tuple[int, int, str, int, int]
 
 
-def start_shim(launch: Launch, folder: RunFolder, environment: Mapping[str, str]) -> Identity:
-    """Start a run's program under a shim that writes its exit code into the run's folder."""
+def start_shim(launch: Launch, folder: RunFolder, environment: Mapping[str, str], bubblewrap: Bubblewrap) -> Identity:
+    """Start a run's program under a shim that writes its exit code into the run's folder; in its sandbox, if any."""
     check_folder(launch.cwd)
-    program = locate(launch.argv, environment, launch.cwd)
+    command = [locate(launch.argv, environment, launch.cwd), *launch.argv[1:]]
     stdin = _stdin(launch)
+    if launch.sandbox:
+        command, environment = bubblewrap.wrapped(command, launch.cwd, environment, launch.sandbox)
     try:
         folder.prepare()
     except OSError as error:
         raise Unavailable(f"The folder {folder.path} could not be made: {error.strerror}.") from error
-    argv = [SHELL, "-c", _SHIM, _SHIM_NAME, str(folder.path), launch.cwd, _mover(), program, *launch.argv[1:]]
+    argv = [SHELL, "-c", _SHIM, _SHIM_NAME, str(folder.path), launch.cwd, _mover(), *command]
     output = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
     actions: list[Action] = [
         (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),

@@ -24,23 +24,30 @@ class Tree:
     """The processes of one run or check. What was once seen as a member stays one, wherever it moves."""
 
     def __init__(
-        self, survey: Callable[[], Awaitable[Census]], ours: Callable[[str], bool], *, root: Identity | None = None
+        self,
+        survey: Callable[[], Awaitable[Census]],
+        ours: Callable[[str], bool],
+        *,
+        root: Identity | None = None,
+        spares: Callable[[Census], Iterable[Identity]] = lambda _: (),
     ) -> None:
         self._survey = survey
         self._ours = ours
         self._root = root
+        self._spares = spares
         self._seen: set[Identity] = set()
+        self._spared: set[Identity] = set()
 
-    async def end(self, *, grace: float, spare: Identity | None = None, gently: signal.Signals = signal.SIGTERM) -> int:
+    async def end(self, *, grace: float, gently: signal.Signals = signal.SIGTERM) -> int:
         """Ask all to end, kill those that do not, and return how many there were.
 
-        `spare` is not asked, and killed last: a shim, which ends by itself and still has to tell how.
+        Those to spare are not asked, and killed last: a shim, which ends by itself and still has to tell how.
         """
-        if await self._members() and not await self._ask(grace, spare, gently):
-            await self._kill(spare)
+        if await self._members() and not await self._ask(grace, gently):
+            await self._kill()
         return len(self._seen)
 
-    async def _ask(self, grace: float, spare: Identity | None, gently: signal.Signals) -> bool:
+    async def _ask(self, grace: float, gently: signal.Signals) -> bool:
         """Ask all to end, also those that appear meanwhile. False if some are left when the time is up.
 
         One that has become another program since is asked again: it may have been a shell's fork, which still had the
@@ -50,16 +57,16 @@ class Tree:
         deadline, pause = loop.time() + grace, _FIRST_PAUSE
         asked: dict[Identity, list[str]] = {}
         while (members := await self._members()) and loop.time() < deadline:
-            programs = {each: words_of(each.pid) for each in members - {spare}}
+            programs = {each: words_of(each.pid) for each in members - self._spared}
             _signal((each for each, words in programs.items() if asked.get(each) != words), gently)
             asked |= programs
             await all_gone(members, min(pause, deadline - loop.time()))
             pause *= 2
         return not members
 
-    async def _kill(self, spare: Identity | None) -> None:
-        await self._freeze(spare)
-        _signal(self._seen - {spare}, signal.SIGKILL)
+    async def _kill(self) -> None:
+        await self._freeze()
+        _signal(self._seen - self._spared, signal.SIGKILL)
         await all_gone(self._seen, _SHIM_TIME)
         deadline = asyncio.get_running_loop().time() + _KILL_TIME
         while left := await self._members():
@@ -68,11 +75,11 @@ class Tree:
             _signal(left, signal.SIGKILL)
             await all_gone(left, _SHIM_TIME)
 
-    async def _freeze(self, spare: Identity | None) -> None:
+    async def _freeze(self) -> None:
         """Halt all before any is killed: else one could fork in between, and its child be lost from sight."""
         frozen: set[Identity] = set()
         for _ in range(_FREEZES):
-            new = await self._members() - frozen - {spare}
+            new = await self._members() - frozen - self._spared
             if not new:
                 return
             _signal(new, signal.SIGSTOP)
@@ -80,8 +87,10 @@ class Tree:
 
     async def _members(self) -> set[Identity]:
         """Those that live now."""
-        found = members(await self._survey(), self._ours, self._root, self._seen)
+        census = await self._survey()
+        found = members(census, self._ours, self._root, self._seen)
         self._seen |= found
+        self._spared.update(self._spares(census))
         return found
 
 

@@ -19,6 +19,10 @@ _READS = "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**
 _EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch"
 
 
+_THEIRS = (".claude.json", "settings.json", "CLAUDE.md", "agents", "commands", "output-styles", "plugins", "skills")
+"""What of the user's own counts in every session: from the next one outside, it could do anything."""
+
+
 def argv(start: Start) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session-id", start.new_session)
     model = ("--model", start.model) if start.model else ()
@@ -208,5 +212,6 @@ provider = Provider(
         "CLAUDE_CODE_MAX_RETRIES",
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
     ),
-    folders=("$CLAUDE_CONFIG_DIR", ".claude", ".claude.json"),
+    folders=("$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"),
+    protected=(".claude.json", *(f"{each}/{name}" for each in (".claude", "$CLAUDE_CONFIG_DIR") for name in _THEIRS)),
 )

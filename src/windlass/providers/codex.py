@@ -25,6 +25,10 @@ _QUIET = (
 """So that it talks to its model's server, and to nobody else."""
 
 
+_THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
+"""What of the user's own counts in every session: from the next one outside, it could do anything."""
+
+
 def argv(start: Start) -> tuple[str, ...]:
     model = ("-m", start.model) if start.model else ()
     resume = ("resume", start.session) if start.session else ()
@@ -190,5 +194,6 @@ provider = Provider(
     login=("$CODEX_HOME/auth.json", ".codex/auth.json"),
     secrets=("OPENAI_API_KEY", "CODEX_API_KEY"),
     variables=("CODEX_HOME", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"),
-    folders=("$CODEX_HOME", ".codex"),
+    folders=("$CODEX_HOME/auth.json", ".codex/auth.json"),
+    protected=tuple(f"{each}/{name}" for each in (".codex", "$CODEX_HOME") for name in _THEIRS),
 )

@@ -12,6 +12,7 @@ from windlass.core.event import Event
 from windlass.core.message import Message
 from windlass.core.questions import asked_ids
 from windlass.core.run import Run
+from windlass.core.sandbox import UNENFORCED
 from windlass.core.task import Task
 from windlass.engine.rescue import Item
 from windlass.engine.status import Page, View
@@ -34,6 +35,7 @@ def agent(view: View) -> dict[str, Any]:
         "provider": view.agent.provider,
         "model": (view.run.model if view.run else "") or view.agent.model,
         "permissions": view.agent.permissions,
+        "sandbox": (view.run.sandbox or UNENFORCED) if view.run else None,
         "run": view.run.id if view.run else None,
         "cost_usd": view.cost_usd,
         "task_title": view.task.title if view.task else "",
@@ -88,7 +90,7 @@ def run(run: Run) -> dict[str, Any]:
         "evidence": list(run.evidence),
         "trouble": codec.plain(run.hitch) if run.hitch else None,
         "model": run.model,
-        "sandbox": run.sandbox,
+        "sandbox": run.sandbox or UNENFORCED,
         "exit_code": run.exit_code,
         "pid": run.identity.pid if run.identity else None,
         "session": run.session,

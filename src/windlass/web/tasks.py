@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 
 from windlass.core import policy
+from windlass.core.agent import Confinement, Permissions
 from windlass.core.change import ChangeState
 from windlass.core.errors import BadInput
 from windlass.engine import Engine
 from windlass.engine.tasks import Order
 from windlass.web import shapes, wire
 from windlass.web.call import Call
+
+C = TypeVar("C", Permissions, Confinement)
 
 
 async def add(call: Call) -> Response:
@@ -23,10 +26,21 @@ async def add(call: Call) -> Response:
         title=wire.text(values, "title"),
         brief=wire.text(values, "brief", ""),
         provider=wire.text(values, "provider", ""),
+        permissions=_choice(values, "permissions", Permissions.EDIT),
+        sandbox=_choice(values, "sandbox", Confinement.AUTO),
         options=_options(values),
     )
     task, agent = await call.engine.tasks.add(order)
     return wire.answer({"task": shapes.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
+
+
+def _choice(values: Mapping[str, Any], key: str, default: C) -> C:
+    """One of the words that a kind of choice knows."""
+    text = wire.text(values, key, default)
+    try:
+        return type(default)(text)
+    except ValueError:
+        raise BadInput(f"{key} must be one of {', '.join(type(default))}, not {text!r}.") from None
 
 
 def _options(values: Mapping[str, Any]) -> dict[str, str]:

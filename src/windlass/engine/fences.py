@@ -1,0 +1,52 @@
+"""Whether a run is kept in a sandbox, and in which."""
+
+from __future__ import annotations
+
+from windlass.core.agent import Agent
+from windlass.core.ports import Ports
+from windlass.core.project import Project
+from windlass.core.provider import Provider
+from windlass.core.redact import Blotter, is_secret_name
+from windlass.core.run import Run
+from windlass.core.sandbox import Sandbox, decide_sandbox, enclosure, require, wanted
+
+
+class Fences:
+    """Puts a fence around runs, and keeps their secrets inside."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.settings = ports.settings
+        self.processes = ports.processes
+        self.providers = ports.providers
+        self.git = ports.git
+        self.home = ports.home
+
+    async def check(self, agent: Agent, project: Project) -> None:
+        """Refuse an agent that must have a sandbox where there is none, before anything is created."""
+        require(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
+
+    async def keeper(self, agent: Agent, project: Project) -> str:
+        """What is to keep an agent's next run in its place."""
+        return decide_sandbox(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
+
+    def around(self, agent: Agent, project: Project, provider: Provider, *, worktree: str, folder: str) -> Sandbox:
+        """The sandbox of a run whose own folder is given."""
+        return enclosure(
+            home=self.home,
+            agent=agent,
+            project=project,
+            provider=provider,
+            worktree=worktree,
+            files=(folder, *self.git.shared_files(project, agent)),
+            settings=self.settings.at(project.path).sandbox,
+        )
+
+    def variables(self, project: Project, provider: Provider) -> tuple[str, ...]:
+        """Names of the variables of the user's that a run gets."""
+        return (*provider.variables, *provider.secrets, *self.settings.at(project.path).work.environment)
+
+    def blotter(self, run: Run, project: Project) -> Blotter:
+        """What makes a run's secrets unreadable."""
+        provider = self.providers.get(run.provider)
+        named = (each for each in self.variables(project, provider) if is_secret_name(each))
+        return Blotter(self.processes.values((*provider.secrets, *named), run.identity))
