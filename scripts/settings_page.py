@@ -6,11 +6,10 @@ import ast
 import inspect
 import sys
 import typing
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from itertools import pairwise
 from typing import Any
 
-from windlass.core import settings
 from windlass.core.settings import Settings
 
 HEAD = """\
@@ -36,8 +35,14 @@ the files. A key that does not exist is refused, with the one you may have meant
 
 def page() -> str:
     """The whole page as Markdown."""
-    sections = [_section(name, kind) for name, kind in typing.get_type_hints(Settings).items()]
+    sections = [_section(*_table(name, kind)) for name, kind in typing.get_type_hints(Settings).items()]
     return "\n".join((HEAD, *sections))
+
+
+def _table(name: str, kind: Any) -> tuple[str, type[Any]]:
+    """The table of a group of settings; one with names of your own has a word for them."""
+    inner = typing.get_args(kind)
+    return (f"{name}.NAME", inner[-1]) if inner else (name, kind)
 
 
 def _section(name: str, kind: type[Any]) -> str:
@@ -50,7 +55,7 @@ def _explanations(kind: type[Any]) -> dict[str, str]:
     """The text below each field, which Python itself does not keep."""
     body = next(
         node.body
-        for node in ast.parse(inspect.getsource(settings)).body
+        for node in ast.parse(inspect.getsource(sys.modules[kind.__module__])).body
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__
     )
     found: dict[str, str] = {}
@@ -62,6 +67,8 @@ def _explanations(kind: type[Any]) -> dict[str, str]:
 
 
 def _value(default: Any) -> str:
+    if default is MISSING:  # made anew for each: an empty table
+        return "none"
     match default:
         case "" | ():
             return "none"

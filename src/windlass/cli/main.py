@@ -52,6 +52,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "undo": ("changes", "Take a landed change back, through the same checks."),
     },
     "Look after": {
+        "providers": ("providers", "Which coding CLIs are here, and what their agents may do."),
         "config": ("config", "Read and change settings."),
         "rescue": ("rescue", "Bring back work that was saved before something was removed."),
         "doctor": ("doctor", "Find out what is wrong, and what to do about it."),

@@ -105,6 +105,14 @@ class Verified:
     on: str
 
 
+class Login(StrEnum):
+    """Whether somebody is logged in, as far as files and variables tell."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """One way to run an agent. A new one is a new file in `providers/`, found by its name."""
@@ -137,11 +145,15 @@ class Provider:
     """The program that must be installed, if any."""
     install: str = ""
     """How to install it."""
+    enter: str = ""
+    """How to log in."""
     aliases: tuple[str, ...] = ()
     permit: Callable[[Start], tuple[str, ...]] = _no_flags
     """The flags that give a run its permissions; `argv` has them, too."""
     may: Mapping[Permissions, str] = field(default_factory=lambda: dict.fromkeys(Permissions, WITH_YOUR_RIGHTS))
     """What its agents may do outside a sandbox, in words."""
+    version: tuple[str, ...] = ()
+    """The command that prints its version."""
     verified: Verified | None = None
     login: tuple[str, ...] = ()
     """Files that are there when somebody is logged in, written as in `folders`."""
@@ -149,8 +161,32 @@ class Provider:
     """Variables with credentials: only its own runs get them, and they are blotted out of what these print."""
     variables: tuple[str, ...] = ()
     """Other variables of the user's that its runs get."""
+    own: bool = False
+    """It is described in the user's settings."""
     folders: tuple[str, ...] = ()
     """Its own folders and files below the home, which a sandbox leaves to it; `$NAME` at the start is a variable.
     In a sandbox everything else below the home, or below `$NAME`, is the agent's own."""
     protected: tuple[str, ...] = ()
     """What else of the user's it needs in a sandbox, such as settings, and can't change: later it may run outside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """What of a provider is here, on this machine."""
+
+    provider: Provider
+    path: str = ""
+    """Where its program is; nothing if it is not installed, or needs none."""
+    version: str = ""
+    login: Login = Login.UNKNOWN
+    evidence: str = ""
+    """The variable or file that says so."""
+
+    @property
+    def installed(self) -> bool:
+        return bool(self.path) or not self.provider.program
+
+    @property
+    def known(self) -> bool:
+        """Whether it is the very version that we have driven ourselves."""
+        return self.provider.verified is not None and self.provider.verified.version == self.version

@@ -115,7 +115,7 @@ class Run:
     sandbox: str = ""
     """What keeps it in its place, such as `bubblewrap`; nothing: it has the user's own rights."""
     model: str = ""
-    """The model it works with, as far as its provider tells."""
+    """The model it works with: as its provider tells, or else as its agent was told to."""
     hitch: Hitch | None = None
     """The trouble it is in, or ended with."""
     outcome: Outcome | None = None

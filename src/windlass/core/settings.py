@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from windlass.core.agent import Confinement
+from windlass.core.custom import ProviderSettings
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 
@@ -117,6 +118,7 @@ class Settings:
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     limits: Limits = field(default_factory=Limits)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
 
 
 _LEAST = {"limits.runs": 1, "checks.timeout_seconds": 0.1, "checks.output_bytes": 1000}
@@ -132,9 +134,11 @@ def build(kind: type[T], *layers: tuple[str, Mapping[str, Any]]) -> T:
 
 
 def keys(kind: type[Any] = Settings, prefix: str = "") -> dict[str, type[Any]]:
-    """Every setting's full name and type."""
+    """Every setting's full name and type; tables with names of your own are left out."""
     found: dict[str, type[Any]] = {}
     for name, hint in typing.get_type_hints(kind).items():
+        if _named_tables(hint):
+            continue
         if is_dataclass(hint):
             found |= keys(typing.cast(type[Any], hint), f"{prefix}{name}.")
         else:
@@ -145,6 +149,11 @@ def keys(kind: type[Any] = Settings, prefix: str = "") -> dict[str, type[Any]]:
 def check_key(key: str) -> type[Any]:
     """The type of one setting, or a refusal that suggests the near miss."""
     known = keys()
+    if key.startswith("providers."):
+        raise BadInput(
+            f"{key} can't be set by a command.",
+            hint="Write [providers.NAME] into the file; `windlass config path` names it.",
+        )
     if key not in known:
         raise BadInput(
             f"There is no setting {key}.", hint=near_miss(key, known) or "Run `windlass config get` to see them all."
@@ -175,15 +184,32 @@ def _checked(kind: type[Any], values: Mapping[str, Any], source: str, prefix: st
         if name not in hints:
             raise BadInput(
                 f"{source}: there is no setting {full}.",
-                hint=near_miss(full, _known()) or "Run `windlass config get` to see them all.",
+                hint=near_miss(full, _known() | {prefix + each for each in hints})
+                or "Run `windlass config get` to see them all.",
             )
-        if is_dataclass(hints[name]):
-            if not isinstance(value, Mapping):
-                raise BadInput(f"{source}: {full} is a table; write [{full}] and its keys below it.")
-            checked[name] = _checked(typing.cast(type[Any], hints[name]), value, source, f"{full}.")
+        if inner := _named_tables(hints[name]):
+            checked[name] = {
+                each: _checked(inner, _table(given, source, f"{full}.{each}"), source, f"{full}.{each}.")
+                for each, given in _table(value, source, full).items()
+            }
+        elif is_dataclass(hints[name]):
+            table = _table(value, source, full)
+            checked[name] = _checked(typing.cast(type[Any], hints[name]), table, source, f"{full}.")
         else:
             checked[name] = _fitting(hints[name], value, f"{source}: {full}")
     return checked
+
+
+def _named_tables(hint: Any) -> type[Any] | None:
+    """What each of a table of tables is, if this is one."""
+    inner = typing.get_args(hint)[-1] if typing.get_origin(hint) is Mapping else None
+    return typing.cast(type[Any], inner) if is_dataclass(inner) else None
+
+
+def _table(value: Any, source: str, full: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{source}: {full} is a table; write [{full}] and its keys below it.")
+    return value
 
 
 def _known() -> set[str]:
@@ -194,22 +220,31 @@ def _known() -> set[str]:
 def _fitting(kind: Any, value: Any, full: str) -> Any:
     if kind is float and type(value) is int and abs(value) < _TOO_LARGE:
         return _fitting(kind, float(value), full)
-    if typing.get_origin(kind) is tuple:
+    if typing.get_origin(kind) is Mapping:
+        if isinstance(value, Mapping):
+            return {name: _fitting(typing.get_args(kind)[1], each, f"{full}.{name}") for name, each in value.items()}
+    elif typing.get_origin(kind) is tuple:
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
     elif issubclass(kind, StrEnum):
         if value in list(kind):
             return kind(value)
     elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
-        least = _LEAST.get(full.rpartition(" ")[2], 0)
-        if kind in (int, float) and value < least:
-            raise BadInput(f"{full} must be at least {least}." if least else f"{full} must not be negative.")
+        _check_least(kind, value, full)
         if kind is not float or math.isfinite(value):
             return value
     raise BadInput(f"{full} must be {_words(kind)}, not {value!r}.")
 
 
+def _check_least(kind: Any, value: Any, full: str) -> None:
+    least = _LEAST.get(full.rpartition(" ")[2], 0)
+    if kind in (int, float) and value < least:
+        raise BadInput(f"{full} must be at least {least}." if least else f"{full} must not be negative.")
+
+
 def _words(kind: Any) -> str:
+    if typing.get_origin(kind) is Mapping:
+        return "a table"
     if isinstance(kind, types.GenericAlias):
         return "a list of texts"
     if issubclass(kind, StrEnum):
@@ -229,7 +264,9 @@ def _make(kind: type[T], values: Mapping[str, Any]) -> T:
     hints = typing.get_type_hints(kind)
     made: dict[str, Any] = {}
     for each in fields(typing.cast(Any, kind)):
-        if is_dataclass(hints[each.name]):
+        if inner := _named_tables(hints[each.name]):
+            made[each.name] = {name: _make(inner, table) for name, table in values.get(each.name, {}).items()}
+        elif is_dataclass(hints[each.name]):
             made[each.name] = _make(typing.cast(type[Any], hints[each.name]), values.get(each.name, {}))
         elif each.name in values:
             made[each.name] = values[each.name]

@@ -27,6 +27,7 @@ from windlass.process.callers import trace
 from windlass.process.detached import DetachedProcesses
 from windlass.process.shell import run_shell, sweep
 from windlass.providers import load
+from windlass.providers.presence import look
 from windlass.store.sqlite import SqliteStore
 from windlass.web.call import House
 from windlass.web.callers import Doorkeeper
@@ -48,7 +49,9 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
     """Every object, built once; closed in the order that loses nothing."""
     clock = SystemClock()
     step = Steps(os.environ)
-    settings = SettingsFiles(home)
+    providers = load()
+    settings = SettingsFiles(home, accept=providers.accept)
+    providers.described = lambda: settings.at("").providers
     store = SqliteStore(str(home / "windlass.db"), clock)
     await sweep(store.home_id, "check-")
     processes = DetachedProcesses(home / "runs", store.home_id)
@@ -60,7 +63,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         processes=processes,
         workdirs=RunFolders(home),
         checks=CommandChecks(home, store.home_id, trees=git.trees, shell=run_shell, environment=os.environ),
-        providers=load(),
+        providers=providers,
         settings=settings,
         clock=clock,
         random=random.random,
@@ -77,6 +80,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         started=clock.monotonic(),
         home=str(home),
         desk=Desk(settings, guess),
+        presences=partial(look, providers.all, os.environ),
         examine=doctor.examine,
         check=doctor.check,
         leave=leave,

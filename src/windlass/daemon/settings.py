@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,12 @@ STRICTER = {"sandbox.mode": "on", "sandbox.network": False}
 """The only value of a setting that a project's file may have: a repository protects the user, never the contrary."""
 FOR_ALL = ("daemon.", "sandbox.", "work.environment")
 """How settings begin that belong in the home's file."""
+
+_HOME_ONLY = {
+    "daemon": "is for all projects",
+    "providers": "names programs that would run on your machine",
+}
+"""Tables that a project's file must not have, and why."""
 
 Layer = tuple[str, Mapping[str, Any]]
 Stamp = tuple[int, int, int]
@@ -36,8 +42,15 @@ def project_file(top: str) -> Path:
 class SettingsFiles:
     """Built-in < home < project < environment, read anew whenever a file has changed."""
 
-    def __init__(self, home: Path, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        home: Path,
+        environment: Mapping[str, str] = os.environ,
+        accept: Callable[[Settings], None] = lambda _: None,
+    ) -> None:
         self.home_file = home / "config.toml"
+        self.accept = accept
+        """Refuses what only others can judge."""
         self.environment = _from_environment(environment)
         self._read: dict[Path, tuple[Stamp, dict[str, Any]]] = {}
         self._built: dict[str, tuple[tuple[Stamp, ...], Settings]] = {}
@@ -66,9 +79,16 @@ class SettingsFiles:
         stamps = tuple(_stamp(file) for file in self.files(path))
         known = self._built.get(path)
         if known is None or known[0] != stamps:
-            known = (stamps, build(Settings, *self._layers(path)))
+            known = (stamps, self._accepted(build(Settings, *self._layers(path))))
             self._built[path] = known
         return known[1]
+
+    def _accepted(self, settings: Settings) -> Settings:
+        try:
+            self.accept(settings)
+        except BadInput as error:
+            raise BadInput(f"{self.home_file}: {error}", hint=error.hint) from error
+        return settings
 
     def files(self, path: str) -> list[Path]:
         """The files that count, the weakest first."""
@@ -91,10 +111,9 @@ class SettingsFiles:
 
     def _refuse_what_is_for_all(self, source: str, values: Mapping[str, Any]) -> None:
         """What a project's file may not say: it comes with the repository, and agents' changes land in it."""
-        if "daemon" in values:
-            raise BadInput(
-                f"{source}: [daemon] is for all projects, so it belongs in {self.home_file}.", hint="Move it there."
-            )
+        for table, why in _HOME_ONLY.items():
+            if table in values:
+                raise BadInput(f"{source}: [{table}] {why}, so it belongs in {self.home_file}.", hint="Move it there.")
         for key, value in _flattened(values):
             if key.startswith(FOR_ALL) and (key not in STRICTER or value != STRICTER[key]):
                 raise BadInput(

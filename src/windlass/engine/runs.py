@@ -259,6 +259,7 @@ class Claim:
             task=task.id,
             number=len(runs) + 1,
             provider=self.agent.provider,
+            model=self.agent.model,
             cause=self.cause,
             session=self.session,
             sandbox=self.sandbox,

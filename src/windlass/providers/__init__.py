@@ -7,7 +7,7 @@ start through this file, so it imports little.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,13 @@ from windlass.core.errors import NotFound, Unavailable
 from windlass.core.near import near_miss
 
 if TYPE_CHECKING:
+    from windlass.core.custom import ProviderSettings
     from windlass.core.provider import Provider
+    from windlass.core.settings import Settings
+
+
+_PARTS = frozenset(("__init__", "custom", "presence"))
+"""Files here that are no providers."""
 
 
 class FoundProviders:
@@ -24,18 +30,39 @@ class FoundProviders:
 
     def __init__(self, providers: Mapping[str, Provider], path: str | None = None) -> None:
         self.providers = providers
+        """Ours."""
         self.path = path
+        self.described: Callable[[], Mapping[str, ProviderSettings]] = dict
+        """What the user's settings describe now."""
+        self._built: tuple[Mapping[str, ProviderSettings], Mapping[str, Provider]] = ({}, {})
+
+    def accept(self, settings: Settings) -> None:
+        """Raises BadInput if these settings describe a provider that can't be."""
+        if settings.providers:
+            self._build(settings.providers)
+
+    def _every(self) -> dict[str, Provider]:
+        described = self.described()
+        if described is not self._built[0]:
+            self._built = (described, self._build(described) if described else {})
+        return {**self.providers, **self._built[1]}
+
+    def _build(self, described: Mapping[str, ProviderSettings]) -> Mapping[str, Provider]:
+        from windlass.providers.custom import build  # noqa: PLC0415 - scripted agents start through this file
+
+        return build(described, self.providers)
 
     def get(self, name: str, /) -> Provider:
         """Raises NotFound with the near miss."""
-        known = {other: each for each in self.providers.values() for other in (each.name, *each.aliases)}
+        found = self._every()
+        known = {other: each for each in found.values() for other in (each.name, *each.aliases)}
         if name in known:
             return known[name]
-        every = f"The providers are: {', '.join(self.providers)}."
+        every = f"The providers are: {', '.join(found)}."
         raise NotFound(f"There is no provider {name}.", hint=f"{near_miss(name, known)} {every}".strip())
 
     def all(self) -> Iterable[Provider]:
-        return self.providers.values()
+        return self._every().values()
 
     def require(self, provider: Provider, /) -> None:
         """Raises Unavailable, saying how to install it, if its program is not here."""
@@ -48,6 +75,6 @@ class FoundProviders:
 
 def load(path: str | None = None) -> FoundProviders:
     """Every provider of this package."""
-    names = sorted(each.stem for each in Path(__file__).parent.glob("*.py") if each.stem != "__init__")
+    names = sorted(each.stem for each in Path(__file__).parent.glob("*.py") if each.stem not in _PARTS)
     found = [import_module(f"{__name__}.{name}").provider for name in names]
     return FoundProviders({each.name: each for each in found}, path)

@@ -192,7 +192,8 @@ provider = Provider(
     resumes=True,
     gently="INT",
     program="claude",
-    install="Run `npm install -g @anthropic-ai/claude-code`, then `claude` once, to log in.",
+    install="Run `npm install -g @anthropic-ai/claude-code`.",
+    enter="Run `claude` once, or set ANTHROPIC_API_KEY.",
     permit=permit,
     may={
         Permissions.READ: "read, and run commands that only read; anything else is refused",
@@ -200,6 +201,7 @@ provider = Provider(
         Permissions.FULL: "whatever it likes, with your rights; refused to root outside a sandbox",
     },
     structured=True,
+    version=("claude", "--version"),
     verified=Verified("2.1.197", "2026-11-15"),
     login=("$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"),
     secrets=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"),

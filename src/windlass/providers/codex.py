@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import partial
 
 from windlass.core.agent import Permissions
 from windlass.core.provider import Provider, Reading, Start, Verified
 from windlass.core.run import Hitch, Trouble, Usage
 from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, words
+from windlass.providers.output.prices import OPENAI, price
 from windlass.providers.output.troubles import hitch, kind_of, patterns
 
 _QUIET = (
@@ -179,10 +181,12 @@ provider = Provider(
     summary="Codex",
     argv=argv,
     read=reader(_event, _plain),
+    price=partial(price, OPENAI),
     resumes=True,
     gently="INT",
     program="codex",
-    install="Run `npm install -g @openai/codex`, then `codex login`.",
+    install="Run `npm install -g @openai/codex`.",
+    enter="Run `codex login`, or set OPENAI_API_KEY.",
     permit=permit,
     may={
         Permissions.READ: "read everywhere and run what only reads; no network for its commands",
@@ -190,6 +194,7 @@ provider = Provider(
         Permissions.FULL: "whatever it likes, with your rights",
     },
     structured=True,
+    version=("codex", "--version"),
     verified=Verified("0.166.0", "2026-11-15"),
     login=("$CODEX_HOME/auth.json", ".codex/auth.json"),
     secrets=("OPENAI_API_KEY", "CODEX_API_KEY"),

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import agents, changes, events, projects, rescue, system, tasks, wire
+from windlass.web import agents, changes, events, projects, providers, rescue, system, tasks, wire
 from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper
 
@@ -36,6 +36,7 @@ RULES = (
     Rule(READ, "/settings", system.settings, by_runs=True),
     Rule(WRITE, "/settings", system.change_setting),
     Rule(WRITE, "/shutdown", system.shutdown),
+    Rule(READ, "/providers", providers.every, by_runs=True),
     Rule(WRITE, "/projects", projects.add),
     Rule(READ, "/projects/checks", projects.checks, by_runs=True),
     Rule(WRITE, "/tasks", tasks.add),

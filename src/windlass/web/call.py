@@ -11,6 +11,7 @@ from starlette.requests import Request
 from windlass.core.address import Address
 from windlass.core.project import Project
 from windlass.core.promises import Finding
+from windlass.core.provider import Presence
 from windlass.engine import Engine
 from windlass.web.callers import Caller
 
@@ -45,6 +46,8 @@ class House:
     """On the monotonic clock."""
     home: str
     desk: SettingsDesk
+    presences: Callable[[], Awaitable[Sequence[Presence]]]
+    """Looks which providers are here."""
     examine: Callable[[str], Awaitable[Sequence[Finding]]]
     check: Callable[[], AsyncIterator[Finding]]
     """Looks at every promise, one by one."""

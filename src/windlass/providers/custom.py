@@ -1,0 +1,276 @@
+"""Providers that people describe in their settings: checked, and made into the same thing as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+
+from windlass.core.agent import Permissions
+from windlass.core.custom import ProviderSettings
+from windlass.core.errors import BadInput
+from windlass.core.near import near_miss
+from windlass.core.provider import ARGUMENT_LIMIT, WITH_YOUR_RIGHTS, Claim, Provider, Reading, Start
+from windlass.core.run import Trouble, Usage
+from windlass.providers.output import fields as field_paths
+from windlass.providers.output.events import Event, amount, as_object, count, words
+from windlass.providers.output.troubles import Patterns, hitch, kind_of, patterns
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_OURS = (Trouble.STALL, Trouble.RUNAWAY)
+"""Troubles that we notice ourselves, and no line tells of."""
+_FOR_VARIANTS = frozenset(
+    "like summary command non_interactive environment secrets variables folders login version install".split()
+)
+"""What may be said of a variant of a built-in provider."""
+_LOOKED_AT = 10_000
+"""Letters of a line in which patterns are looked for."""
+
+
+def build(described: Mapping[str, ProviderSettings], ours: Mapping[str, Provider]) -> dict[str, Provider]:
+    """Every provider that is described, or a refusal that names the setting."""
+    taken = {name for each in ours.values() for name in (each.name, *each.aliases)}
+    for name in described:
+        if not _NAME.fullmatch(name):
+            raise BadInput(f"providers.{name}: a name is made of small letters, digits and hyphens.")
+        if name in taken:
+            raise BadInput(f"providers.{name}: there is a built-in provider of that name.", hint="Choose another name.")
+    return {name: _variant(name, each, ours) if each.like else _own(name, each) for name, each in described.items()}
+
+
+# ── a variant of one of ours ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _variant(name: str, said: ProviderSettings, ours: Mapping[str, Provider]) -> Provider:
+    """Another account or another place of a program that we know."""
+    base = ours.get(said.like)
+    if base is None:
+        known = f"{near_miss(said.like, ours)} The providers are: {', '.join(ours)}."
+        raise BadInput(f"providers.{name}.like: there is no built-in provider {said.like}.", hint=known.strip())
+    unset = ProviderSettings()
+    for each in fields(said):
+        if each.name not in _FOR_VARIANTS and getattr(said, each.name) != getattr(unset, each.name):
+            raise BadInput(f"providers.{name}.{each.name} can't be changed in a variant of {said.like}.")
+    first = _program(said.command)
+    added = _environment(said)
+    return replace(
+        base,
+        name=name,
+        aliases=(),
+        summary=said.summary or f"{base.summary}, as you describe it",
+        argv=lambda start: (*(first or base.argv(start)[:1]), *said.non_interactive, *base.argv(start)[1:]),
+        environment=lambda start: {**base.environment(start), **added},
+        program=first[0] if first else base.program,
+        verified=None if first else base.verified,
+        version=said.version or (() if first else base.version),
+        install=said.install or base.install,
+        secrets=(*base.secrets, *said.secrets),
+        variables=(*base.variables, *said.variables),
+        folders=(*base.folders, *said.folders),
+        login=said.login or base.login,
+        own=True,
+    )
+
+
+# ── one that we do not know ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _own(name: str, said: ProviderSettings) -> Provider:
+    _check(name, said)
+    command = _program(said.command)
+    added = _environment(said)
+    permit = _permit(name, said)
+    return Provider(
+        name=name,
+        summary=said.summary or f"{' '.join(said.command)}, as you describe it",
+        argv=_argv(name, said, command, permit),
+        environment=lambda _: added,
+        stdin=said.prompt == "stdin",
+        read=_reader(name, said),
+        structured=bool(said.output == "json" and said.text),
+        claim=Claim(said.claim),
+        resumes=bool(said.resume),
+        gently=said.gently,
+        program=command[0],
+        install=said.install,
+        permit=permit,
+        may=_may(said),
+        version=said.version,
+        login=said.login,
+        secrets=said.secrets,
+        variables=(*said.variables, *_named(said.config_dir)),
+        folders=(*(f"${each}" for each in _named(said.config_dir)), *said.folders),
+        own=True,
+    )
+
+
+def _check(name: str, said: ProviderSettings) -> None:
+    """Refuse what makes no sense together."""
+    where = f"providers.{name}"
+    if not said.command or not said.command[0].strip():
+        raise BadInput(f"{where}.command is missing.", hint='Write command = ["my-agent", "run"].')
+    _one_of(f"{where}.prompt", said.prompt, ("argument", "flag", "stdin", "file"))
+    _one_of(f"{where}.output", said.output, ("plain", "json"))
+    _one_of(f"{where}.claim", said.claim, tuple(Claim))
+    _one_of(f"{where}.gently", said.gently, ("TERM", "INT", "HUP"))
+    for level in said.permissions:
+        _one_of(f"{where}.permissions", level, tuple(Permissions))
+    if said.prompt == "flag" and not said.prompt_flag:
+        raise BadInput(f"{where}.prompt_flag is missing: which flag is the prompt given with?")
+    if said.resume and not any("{session}" in each for each in said.resume):
+        raise BadInput(f"{where}.resume has no {{session}} in it.", hint='Write resume = ["--session", "{session}"].')
+    if said.resume and not said.session:
+        raise BadInput(f"{where}.session is missing: where does its output tell the session to resume?")
+    only_events = ("text", "result", "model", "input_tokens", "output_tokens", "cost_usd")
+    for each in only_events if said.output == "plain" else ():
+        if getattr(said, each):
+            raise BadInput(f"{where}.{each} is a field of events.", hint='Write output = "json", or leave it out.')
+
+
+def _one_of(where: str, value: str, known: Iterable[str]) -> None:
+    if value not in tuple(known):
+        every = ", ".join(known)
+        raise BadInput(f"{where}: {value!r} is not one of {every}.", hint=near_miss(value, tuple(known)))
+
+
+def _named(variable: str) -> tuple[str, ...]:
+    return (variable,) if variable else ()
+
+
+def _program(command: tuple[str, ...]) -> tuple[str, ...]:
+    return (_expanded(command[0]), *command[1:]) if command else ()
+
+
+def _environment(said: ProviderSettings) -> dict[str, str]:
+    return {name: _expanded(value) for name, value in said.environment.items()}
+
+
+def _expanded(text: str) -> str:
+    """`~/` at the start is the user's home."""
+    return f"{Path.home()}{text[1:]}" if text.startswith("~/") else text
+
+
+def _argv(
+    name: str, said: ProviderSettings, command: tuple[str, ...], permit: Callable[[Start], tuple[str, ...]]
+) -> Callable[[Start], tuple[str, ...]]:
+    def argv(start: Start) -> tuple[str, ...]:
+        if start.model and not said.model_flag:
+            raise BadInput(f"The provider {name} has no model_flag, so it can't be told to use {start.model}.")
+        resume = said.resume if start.session else ()
+        model = (said.model_flag, start.model) if start.model else ()
+        fixed = (*command, *resume, *said.non_interactive, *model)
+        return (*(_filled(each, start) for each in fixed), *permit(start), *_prompt(said, start))
+
+    return argv
+
+
+def _filled(word: str, start: Start) -> str:
+    """A word with what is known of the run; other braces stay as they are."""
+    known = {"{session}": start.session, "{worktree}": start.worktree, "{prompt_file}": start.prompt_file}
+    for placeholder, value in known.items():
+        word = word.replace(placeholder, value)
+    return word
+
+
+def _prompt(said: ProviderSettings, start: Start) -> tuple[str, ...]:
+    flag = _named(said.prompt_flag)
+    match said.prompt:
+        case "stdin":
+            return flag
+        case "file":
+            return (*flag, start.prompt_file)
+    text = start.prompt.replace("\0", "")
+    if len(text.encode()) > ARGUMENT_LIMIT:
+        text = f"Your instructions are in the file {start.prompt_file}. Read all of it, and do what it says."
+    return (*flag, text)
+
+
+def _permit(name: str, said: ProviderSettings) -> Callable[[Start], tuple[str, ...]]:
+    def permit(start: Start) -> tuple[str, ...]:
+        if start.permissions is Permissions.READ and Permissions.READ not in said.permissions:
+            raise BadInput(
+                f"The provider {name} can't be held to reading.",
+                hint=f"Write the flags for it into [providers.{name}.permissions], or allow it to edit.",
+            )
+        return tuple(_filled(each, start) for each in said.permissions.get(start.permissions, ()))
+
+    return permit
+
+
+def _may(said: ProviderSettings) -> dict[Permissions, str]:
+    without = {Permissions.READ: "not possible: there are no flags for it"}
+    return {
+        each: "what its own flags allow" if each in said.permissions else without.get(each, WITH_YOUR_RIGHTS)
+        for each in Permissions
+    }
+
+
+# ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _reader(name: str, said: ProviderSettings) -> Callable[[str], Reading]:
+    known = _errors(name, said)
+    if said.output == "json":
+        return _event_reader(said, known)
+    session = _pattern(f"providers.{name}.session", said.session) if said.session else None
+
+    def read(line: str) -> Reading:
+        start = line[:_LOOKED_AT]
+        found = session.search(start) if session else None
+        kind = kind_of(start, known)
+        return Reading(
+            text=line,
+            session=(found.group(1) if found.re.groups else found.group()) if found else "",
+            hitch=hitch(kind, line) if kind else None,
+        )
+
+    return read
+
+
+def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], Reading]:
+    def read(line: str) -> Reading:
+        event = as_object(line)
+        kind = kind_of(line[:_LOOKED_AT], known)
+        trouble = hitch(kind, line) if kind else None
+        if event is None:
+            return Reading(text=line, hitch=trouble)
+        return Reading(
+            text=_texts(said, event) if said.text else line,
+            session=words(field_paths.at(event, said.session)),
+            model=words(field_paths.at(event, said.model)),
+            usage=_usage(said, event),
+            result=words(field_paths.at(event, said.result)),
+            hitch=trouble,
+        )
+
+    return read
+
+
+def _texts(said: ProviderSettings, event: Event) -> str:
+    return "\n".join(filter(None, (words(field_paths.at(event, each)) for each in said.text)))
+
+
+def _usage(said: ProviderSettings, event: Event) -> Usage | None:
+    used = Usage(
+        input_tokens=count(field_paths.at(event, said.input_tokens)),
+        output_tokens=count(field_paths.at(event, said.output_tokens)),
+        cost_usd=amount(field_paths.at(event, said.cost_usd)),
+    )
+    return used if used != Usage() else None
+
+
+def _errors(name: str, said: ProviderSettings) -> Patterns:
+    kinds = [each.value for each in Trouble if each not in _OURS]
+    for kind, all_ in said.errors.items():
+        _one_of(f"providers.{name}.errors", kind, kinds)
+        for each in all_:
+            _pattern(f"providers.{name}.errors.{kind}", each)
+    return patterns({Trouble(kind): all_ for kind, all_ in said.errors.items()})
+
+
+def _pattern(where: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise BadInput(f"{where}: {text!r} is no pattern: {error}.") from error
