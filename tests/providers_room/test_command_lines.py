@@ -83,15 +83,16 @@ class TestCodex:
 
     def test_a_reader_writes_its_signal_only(self) -> None:
         """Who may only read has one folder to write to: that of its signal."""
-        words = CODEX.argv(start(permissions=Permissions.READ, sandboxed=True))
+        words = CODEX.argv(start(permissions=Permissions.READ))
         values = tomllib.loads("\n".join(words[words.index("--disable") + 6 :][1:4:2]))
         assert values["default_permissions"] == "windlass"
         allowed = values["permissions"]["windlass"]["filesystem"]
         assert allowed == {":root": "read", "/trees/brave-otter/.windlass/output": "write"}
 
     def test_one_sandbox_is_enough(self) -> None:
-        """Inside our sandbox, or with full permissions, its own is off."""
-        for each in (start(sandboxed=True), start(permissions=Permissions.FULL)):
+        """Inside our sandbox, which holds it to reading too, or with full permissions, its own is off."""
+        reading = start(permissions=Permissions.READ, sandboxed=True)
+        for each in (start(sandboxed=True), reading, start(permissions=Permissions.FULL)):
             assert "--dangerously-bypass-approvals-and-sandbox" in CODEX.argv(each)
         assert "--dangerously-bypass-approvals-and-sandbox" not in CODEX.argv(start())
 

@@ -8,7 +8,7 @@ import click
 
 from windlass.cli.client import Client
 from windlass.cli.command import command, json_option
-from windlass.cli.output import Row, bold, dim, one_line, page, paint, say, say_json
+from windlass.cli.output import Row, bold, dim, one_line, page, paint, paragraph, say, say_json
 
 
 @command("providers", "windlass providers\nwindlass providers --json")
@@ -22,7 +22,14 @@ def providers_command(daemon: Client, as_json: bool) -> None:
         return
     say("\n\n".join("\n".join(_lines(each)) for each in items))
     say()
-    say(dim("May: outside a sandbox. Inside one, an agent can't reach beyond its worktree whatever its flags are."))
+    say(dim(paragraph(_kept(items[0]["sandbox"]))))
+
+
+def _kept(sandbox: str) -> str:
+    """What holds for all of them, whatever their own flags allow."""
+    if sandbox == "unenforced":
+        return "Sandbox: none (unenforced), so their own flags are all that holds them. See `windlass doctor`."
+    return f"Sandbox: {one_line(sandbox)}. In it, none can write beyond its worktree, and who may read not even there."
 
 
 def _lines(item: Row) -> list[str]:

@@ -25,7 +25,7 @@ class ProviderSettings:
     model_flag: str = ""
     """The flag before the name of a model."""
     permissions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Flags by permission: `read`, `edit`, `full`. Without those for `read`, it can't be held to reading."""
+    """Flags by permission: `read`, `edit`, `full`. Without those for `read`, only a sandbox can hold it to reading."""
     resume: tuple[str, ...] = ()
     """The words that go on in a session; `{session}` is its id. Without them, every run is a new session."""
     output: str = "plain"

@@ -3,7 +3,7 @@
 Facts that its flags and events rest on, all measured: its sandbox keeps commands from the clone's `.git` unless that is
 named, and from every network and socket; a permission profile of ours is stronger than the user's own `sandbox_mode`;
 usage is that of the whole session; SIGTERM leaves its shells behind, SIGINT does not; nothing is said when it is
-interrupted. When we keep it in a sandbox of ours, its own is switched off.
+interrupted. In a sandbox of ours its own can't be made, so that is switched off.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def argv(start: Start) -> tuple[str, ...]:
 
 
 def permit(start: Start) -> tuple[str, ...]:
-    """Its own sandbox, and in it the folder of its signal or its clone's `.git`; none inside a sandbox of ours."""
+    """Its own sandbox, and in it the folder of its signal or its clone's `.git`. Inside ours it can't make one."""
+    if start.permissions is Permissions.FULL or start.sandboxed:
+        return ("--dangerously-bypass-approvals-and-sandbox",)
     if start.permissions is Permissions.READ:
         output = _toml(f"{start.worktree}/.windlass/output")
         profile = f'permissions.windlass.filesystem={{":root"="read",{output}="write"}}'
         return ("-c", 'default_permissions="windlass"', "-c", profile)
-    if start.permissions is Permissions.FULL or start.sandboxed:
-        return ("--dangerously-bypass-approvals-and-sandbox",)
     roots = f"sandbox_workspace_write.writable_roots=[{_toml(f'{start.worktree}/.git')}]"
     return ("-s", "workspace-write", "-c", roots)
 

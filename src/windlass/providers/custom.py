@@ -188,10 +188,11 @@ def _prompt(said: ProviderSettings, start: Start) -> tuple[str, ...]:
 
 def _permit(name: str, said: ProviderSettings) -> Callable[[Start], tuple[str, ...]]:
     def permit(start: Start) -> tuple[str, ...]:
-        if start.permissions is Permissions.READ and Permissions.READ not in said.permissions:
+        unheld = start.permissions is Permissions.READ and Permissions.READ not in said.permissions
+        if unheld and not start.sandboxed:
             raise BadInput(
                 f"The provider {name} can't be held to reading.",
-                hint=f"Write the flags for it into [providers.{name}.permissions], or allow it to edit.",
+                hint=f"Write the flags for it into [providers.{name}.permissions], or keep it in a sandbox.",
             )
         return tuple(_filled(each, start) for each in said.permissions.get(start.permissions, ()))
 
@@ -199,7 +200,7 @@ def _permit(name: str, said: ProviderSettings) -> Callable[[Start], tuple[str, .
 
 
 def _may(said: ProviderSettings) -> dict[Permissions, str]:
-    without = {Permissions.READ: "not possible: there are no flags for it"}
+    without = {Permissions.READ: "not possible outside a sandbox: there are no flags for it"}
     return {
         each: "what its own flags allow" if each in said.permissions else without.get(each, WITH_YOUR_RIGHTS)
         for each in Permissions

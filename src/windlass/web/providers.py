@@ -9,6 +9,7 @@ from starlette.responses import Response
 from windlass.core.agent import Permissions
 from windlass.core.errors import BadInput
 from windlass.core.provider import Presence, Provider, Start
+from windlass.core.sandbox import UNENFORCED, decide_sandbox
 from windlass.web import wire
 from windlass.web.call import Call
 
@@ -18,7 +19,10 @@ WORKTREE = "WORKTREE"
 
 async def every(call: Call) -> Response:
     found = await call.house.presences()
-    return wire.listing([shape(each) for each in found], now=call.now)
+    warden = await call.engine.ports.processes.warden()
+    mode = call.engine.ports.settings.at("").sandbox.mode
+    kept = "" if warden.problem else decide_sandbox(mode, warden)
+    return wire.listing([{**shape(each), "sandbox": kept or UNENFORCED} for each in found], now=call.now)
 
 
 def shape(presence: Presence) -> dict[str, Any]:
