@@ -1,0 +1,108 @@
+"""Processes in memory: a test says what each one prints, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from windlass.core.errors import BadInput, WindlassError
+from windlass.core.ports import Launch
+from windlass.core.run import Identity
+
+
+@dataclass(slots=True)
+class FakeProcess:
+    """What a fake process is and has said."""
+
+    launch: Launch
+    identity: Identity
+    alive: bool = True
+    output: bytearray = field(default_factory=bytearray)
+    exit_code: int | None = None
+
+
+class FakeProcesses:
+    """The `Processes` port in memory: a test says what each process says, and when it ends."""
+
+    def __init__(self, *, missing: Collection[str] = ()) -> None:
+        self.started: dict[str, FakeProcess] = {}
+        """Each run's process, as it was started last."""
+        self.refusal: WindlassError | None = None
+        """Raised by `start` as long as it is set, as when the system has no room."""
+        self._missing = missing
+        self._pid = 1000
+        self._stirs: dict[str, tuple[asyncio.AbstractEventLoop, Callable[[str], None]]] = {}
+
+    # ── what a test does ──
+
+    def say(self, run: str, words: bytes) -> None:
+        """Let a run's process write."""
+        self.started[run].output += words
+        self._stir(run)
+
+    def exit(self, run: str, code: int) -> None:
+        """Let a run's process end with an exit code."""
+        self.started[run].exit_code = code
+        self.vanish(run)
+
+    def vanish(self, run: str) -> None:
+        """Let a run's process be gone, without a word about how it ended."""
+        self.started[run].alive = False
+        self._stir(run)
+
+    # ── the port ──
+
+    async def start(self, launch: Launch, /) -> Identity:
+        if self.refusal:
+            raise self.refusal
+        if not launch.argv or launch.argv[0] in self._missing:
+            raise BadInput(f"The program {' '.join(launch.argv[:1])!r} is not there.")
+        self._pid += 1
+        process = FakeProcess(launch, Identity(self._pid, self._pid, "fake"))
+        if before := self.started.get(launch.run):
+            process.output = before.output
+        self.started[launch.run] = process
+        return process.identity
+
+    async def find(self, run: str, /) -> Identity | None:
+        process = self.started.get(run)
+        return process.identity if process and process.alive else None
+
+    def alive(self, identity: Identity, /) -> bool:
+        return any(each.alive and each.identity == identity for each in self.started.values())
+
+    async def marked(self) -> dict[str, tuple[int, ...]]:
+        return {run: (each.identity.pid,) for run, each in self.started.items() if each.alive}
+
+    async def stop(self, run: str, identity: Identity | None, *, grace: float) -> int:  # noqa: ARG002  it ends at once
+        process = self.started.get(run)
+        if process is None or not process.alive:
+            return 0
+        self.exit(run, 143)
+        return 1
+
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:  # noqa: ARG002  known by run
+        self._stirs[run] = (asyncio.get_running_loop(), stir)
+        self._stir(run)
+
+    def forget(self, run: str, /) -> None:
+        self._stirs.pop(run, None)
+
+    def output(self, run: str, offset: int, limit: int, /) -> bytes:
+        process = self.started.get(run)
+        return bytes(process.output[offset : offset + limit]) if process else b""
+
+    def exit_code(self, run: str, /) -> int | None:
+        process = self.started.get(run)
+        return process.exit_code if process else None
+
+    def _stir(self, run: str) -> None:
+        if followed := self._stirs.get(run):
+            loop, _ = followed
+            loop.call_soon(self._tell, run)
+
+    def _tell(self, run: str) -> None:
+        if followed := self._stirs.get(run):
+            _, stir = followed
+            stir(run)
