@@ -22,8 +22,8 @@ GIT_SETTINGS = "[user]\n\tname = Test Person\n\temail = person@example.com\n[ini
 LEAVING_SECONDS = 5.0
 STRAY = ("WINDLASS_", "GIT_", "XDG_", "CLICOLOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 """Variables of the person who runs the tests that would change what is tested."""
-KEPT = ("WINDLASS_TEST_AGENTS",)
-"""Those that are meant for the tests."""
+MEANT = ("WINDLASS_TEST_AGENTS", "WINDLASS_SIMULATION_")
+"""Those that are meant for the tests themselves."""
 
 Git = Callable[..., str]
 
@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _leave_home(root: Path) -> None:
     """Forget the person's settings; keep the Python that runs this, also where it is a version manager's shim."""
     pyenv = Path.home() / ".pyenv"
-    for name in [each for each in os.environ if each.startswith(STRAY) and each not in KEPT]:
+    for name in [each for each in os.environ if each.startswith(STRAY) and not each.startswith(MEANT)]:
         del os.environ[name]
     os.environ.update(LC_ALL="C.UTF-8", TZ="UTC", GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0")
     os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))

@@ -33,4 +33,5 @@ async def keep(name: str, rhythm: Rhythm, ear: asyncio.Event, troubles: Troubles
             failures += 1
             await asyncio.sleep(min(LONGEST_PAUSE, 0.1 * 2**failures))
         with suppress(TimeoutError):
-            await asyncio.wait_for(ear.wait(), rhythm.every)
+            async with asyncio.timeout(rhythm.every):  # `wait_for` may overhear that it was told to leave
+                await ear.wait()

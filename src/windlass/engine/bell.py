@@ -10,8 +10,9 @@ class Bell:
     """Wakes whoever listens. A ring carries nothing: the facts are in the store."""
 
     def __init__(self) -> None:
-        self._ears: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
-        self._readers: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
+        # Dictionaries and not sets, so that listeners are woken in the order in which they came.
+        self._ears: weakref.WeakKeyDictionary[asyncio.Event, None] = weakref.WeakKeyDictionary()
+        self._readers: weakref.WeakKeyDictionary[asyncio.Event, None] = weakref.WeakKeyDictionary()
         self._alarm: asyncio.TimerHandle | None = None
         self.silent = False
         """No ring will follow: whoever waits for one may go."""
@@ -19,7 +20,7 @@ class Bell:
     def ear(self, *, output: bool = False) -> asyncio.Event:
         """An event that is set by every ring; its owner clears it before looking. With `output`, by every hum, too."""
         ear = asyncio.Event()
-        (self._readers if output else self._ears).add(ear)
+        (self._readers if output else self._ears)[ear] = None
         return ear
 
     def ring(self) -> None:

@@ -34,7 +34,8 @@ class Lanes:
         if key in self._tasks:
             self._again[key] = work
             return
-        self._tasks[key] = asyncio.create_task(self._carry(key, work), name=f"{self.name} {key}")
+        self._tasks[key] = task = asyncio.create_task(self._carry(key, work), name=f"{self.name} {key}")
+        task.add_done_callback(lambda _: self._over(key))
 
     def busy(self, key: str) -> bool:
         return key in self._tasks
@@ -61,7 +62,9 @@ class Lanes:
             self.troubles.report(self.name, error)
             self._failures[key] += 1
             await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** self._failures[key]))
-        finally:
-            self._tasks.pop(key, None)
-            if again := self._again.pop(key, None):
-                self.begin(key, again)
+
+    def _over(self, key: str) -> None:
+        """Said by the task itself, because one that is broken off before its first turn does nothing at all."""
+        self._tasks.pop(key, None)
+        if again := self._again.pop(key, None):
+            self.begin(key, again)

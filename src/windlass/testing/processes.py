@@ -1,4 +1,4 @@
-"""Stand-ins for the outside world, for users' tests and our own. Each passes the contract of the port it stands for."""
+"""Processes in memory: a test says what each one prints, and when it ends."""
 
 from __future__ import annotations
 

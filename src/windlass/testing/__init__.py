@@ -1,0 +1,17 @@
+"""Stand-ins for the outside world, for users' tests and our own. Each passes the contract of the port it stands for."""
+
+from windlass.testing.checks import FakeChecks
+from windlass.testing.git import FakeGit
+from windlass.testing.processes import FakeProcess, FakeProcesses
+from windlass.testing.repository import FakeRepository, FakeWorktree
+from windlass.testing.workdirs import FakeWorkdirs
+
+__all__ = [
+    "FakeChecks",
+    "FakeGit",
+    "FakeProcess",
+    "FakeProcesses",
+    "FakeRepository",
+    "FakeWorkdirs",
+    "FakeWorktree",
+]

@@ -1,0 +1,311 @@
+"""The git port in memory: repositories, a hub for each project, and worktrees, moved by a test as people move them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from windlass.core.agent import Agent
+from windlass.core.change import Candidate, Landing
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
+from windlass.core.ports import Tree
+from windlass.core.project import Project
+from windlass.testing.archive import FakeArchive
+from windlass.testing.objects import Files, Objects, different
+from windlass.testing.repository import Edits, FakeHub, FakeRepository, FakeWorktree
+
+Pause = Callable[[str], Awaitable[None]]
+"""Awaited between two effects of one call: there, others may have a turn, or all may end."""
+
+
+async def no_pause(name: str) -> None:
+    """Go on at once."""
+    del name
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A worktree as it was when it was looked at."""
+
+    main: str
+    head: str
+    worktree: FakeWorktree
+    files: Files
+    holes: tuple[str, ...]
+
+
+class FakeGit:
+    """All of git that the engine needs, without a disk. Files merge as a whole, never line by line."""
+
+    def __init__(self, home: str, *, now: Callable[[], float], pause: Pause = no_pause) -> None:
+        self.home = home
+        self.now = now
+        self.pause = pause
+        self.objects = Objects()
+        self.repositories: dict[str, FakeRepository] = {}
+        """The user's, by path."""
+        self.worktrees: dict[str, FakeWorktree] = {}
+        """Agents', by path."""
+        self.hubs: dict[str, FakeHub] = {}
+        self.archive = FakeArchive(self.objects, self.repositories, self.hubs)
+        """What is kept for later, and the proof of what landed."""
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def repository(self, path: str, files: Edits) -> FakeRepository:
+        """Make a repository of the user's with a first commit on main."""
+        self.repositories[path] = made = FakeRepository(self.objects, self.now)
+        made.commit(files)
+        return made
+
+    # ── the user's repository ──
+
+    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
+        repository = self.repositories.get(path)
+        if repository is None:
+            raise BadInput(f"{path} is not in a git repository.", hint="Go to one, or make one: git init && git commit")
+        branch = main or "main"
+        if branch not in repository.branches:
+            raise BadInput(f"{path} has no branch {branch!r}.", hint="Name the branch to land on.")
+        return path, branch
+
+    async def main(self, project: Project, /) -> str:
+        return self._main(project)
+
+    async def branch_taken(self, project: Project, branch: str, /) -> bool:
+        return f"refs/heads/{branch}" in self._hub(project).refs or branch in self._user(project).branches
+
+    # ── worktrees ──
+
+    async def worktree(self, project: Project, agent: Agent, /) -> tuple[str, str]:
+        path, ref = self.worktree_path(project, agent), f"refs/heads/{agent.branch}"
+        hub, main = self._hub(project), self._main(project)
+        async with self._lock(path):
+            if path not in self.worktrees:
+                start = hub.refs.setdefault(ref, main)
+                await self.pause("worktree.make")
+                files = dict(self.objects.files(start))
+                self.worktrees[path] = FakeWorktree(
+                    self.objects, self.now, {agent.branch: start, project.main: main}, agent.branch, files
+                )
+            head = hub.refs[ref] = self.worktrees[path].branches.get(agent.branch, hub.refs.get(ref, main))
+        return path, self.objects.base(main, head) or main
+
+    def worktree_path(self, project: Project, agent: Agent, /) -> str:
+        return f"{self.home}/worktrees/{project.id}/{_key(agent)}"
+
+    def has_worktree(self, project: Project, agent: Agent, /) -> bool:
+        return self.worktree_path(project, agent) in self.worktrees
+
+    def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
+        return {"GIT_CONFIG_GLOBAL": f"{self.home}/gitconfig/{project.id}/{_key(agent)}/config"}
+
+    async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
+        async with self._lock(self.worktree_path(project, agent)):
+            sight = self._see(project, agent)
+            await self.pause("look.snapshot")
+            snapshot = self._keep(project, sight, f"refs/windlass/snapshots/{_key(agent)}/{run}")
+            await self.pause("look.show")
+            self._show(project, agent.branch, sight.head)
+        committed = self.objects.files(sight.head)
+        names = different(committed, sight.files)
+        return Tree(
+            head=sight.head,
+            branch=sight.worktree.branch,
+            commits=len(self.objects.beyond(sight.main, sight.head)),
+            changed=tuple(each for each in names if each in committed),
+            untracked=tuple(each for each in names if each not in committed),
+            snapshot=snapshot,
+            holes=sight.holes,
+        )
+
+    async def diff(self, project: Project, agent: Agent, /) -> str:
+        main = self._main(project)
+        known = self._hub(project).refs.get(f"refs/heads/{agent.branch}", "")
+        if self.has_worktree(project, agent):
+            sight = self._see(project, agent)
+            head, now = sight.head, self.objects.write_tree(sight.files)
+        elif known:
+            head = now = known
+        else:
+            raise _gone(agent)
+        return await self.diff_between(project, self.objects.base(main, head) or main, now)
+
+    async def diff_between(self, project: Project, before: str, after: str, /) -> str:
+        del project
+        return self.objects.difference(before, after)
+
+    async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
+        path = self.worktree_path(project, agent)
+        async with self._lock(path):
+            sight = self._see(project, agent)
+            if sight.holes:
+                why = f"a snapshot cannot hold all of it: {'; '.join(sight.holes)}"
+                raise NotAllowed(f"The worktree of {agent.id} is kept, because {why}.", hint=f"Look at {path}.")
+            ref = self._rescue(project, agent, sight)
+            await self.pause("remove_worktree.saved")
+            self.worktrees.pop(path, None)
+        return ref
+
+    # ── landing ──
+
+    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
+        before = self._main(project)
+        self._require(head)
+        if self.objects.contains(before, head):
+            tree = self.objects.tree(before)
+            return Candidate(commit=before, tree=tree, before=before, commits=(), files=())
+        merged = self.objects.merge(before, head)
+        if merged.conflicts:
+            raise Conflict(self._explain(merged.conflicts, before, head), hint="Merge origin/main into the branch.")
+        commit = self.objects.commit(merged.files, (before, head), message, self.now())
+        self._hub(project).refs[f"refs/windlass/candidates/{commit}"] = commit
+        return Candidate(
+            commit=commit,
+            tree=self.objects.tree(commit),
+            before=before,
+            commits=self.objects.beyond(before, head),
+            files=self.objects.differing(before, commit),
+        )
+
+    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
+        async with self._lock(project.id):
+            self._require(candidate.commit)
+            tip = self._main(project)
+            if not self.objects.contains(tip, candidate.commit):
+                self._prove(project, candidate, tip)
+                await self.pause("land.move")
+                self._move(project, candidate)
+                await self.pause("land.moved")
+                self._main(project)
+            at = self._hub(project).landed_at.setdefault(candidate.commit, self.now())
+            return Landing(
+                main=project.main,
+                before=candidate.before,
+                after=candidate.commit,
+                tree=candidate.tree,
+                commits=candidate.commits,
+                files=self.objects.differing(candidate.before, candidate.tree),
+                landed_at=at,
+            )
+
+    async def landed(self, project: Project, commit: str, /) -> bool:
+        main = self._main(project)
+        return commit in self.objects.commits and self.objects.contains(main, commit)
+
+    async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
+        if landing.before == landing.after:
+            raise NotAllowed("This landing changed nothing, so there is nothing to take back.")
+        made = self.objects.commit(self.objects.files(landing.before), (landing.after,), message, self.now())
+        self._hub(project).refs[f"refs/heads/{branch}"] = made
+        return made
+
+    # ── inside ──
+
+    def _user(self, project: Project) -> FakeRepository:
+        if project.path not in self.repositories:
+            raise BadInput(f"There is no folder {project.path}.")
+        return self.repositories[project.path]
+
+    def _hub(self, project: Project) -> FakeHub:
+        return self.hubs.setdefault(project.id, FakeHub())
+
+    def _lock(self, name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
+
+    def _main(self, project: Project) -> str:
+        """Bring the hub's main to where the user's is."""
+        tip = self._user(project).branches.get(project.main)
+        if tip is None:
+            raise NotFound(f"{project.path} has no branch {project.main}.", hint="Name the branch to land on.")
+        self._hub(project).refs[f"refs/heads/{project.main}"] = tip
+        return tip
+
+    def _see(self, project: Project, agent: Agent) -> Sight:
+        """Take the branch in, and the files as they are."""
+        worktree = self.worktrees.get(self.worktree_path(project, agent))
+        if worktree is None:
+            raise _gone(agent)
+        main, refs, ref = self._main(project), self._hub(project).refs, f"refs/heads/{agent.branch}"
+        holes = tuple(f"{each}: a nested repository" for each in sorted(worktree.nested))
+        if agent.branch in worktree.branches:
+            refs[ref] = worktree.branches[agent.branch]
+        else:
+            holes = (f"{agent.branch}: the branch is gone from the worktree", *holes)
+        return Sight(main, refs.get(ref, main), worktree, dict(worktree.files), holes)
+
+    def _keep(self, project: Project, sight: Sight, ref: str) -> str:
+        """Put what was seen under a ref, as a commit on top of the branch, or the branch itself if it is the same."""
+        same = self.objects.write_tree(sight.files) == self.objects.tree(sight.head)
+        commit = sight.head
+        if not same:
+            commit = self.objects.commit(sight.files, (sight.head,), "The worktree as it was", self.now())
+        self._hub(project).refs[ref] = commit
+        return commit
+
+    def _show(self, project: Project, branch: str, commit: str) -> None:
+        """Create the branch in the user's repository, or move it if it is where we left it."""
+        user, hub, ref = self._user(project), self._hub(project), f"refs/windlass/shown/{branch}"
+        there = user.branches.get(branch, "")
+        if there and there not in (hub.refs.get(ref), commit):
+            return
+        if there != commit:
+            user.move(branch, commit)
+        hub.refs[ref] = commit
+
+    def _rescue(self, project: Project, agent: Agent, sight: Sight) -> str:
+        """Keep the files, and every commit that the clone keeps by a name."""
+        folder, hub = f"refs/windlass/rescue/{_key(agent)}/", self._hub(project)
+        taken = [int(each.removeprefix(folder).split("/")[0]) for each in hub.refs if each.startswith(folder)]
+        number = 1 + max(taken, default=0)
+        for count, (name, commit) in enumerate(sight.worktree.branches.items()):
+            hub.refs[f"{folder}{number}/{count}-{name.replace('/', '-')}"] = commit
+        ref = f"{folder}{number}/tree"
+        self._keep(project, sight, ref)
+        return ref
+
+    def _require(self, commit: str) -> None:
+        if commit not in self.objects.commits:
+            raise NotFound(f"The hub has no commit {commit[:80]}.", hint="Run `windlass doctor`.")
+
+    def _explain(self, names: tuple[str, ...], main: str, head: str) -> str:
+        text = f"{len(names)} file{'s' * (len(names) != 1)} in conflict with main: {', '.join(names)}.\n"
+        for name in names:
+            ours, theirs = (self.objects.files(each).get(name, "").rstrip("\n") for each in (main, head))
+            text += f"\n--- {name}\n<<<<<<< main\n{ours}\n=======\n{theirs}\n>>>>>>> this change\n"
+        return text
+
+    def _prove(self, project: Project, candidate: Candidate, tip: str) -> None:
+        """All that must be true before main may move, whatever was computed before."""
+        if tip != candidate.before:
+            raise Conflict(f"{project.main} has moved to {tip[:12]} since the change was tested.")
+        parents = self.objects.commits[candidate.commit].parents
+        if len(parents) != 2 or parents[0] != tip:
+            raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
+        again = self.objects.write_tree(self.objects.merge(tip, parents[1]).files)
+        if not candidate.tree == again == self.objects.tree(candidate.commit):
+            raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
+
+    def _move(self, project: Project, candidate: Candidate) -> None:
+        """Compare and swap; where main is checked out, its files follow, and local ones are never overwritten."""
+        user = self._user(project)
+        if user.branches.get(project.main) != candidate.before:
+            raise Conflict(f"{project.main} has moved since the change was tested.")
+        if user.checked_out == project.main:
+            before, after = self.objects.files(candidate.before), self.objects.files(candidate.commit)
+            touched = different(before, after)
+            if mine := [each for each in touched if user.files.get(each) != before.get(each)]:
+                raise NotAllowed(
+                    f"Your checkout {project.path} is in the way: local changes would be overwritten: {mine[0]}.",
+                    hint="Commit, stash or move what is named there; then it lands.",
+                )
+            user.write({each: after.get(each) for each in touched})
+        user.move(project.main, candidate.commit)
+
+
+def _key(agent: Agent) -> str:
+    return f"{agent.name}.{agent.instance}" if agent.instance else agent.name
+
+
+def _gone(agent: Agent) -> NotFound:
+    return NotFound(f"The worktree of {agent.id} is gone.", hint=f"Its branch is {agent.branch}.")

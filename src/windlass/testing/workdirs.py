@@ -1,0 +1,77 @@
+"""The workdirs port in memory: what a run is told, and the signal that an agent leaves in its worktree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from windlass.core.errors import Unavailable
+from windlass.core.ports import Briefing
+from windlass.core.signal import Signal, read_signal
+
+
+class FakeWorkdirs:
+    """Files by path. `exists` says whether a folder is there, as an agent's worktree is until it is removed."""
+
+    def __init__(self, home: str, *, exists: Callable[[str], bool]) -> None:
+        self.home = home
+        self.exists = exists
+        self.files: dict[str, str] = {}
+        """Every file that was written, by us or by an agent."""
+        self.mirrored: set[str] = set()
+        """Checkouts with a folder that shows what happens."""
+
+    def give(self, worktree: str, signal: str) -> None:
+        """Let an agent write its signal."""
+        self.files[_signal(worktree)] = signal
+
+    # ── the port ──
+
+    async def brief(
+        self,
+        run: str,
+        worktree: str,
+        *,
+        prompt: str,
+        manifest: Mapping[str, Any],
+        inputs: Mapping[str, str],
+        files: Mapping[str, str],
+    ) -> Briefing:
+        if not self.exists(worktree):
+            raise Unavailable(f"The files of run {run} could not be written: no such folder ({worktree}).")
+        texts = {**inputs, "expected-pwd.txt": f"{worktree}\n"}
+        for name, text in texts.items():
+            self.files[f"{worktree}/.windlass/input/{name}"] = _named(text, manifest)
+        if (old := self.files.pop(_signal(worktree), None)) is not None:
+            self.files[f"{worktree}/.windlass/output/signal.before-{run}.json"] = old
+        whole = {**manifest, "files": sorted(texts), "contextFiles": []}
+        self.files[f"{worktree}/.windlass/input/manifest.json"] = json.dumps(whole)
+        own = {name: f"{self.home}/runs/{run}/{name}" for name in files}
+        self.files |= {own[name]: text for name, text in files.items()}
+        told = f"{self.home}/runs/{run}/prompt.md"
+        self.files[told] = _named(prompt, manifest)
+        return Briefing(prompt=told, signal=_signal(worktree), files=own)
+
+    def signal(self, run: str, worktree: str, /) -> Signal | None:
+        del run  # an older signal was moved away when this run was briefed
+        text = self.files.get(_signal(worktree)) if self.exists(worktree) else None
+        return None if text is None else read_signal(text.encode("utf-8", "replace"))
+
+    def has_mirrors(self, checkout: str, /) -> bool:
+        return checkout in self.mirrored
+
+    async def mirror(self, checkout: str, name: str, text: str, /) -> None:
+        if checkout not in self.mirrored:
+            raise Unavailable(f"{checkout}/.windlass/{name} cannot be written: no such folder.")
+        self.files[f"{checkout}/.windlass/{name}"] = text
+
+
+def _signal(worktree: str) -> str:
+    return f"{worktree}/.windlass/output/signal.json"
+
+
+def _named(text: str, manifest: Mapping[str, Any]) -> str:
+    """Text that knows whom it is for."""
+    named = text.replace("{AGENT_ID}", str(manifest["agentId"]))
+    return named.replace("{AGENT_NAME}", str(manifest["agentName"]))

@@ -1,0 +1,408 @@
+"""What agents, people and fate may do, each as one act with two drawn numbers: on whom, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sim_life import CAN_FAIL
+from sim_world import CHECK, REPOSITORY, World
+
+from windlass.core.agent import Agent
+from windlass.core.change import ChangeState
+from windlass.core.message import Message
+from windlass.core.ports import Writing
+from windlass.core.project import Project
+from windlass.core.task import Task
+from windlass.engine import Engine
+from windlass.engine.tasks import Order
+from windlass.testing import FakeProcess
+
+T = TypeVar("T")
+Act = Callable[[World, int, int], None]
+
+NAMES = ("a", "b", "c", "d")
+SIGNALS = (
+    '{"status": "done", "result": "It is done."}',
+    '{"status": "questions", "questions": [{"id": "q1", "question": "Which one?"}]}',
+    '{"status": "error", "error": "It is too hard."}',
+    '{"status": "done"',
+    "[]",
+    "",
+    '{"status": "asleep"}',
+)
+WORDS = (b"half a li", b"ne\n", b"session s1\n", b"cost 1\n", b"result fine\n", b"\xff\xfe\x00\r\n", b"x" * 300)
+TEXTS = ("good", "good", "good", "bad", "odd")
+DONE = SIGNALS[0]
+
+
+def _pick(found: Sequence[T], which: int) -> T | None:
+    return found[which % len(found)] if found else None
+
+
+def _ignore(result: Any) -> None:
+    del result
+
+
+def _agents(world: World) -> list[Agent]:
+    return [*world.now.agents(), *world.now.agents(retired=True)]
+
+
+# ── a person asks ──
+
+
+def work(world: World, which: int, how: int) -> None:
+    """Order something."""
+    provider = ("plain", "talker")[how % 2]
+    order = Order(path=REPOSITORY, title=f"Task {world.number()}", provider=provider, options={})
+
+    def then(given: tuple[Task, Agent]) -> None:
+        world.witness.accepted.append(given[0].id)
+
+    world.call("work", lambda engine: engine.tasks.add(order), then)
+
+
+def work_after(world: World, which: int, how: int) -> None:
+    """Order something that needs something else, as a plan will."""
+    tasks = list(world.now._all(Task))
+    project = world.now.project_at(REPOSITORY)
+    if not tasks or project is None or len(tasks) > 5:
+        return
+    needs = tuple(dict.fromkeys(tasks[each % len(tasks)].id for each in (which, how)))
+    world.turn_with(_plan(world, project, needs))
+
+
+async def _plan(world: World, project: Project, needs: tuple[str, ...]) -> None:
+    agent = Agent(name=f"planned-{world.number()}", project=project.id, provider="plain", created_at=world.clock.now())
+
+    def step(store: Writing) -> None:
+        task = Task(id=store.next_id(Task), project=project.id, title="Planned", agent=agent.id, needs=needs)
+        store.record("task.added", task.id, task, agent)
+
+    await world.store.write(step)
+
+
+def answer(world: World, which: int, how: int) -> None:
+    """Answer an agent, whether it has asked or not."""
+    waiting = [each.sender for each in world.now.open_asks() if each.sender != "system"] if how % 3 else []
+    name = _pick(waiting or [each.id for each in _agents(world)], which) or ""
+
+    def then(message: Message) -> None:
+        world.witness.answers[message.id] = name
+
+    if name:
+        world.call("answer", lambda engine: engine.talk.answer(name, f"Answer {world.number()}."), then)
+
+
+def stop(world: World, which: int, how: int) -> None:
+    """Stop an agent, or give up its change."""
+
+    async def ask(engine: Engine, name: str) -> bool:
+        return await engine.runs.stop(name, "stopped by hand") or await engine.changes.withdraw(name, "stopped by hand")
+
+    if agent := _pick(_agents(world), which):
+        world.call("stop", lambda engine: ask(engine, agent.id), _ignore)
+
+
+def undo(world: World, which: int, how: int) -> None:
+    """Take a landed change back."""
+    landed = [each for each in world.now.changes(ended=True) if each.state is ChangeState.LANDED]
+    if change := _pick(landed, which):
+        world.call("undo", lambda engine: engine.changes.undo(change.id), _ignore)
+
+
+def look(world: World, which: int, how: int) -> None:
+    """Look at everyone, at one of them, and at what is saved."""
+
+    async def ask(engine: Engine) -> None:
+        await engine.status.every(retired=True)
+        if agent := _pick(_agents(world), which):
+            await engine.status.page(agent.id)
+            await engine.diffs.of(agent.id)
+        await engine.rescue.every()
+
+    world.call("look", ask, _ignore)
+
+
+def set_checks(world: World, which: int, how: int) -> None:
+    """Have no check command, or have one again."""
+    world.settings.check_with("" if how % 3 == 0 else CHECK)
+
+
+def set_limit(world: World, which: int, how: int) -> None:
+    world.settings.limit(1 + how % 4)
+
+
+# ── a person at the repository ──
+
+
+def commit_main(world: World, which: int, how: int) -> None:
+    """Commit to main, wherever the queue is."""
+    word = TEXTS[how % 3]
+    world.repository.commit({NAMES[which % len(NAMES)]: f"{word} by hand {world.number()}\n"})
+
+
+def rewrite_main(world: World, which: int, how: int) -> None:
+    """Throw the newest commits of main away."""
+    objects, tip = world.git.objects, world.repository.branches["main"]
+    for _ in range(1 + how % 2):
+        tip = next(iter(objects.commits[tip].parents), tip)
+    world.repository.reset("main", tip)
+
+
+def merge_by_hand(world: World, which: int, how: int) -> None:
+    """Merge an agent's branch into main without asking anyone."""
+    branches = sorted(each for each in world.repository.branches if each.startswith("work/"))
+    if branch := _pick(branches, which):
+        objects = world.git.objects
+        if not objects.merge(world.repository.branches["main"], world.repository.branches[branch]).conflicts:
+            world.repository.merge("main", branch)
+
+
+def edit_checkout(world: World, which: int, how: int) -> None:
+    """Leave something in the way."""
+    world.repository.write({NAMES[which % len(NAMES)]: f"mine {world.number()}\n"})
+
+
+def clean_checkout(world: World, which: int, how: int) -> None:
+    """Have main checked out and clean, or not checked out at all."""
+    world.repository.switch("" if how % 3 == 0 else "main")
+
+
+# ── agents ──
+
+
+def _process(world: World, which: int) -> FakeProcess | None:
+    return _pick(world.living(), which)
+
+
+def say(world: World, which: int, how: int) -> None:
+    if process := _process(world, which):
+        world.processes.say(process.launch.run, WORDS[how % len(WORDS)])
+
+
+def edit(world: World, which: int, how: int) -> None:
+    """Change a file, or add one, and do not commit it."""
+    process = _process(world, which)
+    if process and (tree := world.worktree_of(process)):
+        tree.write({(*NAMES, "new")[how % 5]: f"draft {world.number()}\n"})
+
+
+def commit(world: World, which: int, how: int) -> None:
+    process = _process(world, which)
+    if process and (tree := world.worktree_of(process)):
+        name, word = NAMES[how % len(NAMES)], TEXTS[(how // 4) % len(TEXTS)]
+        tree.commit({name: None if how % 11 == 0 else f"{word} {world.number()}\n"})
+
+
+def merge_main(world: World, which: int, how: int) -> None:
+    """Take main in, with one's own side where both changed something."""
+    process = _process(world, which)
+    if process:
+        take_main(world, process)
+
+
+def take_main(world: World, process: FakeProcess) -> None:
+    tree = world.worktree_of(process)
+    main = world.repository.branches["main"]
+    if tree is None or world.git.objects.contains(tree.branches[tree.branch], main):
+        return
+    merged = world.git.objects.merge(main, tree.branches[tree.branch])
+    gone = {name: None for name in tree.files if name not in merged.files}
+    tree.commit({**gone, **merged.files}, merging=main)
+
+
+def wander(world: World, which: int, how: int) -> None:
+    """Go to another branch, or come back."""
+    process = _process(world, which)
+    if process and (tree := world.worktree_of(process)):
+        tree.switch("side" if how % 2 else own_branch(world, process))
+
+
+def own_branch(world: World, process: FakeProcess) -> str:
+    agent = world.now.find(Agent, world.run_of(process).agent)
+    assert agent is not None
+    return agent.branch
+
+
+def nest(world: World, which: int, how: int) -> None:
+    """Make a repository in the worktree, which no snapshot covers."""
+    process = _process(world, which)
+    if process and (tree := world.worktree_of(process)):
+        tree.nested.add("vendor")
+
+
+def lose_worktree(world: World, which: int, how: int) -> None:
+    """Remove a worktree under its agent."""
+    if process := _process(world, which):
+        world.git.worktrees.pop(process.launch.cwd, None)
+
+
+def signal(world: World, which: int, how: int) -> None:
+    """Write a signal, good or bad."""
+    process = _process(world, which)
+    if process and world.worktree_of(process):
+        world.workdirs.give(process.launch.cwd, SIGNALS[how % len(SIGNALS)])
+
+
+def complete(world: World, which: int, how: int) -> None:
+    """Give the signal by command."""
+    values: Sequence[dict[str, Any]] = (
+        {"status": "done", "result": "By command."},
+        {"status": "questions", "questions": ["May I?"]},
+        {"status": "nothing"},
+    )
+    run = _pick(list(world.processes.started), which)
+    if run:
+        world.call("complete", lambda engine: engine.runs.signal(run, values[how % 3]), _ignore)
+
+
+def leave(world: World, which: int, how: int) -> None:
+    """End with 0, with something else, or without a word."""
+    if process := _process(world, which):
+        run = process.launch.run
+        if how % 4 == 0:
+            world.processes.say(run, b"last words")
+        match how % 3:
+            case 0:
+                world.processes.exit(run, 0)
+            case 1:
+                world.processes.exit(run, 3)
+            case _:
+                world.processes.vanish(run)
+
+
+def finish(world: World, which: int, how: int) -> None:
+    """Commit, say done and leave, as a good agent does."""
+    if process := _process(world, which):
+        if tree := world.worktree_of(process):
+            word = TEXTS[(how // 4) % len(TEXTS)]
+            tree.commit({NAMES[how % len(NAMES)]: f"{word} {world.number()}\n"})
+            world.workdirs.give(process.launch.cwd, DONE)
+        world.processes.exit(process.launch.run, 0)
+
+
+def ask(world: World, which: int, how: int) -> None:
+    """Ask and leave."""
+    if process := _process(world, which):
+        if world.worktree_of(process):
+            world.workdirs.give(process.launch.cwd, SIGNALS[1])
+        world.processes.exit(process.launch.run, 0)
+
+
+# ── fate ──
+
+
+def refuse(world: World, which: int, how: int) -> None:
+    """Let something outside fail, once or a few times, before or after it has done its work."""
+    name = list(CAN_FAIL)[which % len(CAN_FAIL)]
+    after = CAN_FAIL[name][how % len(CAN_FAIL[name])]
+    world.strain.refusals[name, after] += 1 + how % 4
+
+
+def flake(world: World, which: int, how: int) -> None:
+    world.checks.flakes += 1 + how % 3
+
+
+def jump(world: World, which: int, how: int) -> None:
+    """Set the clock, by hand or by summer time."""
+    world.clock.skew += (-7200.0, -30.0, 30.0, 4000.0)[how % 4]
+
+
+def linger(world: World, which: int, how: int) -> None:
+    """Let some seconds pass."""
+    world.wait((0.2, 1.0, 2.5, 6.0, 11.0, 35.0)[how % 6])
+
+
+def crash(world: World, which: int, how: int) -> None:
+    """Let the daemon die at one of the next awaited points."""
+    if world.life is not None and world.strain.fuse is None:
+        world.strain.fuse = which % 40
+
+
+def kill(world: World, which: int, how: int) -> None:
+    """Let the daemon die now, or leave in good order."""
+    if world.life is not None:
+        world.kill() if how % 2 else world.leave()
+
+
+def boot(world: World, which: int, how: int) -> None:
+    """Start the daemon again."""
+    if world.life is None:
+        world.boot()
+
+
+# ── all of them ──
+
+
+def _always(world: World) -> bool:
+    return True
+
+
+def _is_up(world: World) -> bool:
+    return world.life is not None
+
+
+def _is_down(world: World) -> bool:
+    return world.life is None
+
+
+def _has_agents(world: World) -> bool:
+    return bool(world.living())
+
+
+def _has_landed(world: World) -> bool:
+    return _is_up(world) and world.witness.landed > 0
+
+
+def _has_past(world: World) -> bool:
+    return _is_up(world) and bool(world.now.names_taken())
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An act, how often it is drawn, and whether it makes sense now."""
+
+    act: Act
+    weight: int
+    fits: Callable[[World], bool] = _always
+
+
+RULES: dict[str, Rule] = {
+    "work": Rule(work, 9, _is_up),
+    "work_after": Rule(work_after, 2, _has_past),
+    "answer": Rule(answer, 6, _has_past),
+    "stop": Rule(stop, 4, _has_past),
+    "undo": Rule(undo, 4, _has_landed),
+    "look": Rule(look, 2, _has_past),
+    "set_checks": Rule(set_checks, 2),
+    "set_limit": Rule(set_limit, 2),
+    "commit_main": Rule(commit_main, 4),
+    "rewrite_main": Rule(rewrite_main, 1),
+    "merge_by_hand": Rule(merge_by_hand, 2),
+    "edit_checkout": Rule(edit_checkout, 2),
+    "clean_checkout": Rule(clean_checkout, 2),
+    "finish": Rule(finish, 16, _has_agents),
+    "ask": Rule(ask, 5, _has_agents),
+    "leave": Rule(leave, 6, _has_agents),
+    "say": Rule(say, 5, _has_agents),
+    "edit": Rule(edit, 3, _has_agents),
+    "commit": Rule(commit, 4, _has_agents),
+    "merge_main": Rule(merge_main, 2, _has_agents),
+    "wander": Rule(wander, 2, _has_agents),
+    "nest": Rule(nest, 1, _has_agents),
+    "lose_worktree": Rule(lose_worktree, 1, _has_agents),
+    "signal": Rule(signal, 5, _has_agents),
+    "complete": Rule(complete, 3, _has_past),
+    "refuse": Rule(refuse, 4),
+    "flake": Rule(flake, 3),
+    "jump": Rule(jump, 1),
+    "linger": Rule(linger, 6),
+    "crash": Rule(crash, 8, _is_up),
+    "kill": Rule(kill, 2, _is_up),
+    "boot": Rule(boot, 40, _is_down),
+}
+
+MEDDLING: tuple[Act, ...] = (commit_main, say, leave, finish, signal, commit, edit_checkout)
+"""What may happen in the middle of something: nothing of it waits for the daemon."""

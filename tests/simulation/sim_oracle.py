@@ -1,0 +1,271 @@
+"""What must be true: after every act, when everything is left alone, and when all has come to its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from sim_acts import DONE, own_branch, take_main
+from sim_world import CHECK, World
+
+from windlass.core import policy, promises
+from windlass.core.agent import Agent
+from windlass.core.change import Change, ChangeState, Hold
+from windlass.core.event import Event
+from windlass.core.message import Delivery, Message, Receipt
+from windlass.core.run import Outcome, Run
+from windlass.core.task import Task, TaskState
+from windlass.engine import Engine
+from windlass.engine.audit import Audit, Told
+from windlass.engine.slots import Slots
+
+QUIET = 12.0
+"""Seconds in which something happens if anything will."""
+ROUNDS = 40
+_MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)
+
+
+class Oracle:
+    """Listens to the journal, and looks at what it tells of."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.told = Told()
+
+    # ── after every act ──
+
+    def check(self) -> None:
+        """Hold what has happened since the last time against the promises."""
+        world = self.world
+        for event in world.store._tables.events[self.told.seq :]:
+            self.told.hear(event)
+            self._judge(event)
+        self._owners()
+        world.witness.ask()
+
+    def _judge(self, event: Event) -> None:
+        for became in event.became:
+            noun, key = became["noun"], became.get("id", "")
+            if noun == "run" and (run := self.world.now.find(Run, key)) and not run.live:
+                self._ended(run)
+            elif noun == "delivery":
+                self._delivery(f"{became['message']}/{became['reader']}")
+            elif noun == "task" and (task := self.world.now.find(Task, key)):
+                needs = {each: self.world.now.find(Task, each) for each in task.needs}
+                self._object("I7", promises.judge_needs(task, needs))
+        self._object("I7", self.told.undone)
+
+    def _owners(self) -> None:
+        world = self.world
+        self._object("I6", promises.judge_owners(world.now.live_runs()))
+        for process in world.living():
+            run = world.now.find(Run, process.launch.run)
+            if run is None or not run.live:
+                self._object("I9", [f"{process.launch.run} lives, and its run has ended"])
+
+    def _ended(self, run: Run) -> None:
+        process = self.world.processes.started.get(run.id)
+        there = len(process.output) if process else 0
+        kept, told = self.world.now.output_end(run.id), self.told.output.get(run.id, 0)
+        problem = promises.judge_output(run.id, kept, kept if told < kept else told, live=False, more=there > kept)
+        self._object("I5", [problem])
+
+    def _delivery(self, key: str) -> None:
+        now = self.world.now
+        delivery = now.find(Delivery, key)
+        if delivery is not None:
+            run = now.find(Run, delivery.run) if delivery.run else None
+            known = delivery.reader in promises.NOT_AGENTS or now.find(Agent, delivery.reader) is not None
+            message = now.find(Message, delivery.message)
+            self._object("I4", [promises.judge_delivery(delivery, message, run, known=known, twice=False)])
+
+    def _object(self, key: str, problems: list[str]) -> None:
+        for each in filter(None, problems):
+            self.world.witness.object(f"{key}: {each}")
+
+    # ── left alone ──
+
+    def rest(self) -> None:
+        """With nobody doing anything, everything comes to rest, and whatever waits has a reason to."""
+        world = self.world
+        world.strain.calm = world.checks.calm = True
+        world.strain.fuse = None
+        world.strain.refusals.clear()
+        world.checks.flakes = 0
+        if world.life is None:
+            world.boot()
+        self._quiet()
+        self._object("rest", list(self._restless()))
+        world.witness.ask()
+
+    def _quiet(self) -> None:
+        for _ in range(ROUNDS):
+            seq = self.world.now.last_seq()
+            self.world.wait(QUIET)
+            self.world.wait(0.001)  # what began at that very moment is over, too
+            self.check()
+            if seq == self.world.now.last_seq() and not self.world.calls and not self._paused():
+                return
+        self.world.witness.object(f"rest: it never comes to rest: {self._newest()}")
+        self.world.witness.ask()
+
+    def _paused(self) -> bool:
+        """Something that failed is being left for a while before it is tried again."""
+        engine = self.world.engine
+        return engine is not None and any(
+            each._tasks for each in (engine._starts, engine._attendants, engine._landings)
+        )
+
+    def _newest(self) -> list[str]:
+        return [f"{each.kind} {each.subject}" for each in self.world.store._tables.events[-8:]]
+
+    def _restless(self) -> Iterator[str]:
+        now = self.world.now
+        for run in now.live_runs():
+            if run.identity is None or not self.world.processes.alive(run.identity):
+                yield f"{run.id} of {run.agent} is not running: {run.reason}"
+            elif run.stopping or run.said:
+                yield f"{run.id} of {run.agent} should be over"
+        for change in now.changes():
+            yield from self._waiting_change(change)
+        for task in now.unfinished_tasks():
+            if not self._may_wait(task):
+                yield f"{task.id} of {task.agent} is {task.state} for ever: {task.reason}"
+        for delivery in now.undelivered():
+            latest = now.latest_runs([delivery.reader]).get(delivery.reader)
+            if self._slot() and not (latest and latest.live):
+                yield f"{delivery.id} is {delivery.receipt} for ever"
+
+    def _waiting_change(self, change: Change) -> Iterator[str]:
+        if change.state in (ChangeState.QUEUED, ChangeState.TESTING):
+            yield f"{change.id} is {change.state} for ever: {change.reason}"
+        if change.hold is Hold.TROUBLE or (change.hold is Hold.CHECKS and self.world.settings.settings.checks.command):
+            yield f"{change.id} is held for {change.hold} without a reason: {change.reason}"
+
+    def _may_wait(self, task: Task) -> bool:
+        now = self.world.now
+        latest = now.latest_runs([task.agent]).get(task.agent)
+        match task.state:
+            case TaskState.OPEN:
+                return not self._slot() or task.id not in {each.id for each in now.ready_tasks()}
+            case TaskState.ACTIVE | TaskState.WAITING if now.undelivered(reader=task.agent) and not self._slot():
+                return True
+            case TaskState.ACTIVE:
+                return bool(latest and latest.live)
+        return policy.is_settled(task, now.change_of_task(task.id), asked=bool(now.open_asks(sender=task.agent)))
+
+    def _slot(self) -> bool:
+        assert self.world.engine is not None
+        project = next(iter(self.world.now.projects()))
+        return Slots(self.world.engine.ports).fits(self.world.now, project.id)
+
+    # ── the end ──
+
+    def drain(self) -> None:
+        """When agents finish what they do, and people answer, everything ends."""
+        world = self.world
+        world.settings.check_with(CHECK)
+        world.settings.limit(8)
+        world.repository.switch("main")
+        for _ in range(ROUNDS):
+            if not list(self._unfinished()):
+                break
+            for process in world.living():
+                self._finish(process.launch.run)
+            self._answer()
+            self._quiet()
+        self._object("end", list(self._unfinished())[:3])
+        self._object("end", list(self._losses()))
+        world.witness.ask()
+        self._audit()
+
+    def _unfinished(self) -> Iterator[str]:
+        now = self.world.now
+        yield from (f"{each.id} is live" for each in now.live_runs())
+        yield from (
+            f"{each.id} is {each.state}: {each.reason}" for each in now.unfinished_tasks() if self._can_end(each)
+        )
+        yield from (f"{each.id} is {each.state}: {each.reason}" for each in now.changes())
+
+    def _can_end(self, task: Task) -> bool:
+        """A task whose needs were given up stays open until a person gives it up, too."""
+        needs = [self.world.now.find(Task, each) for each in task.needs]
+        return not any(each is None or not self._can_be_done(each) for each in needs)
+
+    def _can_be_done(self, task: Task) -> bool:
+        return task.state not in (TaskState.FAILED, TaskState.CANCELLED) and self._can_end(task)
+
+    def _finish(self, run: str) -> None:
+        """A good agent: back on its branch, all mended, main taken in, committed, said, gone."""
+        world, process = self.world, self.world.processes.started[run]
+        tree = world.worktree_of(process)
+        if tree is not None:
+            tree.branch = own_branch(world, process)
+            tree.commit()
+            take_main(world, process)
+            tree.commit({name: text.replace("bad", "well").replace("odd", "even") for name, text in tree.files.items()})
+            world.workdirs.give(process.launch.cwd, DONE)
+        world.processes.exit(run, 0)
+
+    def _answer(self) -> None:
+        world = self.world
+        for name in dict.fromkeys(each.agent for each in world.now.unfinished_tasks()):
+            world.call("answer", partial(_go_on, name), lambda _: None)
+
+    def _losses(self) -> Iterator[str]:
+        """What was accepted and is not there any more."""
+        world, now = self.world, self.world.now
+        yield from (
+            f"{each} was accepted and is lost" for each in world.witness.accepted if now.find(Task, each) is None
+        )
+        for key, reader in world.witness.answers.items():
+            if now.find(Delivery, f"{key}/{reader}") is None:
+                yield f"I4: {key} to {reader} was accepted and is lost"
+        for task in now._all(Task):
+            if task.state is TaskState.DONE and not self._is_in_main(task):
+                yield f"{task.id} is done, and main never had what {task.agent} committed"
+        yield from self._mail()
+
+    def _is_in_main(self, task: Task) -> bool:
+        objects, refs = self.world.git.objects, self.world.git.hubs[task.project].refs
+        head = refs[f"refs/heads/work/{task.agent}"]
+        tips = [commit for branch, commit, _ in self.world.repository.log if branch == "main"]
+        return any(objects.contains(each, head) for each in reversed(tips))
+
+    def _mail(self) -> Iterator[str]:
+        """I4: what counts as read stood in the prompt of the run that is named; once, unless that run crashed."""
+        now = self.world.now
+        shown: dict[str, list[Run]] = {}
+        for run in now._all(Run):
+            numbers = [int(each) for each in _MAIL.findall(self._prompt(run.id))]
+            if numbers != sorted(numbers):
+                yield f"I4: {run.id} was told {numbers}, out of order"
+            for each in numbers:
+                shown.setdefault(f"m{each}", []).append(run)
+        for key, runs in shown.items():
+            if any(each.outcome is not Outcome.CRASHED for each in runs[:-1]):
+                yield f"I4: {key} was shown to {', '.join(each.id for each in runs)}"
+        for delivery in now._all(Delivery):
+            if delivery.receipt is Receipt.READ and delivery.run not in {
+                each.id for each in shown.get(delivery.message, ())
+            }:
+                yield f"I4: {delivery.id} counts as read in {delivery.run}, which was not told"
+
+    def _prompt(self, run: str) -> str:
+        return self.world.workdirs.files.get(f"{self.world.workdirs.home}/runs/{run}/prompt.md", "")
+
+    def _audit(self) -> None:
+        self.world.turn_with(self._look())
+        self.world.witness.ask()
+
+    async def _look(self) -> None:
+        """Every promise, as `windlass doctor --check` looks at it."""
+        assert self.world.engine is not None
+        async for each in Audit(self.world.engine.ports).findings(list):
+            if not each.ok:
+                self.world.witness.object(f"{each.name}: {each.detail}")
+
+
+async def _go_on(name: str, engine: Engine) -> None:
+    await engine.talk.answer(name, "Go on.")

@@ -1,0 +1,140 @@
+"""Stand-ins that watch: each act on the world is held against the promises at the moment it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+
+from windlass.core.agent import Agent
+from windlass.core.change import Candidate, CheckResult
+from windlass.core.errors import Unavailable
+from windlass.core.ports import Launch
+from windlass.core.project import Project
+from windlass.core.run import Identity, Run
+from windlass.core.settings import CheckSettings
+from windlass.core.task import TaskState
+from windlass.store.memory import MemoryReading
+from windlass.testing import FakeChecks, FakeGit, FakeProcesses
+from windlass.testing.objects import Files
+
+
+class Broken(AssertionError):
+    """A promise was not kept."""
+
+
+class Witness:
+    """Remembers every broken promise, also one that was seen where an error would be swallowed."""
+
+    def __init__(self, store: MemoryReading) -> None:
+        self.store = store
+        self.broken: list[str] = []
+        self.passed: set[str] = set()
+        """Trees that checks have passed on."""
+        self.accepted: list[str] = []
+        """Tasks that were taken."""
+        self.answers: dict[str, str] = {}
+        """Messages that were taken, each with its reader."""
+        self.spawned = 0
+        self.landed = 0
+
+    def object(self, words: str) -> None:
+        self.broken.append(words)
+
+    def ask(self) -> None:
+        """Raise the first broken promise, if there is one."""
+        if self.broken:
+            raise Broken(self.broken[0])
+
+
+class WatchedProcesses(FakeProcesses):
+    """No second process for a run, a worktree or an agent; none without an intent that was written down."""
+
+    def __init__(self, witness: Witness) -> None:
+        super().__init__()
+        self.witness = witness
+
+    async def start(self, launch: Launch, /) -> Identity:
+        for run, each in self.started.items():
+            if each.alive and each.launch.cwd == launch.cwd:
+                self.witness.object(f"I9: {launch.run} was started in {launch.cwd}, where {run} lives")
+        known = self.witness.store.find(Run, launch.run)
+        if known is None or not known.live:
+            self.witness.object(f"I9: {launch.run} was started, and is not to live: {known}")
+        self.witness.spawned += 1
+        return await super().start(launch)
+
+    def deaf(self) -> None:
+        """Whoever followed is dead."""
+        self._stirs.clear()
+
+
+class WatchedGit(FakeGit):
+    """Main moves forward from its tip, to a tree that passed, by the change's own difference; saved is what goes."""
+
+    witness: Witness
+
+    def _move(self, project: Project, candidate: Candidate) -> None:
+        user = self.repositories[project.path]
+        before = user.branches[project.main]
+        super()._move(project, candidate)
+        after = user.branches[project.main]
+        parents = self.objects.commits[after].parents
+        if parents[:1] != (before,):
+            self.witness.object(f"I2: main moved from {before[:8]} to {after[:8]}, which does not stand on it")
+        if self.objects.tree(after) not in self.witness.passed:
+            self.witness.object(f"I1: main moved to {after[:8]}, whose tree no check has passed on")
+        if len(parents) != 2 or self._expected(before, parents[1]) != self.objects.files(after):
+            self.witness.object(f"I3: main moved to {after[:8]}, which is not the change's own difference")
+        self.witness.landed += 1
+
+    def _expected(self, main: str, head: str) -> Files:
+        """Main with the files that the branch has changed since they parted."""
+        base, ours = self.objects.files(self.objects.base(main, head)), dict(self.objects.files(main))
+        theirs = self.objects.files(head)
+        for name in base.keys() | theirs.keys():
+            if base.get(name) != theirs.get(name):
+                ours.pop(name, None)
+                ours |= {name: theirs[name]} if name in theirs else {}
+        return ours
+
+    async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
+        task = self.witness.store.task_of(agent.id)
+        if task is None or task.state is not TaskState.DONE:
+            self.witness.object(f"I10: the worktree of {agent.id} is removed, and its task is not done")
+        return await super().remove_worktree(project, agent)
+
+
+class WatchedChecks(FakeChecks):
+    """Takes its time, flakes and fails as it is told; what passed is remembered beside the store."""
+
+    def __init__(self, git: FakeGit, witness: Witness, chance: random.Random) -> None:
+        super().__init__(git, {"check": judge})
+        self.witness = witness
+        self.chance = chance
+        self.flakes = 0
+        self.calm = False
+
+    async def run(
+        self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
+    ) -> tuple[CheckResult, str]:
+        if not self.calm:
+            await asyncio.sleep(self.chance.choice((0, 0, 0.5, 3)))
+        result, output = await super().run(project, candidate, settings, started_at)
+        if self.flakes > 0:
+            self.flakes -= 1
+            if self.flakes % 2:
+                raise Unavailable("The machine has no room for checks.")
+            return replace(result, passed=False, exit_code=9, reason="flaked"), "flaked\n"
+        if result.passed:
+            self.witness.passed.add(result.tree)
+        return result, output
+
+
+def judge(files: Files) -> tuple[int | None, str]:
+    """Red where something is bad, or where two things are odd together."""
+    bad = sorted(name for name, text in files.items() if "bad" in text)
+    odd = sorted(name for name, text in files.items() if "odd" in text)
+    if bad:
+        return 1, f"bad: {', '.join(bad)}\n"
+    return (2, f"odd together: {', '.join(odd)}\n") if len(odd) > 1 else (0, "fine\n")

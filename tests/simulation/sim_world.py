@@ -1,0 +1,249 @@
+"""A whole home in memory: one project, one daemon at a time, agents and a person; moved act by act."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from sim_life import DRIVER, Life, Strain, lived
+from sim_loop import SimClock, SimLoop
+from sim_watch import WatchedChecks, WatchedGit, WatchedProcesses, Witness
+
+from windlass.core.errors import WindlassError
+from windlass.core.ports import Ports
+from windlass.core.prompt import BLOCKS
+from windlass.core.provider import Claim, Provider, Reading
+from windlass.core.run import Run, Usage
+from windlass.core.settings import CheckSettings, Limits, Settings
+from windlass.daemon.loops import keep_all
+from windlass.engine import Engine
+from windlass.providers import FoundProviders
+from windlass.store.memory import MemoryReading, MemoryStore
+from windlass.testing import FakeProcess, FakeWorkdirs, FakeWorktree
+
+HOME, REPOSITORY = "/sim/home", "/sim/repository"
+CHECK = "check"
+Verb = Callable[[Engine], Coroutine[Any, Any, Any]]
+
+
+class SetSettings:
+    """Settings that a person can change at any moment."""
+
+    def __init__(self) -> None:
+        self.settings = Settings(checks=CheckSettings(command=CHECK), limits=Limits(runs=3, returns=2))
+
+    def at(self, path: str, /) -> Settings:
+        del path
+        return self.settings
+
+    def check(self, path: str, /) -> None:
+        """There is no file to be broken."""
+
+    def limit(self, runs: int) -> None:
+        self.settings = replace(self.settings, limits=replace(self.settings.limits, runs=runs))
+
+    def check_with(self, command: str) -> None:
+        self.settings = replace(self.settings, checks=CheckSettings(command=command))
+
+
+def _read(line: str) -> Reading:
+    kind, _, rest = line.partition(" ")
+    match kind:
+        case "session":
+            return Reading(session=rest)
+        case "cost":
+            return Reading(usage=Usage(1, 1, 0.25))
+        case "result":
+            return Reading(result=rest)
+    return Reading(text=line)
+
+
+PROVIDERS = FoundProviders(
+    {
+        "plain": Provider(name="plain", summary="ends with 0", argv=lambda _: ("plain",), claim=Claim.EXIT),
+        "talker": Provider(
+            name="talker", summary="says so", argv=lambda start: ("talker", start.session), read=_read, resumes=True
+        ),
+    }
+)
+
+
+class World:
+    """Everything there is, and time. The same chance gives the same history."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.loop = SimLoop()
+        self.clock = SimClock(self.loop)
+        self.strain = Strain(random.Random(chance.random()))
+        self.store = MemoryStore(self.clock)
+        self.witness = Witness(MemoryReading(self.store._tables))
+        self.git = WatchedGit(HOME, now=self.clock.now, pause=self._pause)
+        self.git.witness = self.witness
+        self.repository = self.git.repository(REPOSITORY, {"README": "hello\n", "a": "one\n"})
+        self.processes = WatchedProcesses(self.witness)
+        self.checks = WatchedChecks(self.git, self.witness, self.strain.chance)
+        self.workdirs = FakeWorkdirs(HOME, exists=self.git.worktrees.__contains__)
+        self.settings = SetSettings()
+        self.life: Life | None = None
+        self.engine: Engine | None = None
+        self.calls: set[asyncio.Task[Any]] = set()
+        self.counter = 0
+        self.boot()
+
+    # ── the daemon ──
+
+    def boot(self) -> None:
+        """Start a daemon on what there is."""
+        self.life = Life(self.strain)
+        self.engine = Engine(lived(self._ports(), self.life))
+        self.moving = self.loop.create_task(keep_all(self.engine), name="keep")
+
+    def _ports(self) -> Ports:
+        names = random.Random(self.strain.chance.random())
+        return Ports(
+            store=self.store,
+            git=self.git,
+            processes=self.processes,
+            workdirs=self.workdirs,
+            checks=self.checks,
+            providers=PROVIDERS,
+            settings=self.settings,
+            clock=self.clock,
+            random=names.random,
+            uuid=lambda: "project-1",
+            blocks={name: name for name in BLOCKS},
+            home=HOME,
+        )
+
+    async def _pause(self, name: str) -> None:
+        if self.life is not None:
+            await self.life.point(f"git.{name}")
+
+    def kill(self) -> None:
+        """Let the daemon die where it stands."""
+        self._drive(self._kill())
+
+    async def _kill(self) -> None:
+        if self.life is not None:
+            self.life.end("from outside")
+
+    def leave(self) -> None:
+        """Let the daemon leave in good order."""
+        self._drive(self._leave())
+
+    async def _leave(self) -> None:
+        if self.engine is None or self.life is None:
+            return
+        leaving = asyncio.create_task(self._close(self.engine), name="leave")
+        await asyncio.wait([leaving])
+        self.life.end("it left")
+
+    async def _close(self, engine: Engine) -> None:
+        self.moving.cancel()
+        await asyncio.gather(self.moving, return_exceptions=True)
+        await engine.close()
+
+    # ── time ──
+
+    def turn(self, turns: int) -> None:
+        """Let everything go on for some turns of the loop, wherever that leads."""
+        self._drive(self._turns(turns))
+
+    def wait(self, seconds: float) -> None:
+        """Let some time pass."""
+        self._drive(asyncio.sleep(seconds))
+
+    def turn_with(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let everything go on until some work of the test's own is done."""
+        self._drive(work)
+
+    async def _turns(self, turns: int) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    def _drive(self, work: Coroutine[Any, Any, None]) -> None:
+        self.loop.run_until_complete(self.loop.create_task(work, name=DRIVER))
+        if self.life is not None and self.life.over:
+            self.loop.run_until_complete(self.loop.create_task(self._bury(), name=DRIVER))
+        self._look_at_the_daemon()
+
+    async def _bury(self) -> None:
+        """Clear away what a dead daemon has left in this process; the world goes on without it."""
+        own = asyncio.current_task()
+        while left := [each for each in self.loop.tasks() if each is not own]:
+            for each in left:
+                each.cancel()
+            await asyncio.sleep(0)
+        self.processes.deaf()
+        self.calls.clear()
+        self.life = self.engine = None
+
+    def _look_at_the_daemon(self) -> None:
+        """A daemon that lives ticks, and meets no trouble but what the world makes."""
+        if self.engine is None:
+            return
+        if self.moving.done():
+            self.witness.object(f"the ticks have ended: {self.moving}")
+        for each in self.engine.troubles.all():
+            if not each.message.startswith("Unavailable"):
+                self.witness.object(f"trouble in {each.tick}: {each.message}")
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if self.life is not None:
+            self.kill()
+        self.loop.close()
+
+    # ── what people ask of the daemon ──
+
+    def call(self, name: str, work: Verb, then: Callable[[Any], None]) -> None:
+        """Ask the daemon, which may refuse or die meanwhile."""
+        if self.engine is not None:
+            task = self.loop.create_task(self._called(self.engine, work, then), name=f"call {name}")
+            self.calls.add(task)
+            task.add_done_callback(self._answered)
+
+    async def _called(self, engine: Engine, work: Verb, then: Callable[[Any], None]) -> None:
+        try:
+            then(await work(engine))
+        except WindlassError as error:
+            if not str(error).strip():
+                self.witness.object(f"I11: an error without words: {error!r}")
+
+    def _answered(self, task: asyncio.Task[Any]) -> None:
+        self.calls.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.witness.object(f"I11: {task.get_name()} failed with {error!r}")
+
+    # ── who is there ──
+
+    @property
+    def now(self) -> MemoryReading:
+        """The store, as it is."""
+        return self.witness.store
+
+    def living(self) -> list[FakeProcess]:
+        return [each for each in self.processes.started.values() if each.alive]
+
+    def worktree_of(self, process: FakeProcess) -> FakeWorktree | None:
+        return self.git.worktrees.get(process.launch.cwd)
+
+    def run_of(self, process: FakeProcess) -> Run:
+        run = self.now.find(Run, process.launch.run)
+        assert run is not None
+        return run
+
+    def number(self) -> int:
+        self.counter += 1
+        return self.counter
+
+    @property
+    def journal(self) -> str:
+        """A name for the whole history."""
+        events = self.store._tables.events
+        return hashlib.sha256(repr([(each.seq, each.time, each.chain) for each in events]).encode()).hexdigest()

@@ -1,0 +1,42 @@
+"""The engine in a world that we make: thousands of histories, each from one number, and every promise held in all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from sim_play import play
+
+SEEDS = int(os.environ.get("WINDLASS_SIMULATION_SEEDS", "2000"))
+"""How many histories. A hundred thousand take the better part of an hour of one core."""
+ONE = os.environ.get("WINDLASS_SIMULATION_SEED", "")
+"""The one that is to be shown again, act by act (with `pytest -s`)."""
+SHARDS = 20
+HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS, SHARDS) for shard in range(SHARDS)]
+
+
+@pytest.mark.parametrize("seeds", HISTORIES, ids=lambda seeds: f"from-{seeds[0]}")
+def test_every_promise_holds_in_every_history(seeds: Iterable[int]) -> None:
+    """Whatever agents, people and the machine do, and wherever the daemon dies: nothing is lost, doubled or stuck."""
+    for seed in seeds:
+        play(seed, tell=bool(ONE))
+
+
+def test_a_number_tells_the_same_history_again() -> None:
+    """The journals of two plays are the same, event by event and second by second, also in another process."""
+    first = {seed: play(seed).world.journal for seed in (1, 7, 15)}
+    told = "import sys; from sim_play import play; print(*[play(int(each)).world.journal for each in sys.argv[1:]])"
+    again = subprocess.run(
+        (sys.executable, "-c", told, *map(str, first)),
+        cwd=Path(__file__).parent,
+        env=os.environ | {"PYTHONHASHSEED": "7"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert again.stdout.split() == list(first.values())
+    assert len(set(first.values())) == len(first)
