@@ -100,6 +100,9 @@ class FakeGit:
     def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
         return {"GIT_CONFIG_GLOBAL": f"{self.home}/gitconfig/{project.id}/{_key(agent)}/config"}
 
+    def shared_files(self, project: Project, agent: Agent, /) -> tuple[str, ...]:
+        return (self.environment(project, agent)["GIT_CONFIG_GLOBAL"],)
+
     async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
         async with self._lock(self.worktree_path(project, agent)):
             sight = self._see(project, agent)
