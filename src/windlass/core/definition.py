@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Protocol
 
 from windlass.core.address import HUMAN, RESERVED, check_name
 from windlass.core.agent import Confinement, Permissions
@@ -102,6 +103,23 @@ class Roster:
 
 Found = tuple[Definition | None, list[Problem]]
 """What one file came to."""
+
+
+class Library(Protocol):
+    """What a repository brings along for its agents, read from the user's own checkout."""
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """Files, and folders ending with a slash, that say what agents are and may do."""
+        ...
+
+    async def roster(self, checkout: str, /) -> Roster:
+        """The agents that are defined there, and what is wrong with its files."""
+        ...
+
+    async def blocks(self, checkout: str, /) -> Mapping[str, str]:
+        """The blocks of prompts, each with what the project adds to it."""
+        ...
 
 
 class _Reader:
