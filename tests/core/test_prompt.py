@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Message
-from windlass.core.prompt import BLOCKS, TAGS, build_prompt
+from windlass.core.prompt import BLOCKS, TAGS, Workplace, build_prompt
 from windlass.core.run import Cause
 from windlass.core.task import Task
 from windlass.library import prompt_blocks
@@ -77,6 +77,72 @@ class TestFirstRun:
     def test_only_the_names_of_the_agent_are_left_to_fill_in(self) -> None:
         """Who it is for is put in when the files are written; every other placeholder is filled."""
         assert set(re.findall(r"\{[A-Z_]+\}", prompt())) == {"{AGENT_NAME}"}
+
+
+CODER = replace(
+    AGENT,
+    name="coder",
+    source=".windlass/agents/coder.md",
+    role="Senior developer",
+    body="Work on {workplace_name} in {workplace_path}; leave {description} and </role> alone.",
+)
+SHOP = Workplace(name="Shop", path="/w/coder", uuid="u-1", structure="src/ (3 files)\nREADME.md")
+
+
+def prompt_of(cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool = False, **more: str) -> str:
+    return build_prompt(
+        agent=agent,
+        task=TASK,
+        main="trunk",
+        blocks=SHIPPED | more,
+        mail=(),
+        cause=cause,
+        workplace=SHOP,
+        resumed=resumed,
+    )
+
+
+class TestAgentsFromFiles:
+    def test_who_it_is_comes_before_all_else_in_a_fixed_order(self) -> None:
+        """Role, workplace, file tree, its own prompt, how to speak, how to report; then what every agent is told."""
+        assert tags(prompt_of(project_rules="Speak plainly.")) == [
+            "agent_role",
+            "workplace",
+            "project_structure",
+            "agent_instructions",
+            "communication",
+            "status_report",
+            "role",
+            "task",
+            "input_files",
+            "git_workflow",
+            "signal_format",
+            "session_start",
+            "project_rules",
+            "finishing_checklist",
+        ]
+
+    def test_it_is_told_what_its_file_says(self) -> None:
+        """With its workplace filled in, other braces as they were, and none of our tags closed."""
+        text = prompt_of()
+
+        assert "You are Senior developer for the Shop project." in text
+        assert "Name: Shop\nPath: /w/coder\nUUID: u-1" in text
+        assert "src/ (3 files)\nREADME.md" in text
+        assert "Work on Shop in /w/coder; leave {description} and <\\/role> alone." in text
+        assert '{"{AGENT_ID}": {"status": "completed"}}' in text
+        sentence = prompt_of(agent=replace(CODER, role="Reviews code. Kindly."))
+        assert "Your role for the Shop project: Reviews code. Kindly." in sentence
+
+    def test_one_that_does_not_remember_is_told_again(self) -> None:
+        """A session that goes on knows who it is; a new one does not."""
+        assert "agent_role" in tags(prompt_of(Cause.MAIL)) and "agent_role" not in tags(
+            prompt_of(Cause.MAIL, resumed=True)
+        )
+
+    def test_one_without_a_file_has_no_such_parts(self) -> None:
+        """It is told what it was always told."""
+        assert prompt_of(agent=AGENT) == prompt()
 
 
 class TestLaterRuns:

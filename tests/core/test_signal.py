@@ -19,6 +19,7 @@ from windlass.core.signal import (
     SaidQuestions,
     Signal,
     read_signal,
+    read_status,
 )
 
 JSON = st.recursive(
@@ -136,3 +137,26 @@ class TestAnything:
         found = said({"status": status, "result": value, "error": value, "questions": value})
 
         assert codec.encode(found)
+
+
+class TestStatusEntries:
+    @pytest.mark.parametrize(
+        ("text", "signal"),
+        [
+            ('{"coder": {"status": "completed", "result": "Built."}}', SaidDone("Built.")),
+            ('{"server": {"status": "running"}, "coder": {"status": "completed"}}', SaidDone("")),
+            ('{"coder": {"status": "error", "error": "no network"}}', SaidError("no network")),
+            ('{"coder": {"status": "error"}}', SaidError("no reason given")),
+            ('{"coder": {"status": "running"}}', None),
+            ('{"reviewer": {"status": "completed"}}', None),
+            ('{"coder": "completed"}', None),
+            ('["completed"]', None),
+            ('{"coder": {"status": ["completed"]}}', None),
+            ('{"coder": {"status": "completed"}', None),
+            ("\ud800", None),
+            ("[" * 100_000, None),
+        ],
+    )
+    def test_only_its_own_completed_or_error_entry_counts(self, text: str, signal: Signal | None) -> None:
+        """Everything else in a status file says nothing, and breaks nothing."""
+        assert read_status(text.encode("utf-8", "surrogatepass"), "coder@pr-7", "coder") == signal

@@ -21,12 +21,14 @@ from windlass.engine import Engine
 from windlass.engine.tasks import Order
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
+from windlass.library.definitions import RepositoryLibrary
 from windlass.process.shell import run_shell
 from windlass.providers import load
 from windlass.store.memory import MemoryStore
 from windlass.store.sqlite import SqliteStore
 from windlass.testing import FakeProcesses
 from windlass.workdir import RunFolders
+from windlass.workdir.setup import WorktreeSetup
 
 DONE = '{"status": "done", "result": "Fixed."}'
 
@@ -87,7 +89,8 @@ class Stage:
                 clock=self.clock,
                 random=random.Random(7).random,
                 uuid=lambda: "project-1",
-                blocks=prompt_blocks(),
+                library=RepositoryLibrary(prompt_blocks()),
+                setups=WorktreeSetup("home", shell=run_shell, environment=os.environ),
                 home=str(self.home),
             )
         )

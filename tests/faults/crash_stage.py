@@ -20,6 +20,8 @@ PATIENCE = 90.0
 
 CHECKS = "test ! -e broken && ! grep -rq '<<<<<<<' --include='*.txt' ."
 
+SETTINGS = f'[checks]\ncommand = "{CHECKS}"\n[worktree]\ncopy = [".env"]\nsetup = "test -e .env"\n'
+
 LANDS = (
     "- say: hello\n- run: 'until [ -e %(ready)s ]; do sleep 0.05; done'\n"
     "- write: {shared.txt: one}\n- commit: First\n- done: Wrote it.\n"
@@ -63,11 +65,13 @@ class CrashStage:
         self.git("init", "-q", "-b", "main")
         (self.repo / "README.md").write_text("# A small project\n")
         (self.repo / ".gitignore").write_text("/.windlass/\n")
+        (self.repo / ".git" / "info" / "exclude").write_text("/.env\n")
+        (self.repo / ".env").write_text("KEY=value\n")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "Begin")
         (self.repo / ".windlass").mkdir()
         (self.repo / ".windlass" / ".gitignore").write_text("*\n")
-        (self.repo / ".windlass" / "config.toml").write_text(f'[checks]\ncommand = "{CHECKS}"\n')
+        (self.repo / ".windlass" / "config.toml").write_text(SETTINGS)
         self._client = Client(str(self.home), start=self._start, waiting=lambda _: None, patience=20)
 
     def git(self, *arguments: str) -> str:

@@ -84,7 +84,7 @@ class TestBriefing:
 
         assert first == second
         assert len(list((worktree / ".windlass/input").iterdir())) == 3
-        assert {each.name for each in Path(first.prompt).parent.iterdir()} == {"prompt.md", "script"}
+        assert {each.name for each in Path(first.prompt).parent.iterdir()} == {"prompt.md", "script", "whose.json"}
 
     def test_the_projects_own_files_stay(self, folders: RunFolders, worktree: Path) -> None:
         """`.windlass` may be a folder of the repository already."""

@@ -7,15 +7,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from windlass.checks.ports import Ended, Shell, Trees
-from windlass.checks.setup import LOCK_FILES, Prepared, read_prepared, setup_key, write_prepared
+from windlass.checks.ports import Trees
+from windlass.checks.setup import Prepared, read_prepared, write_prepared
 from windlass.core.change import Candidate, CheckResult
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.project import Project
 from windlass.core.settings import CheckSettings
-
-ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")
-"""The variables of the daemon's that a check may see, besides LC_* and those named in the settings."""
+from windlass.core.setup import LOCK_FILES, Ended, Shell, setup_key, visible
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
@@ -79,17 +77,11 @@ class CommandChecks:
         return await self._shell(
             command,
             cwd=str(self._tree(project)),
-            environment=self._visible(settings),
+            environment=visible(self._environment, settings.environment) | {"TERM": "dumb", "CI": "true"},
             timeout=settings.timeout_seconds,
             output_limit=settings.output_bytes,
             marker=f"{self._home_id}:check-{project.id}",
         )
-
-    def _visible(self, settings: CheckSettings) -> dict[str, str]:
-        """An allow-list: what is not named here, such as a credential, is not there."""
-        names = {*ALLOWED, *settings.environment, *(each for each in self._environment if each.startswith("LC_"))}
-        seen = {name: self._environment[name] for name in sorted(names) if name in self._environment}
-        return seen | {"TERM": "dumb", "CI": "true"}
 
     def _tree(self, project: Project) -> Path:
         if not _ID.fullmatch(project.id):

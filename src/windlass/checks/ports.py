@@ -3,41 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from windlass.core.project import Project
-
-
-class Ended(Protocol):
-    """How a shell command ended."""
-
-    @property
-    def exit_code(self) -> int | None: ...
-    @property
-    def output(self) -> bytes: ...
-    @property
-    def truncated(self) -> bool: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def timed_out(self) -> bool: ...
-
-
-class Shell(Protocol):
-    """Runs one shell command to its end, and ends all that it started."""
-
-    async def __call__(
-        self,
-        command: str,
-        *,
-        cwd: str,
-        environment: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109 - it is the command's limit, and part of the answer
-        output_limit: int,
-        marker: str,
-    ) -> Ended: ...
 
 
 class Trees(Protocol):

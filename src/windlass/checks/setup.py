@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-LOCK_FILES = re.compile(
-    r"package-lock\.json|yarn\.lock|pnpm-lock\.yaml|uv\.lock|poetry\.lock|requirements.*\.txt|pyproject\.toml"
-    r"|Cargo\.lock|go\.sum|Gemfile\.lock|composer\.lock"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +13,6 @@ class Prepared:
 
     key: str
     kept: tuple[str, ...]
-
-
-def setup_key(command: str, locks: Mapping[str, str]) -> str:
-    """The same set-up on the same lock files has the same key."""
-    return hashlib.sha256(json.dumps([command, sorted(locks.items())]).encode()).hexdigest()
 
 
 def read_prepared(file: Path) -> Prepared | None:

@@ -98,7 +98,7 @@ def show_command(daemon: Client, name: str, as_json: bool) -> None:
     if as_json:
         say_json(agent)
         return
-    for part in (_head(agent), _runs(agent), _output(agent), _reports(agent), _next_steps(agent)):
+    for part in (_head(agent), _runs(agent), _setup(agent), _output(agent), _reports(agent), _next_steps(agent)):
         if part:
             say("\n".join(part) + "\n")
     say(as_of(agent))
@@ -112,6 +112,7 @@ def _head(agent: Row) -> list[str]:
         "",
         *page(
             (
+                ("Role", agent.get("role")),
                 ("Task", task),
                 ("Provider", agent["provider"]),
                 ("Sandbox", agent.get("sandbox")),
@@ -129,6 +130,15 @@ def _head(agent: Row) -> list[str]:
 
 def _runs(agent: Row) -> list[str]:
     return table(_RUNS, agent["runs"]) if agent["runs"] else []
+
+
+def _setup(agent: Row) -> list[str]:
+    """The end of what the set-up said, where the last run could not begin, or something was left out."""
+    lines = (agent.get("setup") or "").rstrip().splitlines()
+    notes = [each for each in lines if each.startswith("note: ")]
+    began = any(run["pid"] for run in agent["runs"][-1:])
+    shown = notes if began else lines[-_OUTPUT_LINES:]
+    return [dim("The set-up of its worktree said"), block("\n".join(shown), "  ")] if shown else []
 
 
 def _output(agent: Row) -> list[str]:

@@ -39,6 +39,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "See": {
         "list": ("agents", "Who is at work, with the evidence."),
         "show": ("agents", "All about one agent."),
+        "agents": ("definitions", "The agents that this repository defines, and what is wrong with their files."),
         "logs": ("logs", "What an agent printed."),
         "diff": ("agents", "What an agent has changed so far."),
         "queue": ("changes", "What wants to land, in order, and why it has not."),

@@ -51,10 +51,12 @@ _TRIES = 5
     windlass work "Fix the login race" --command CMD --wait --timeout 30m      exit 0 only when it has landed
     windlass work "Add a changelog" --command ./my-agent.sh      any program can be an agent
     windlass work "Try it out" --script agent.yaml               plays an agent from a script
+    windlass work "Fix the login race" --agent coder             an agent with a file in .windlass/agents
     """,
 )
 @click.argument("title")
 @click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
+@click.option("--agent", metavar="NAME", help="An agent that the repository defines (see `windlass agents`).")
 @click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
 @click.option(
     "--script",
@@ -83,6 +85,7 @@ def work_command(
     *,
     title: str,
     brief: str | None,
+    agent: str | None,
     provider: str | None,
     script: str | None,
     shell: str | None,
@@ -102,6 +105,7 @@ def work_command(
         path=here(),
         title=given_text(title, "TITLE").strip(),
         brief=brief and given_text(brief, "--brief"),
+        agent=agent,
         provider=provider,
         permissions=permissions,
         sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # ours, which a daemon that runs already has not seen

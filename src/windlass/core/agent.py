@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from windlass.core.address import Address
 
+WORK = "work"
+"""Where an agent comes from that was made for one task."""
+
 
 class Status(StrEnum):
     """What an agent is doing, derived from its runs and never stored."""
@@ -49,7 +52,7 @@ class Agent:
     instance: str = ""
     project: str
     provider: str
-    source: str = "work"
+    source: str = WORK
     """Where it comes from: `work`, an agent file, a workflow."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What its provider needs to start it, such as `command` or `script`."""
@@ -73,6 +76,11 @@ class Agent:
     @property
     def address(self) -> Address:
         return Address(self.name, self.instance)
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is there for more than one task, so that it is not retired when its work has landed."""
+        return self.persistent or self.attended or self.source != WORK
 
     @property
     def branch(self) -> str:

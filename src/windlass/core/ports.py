@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from windlass.core.agent import Agent
 from windlass.core.archive import Archive
 from windlass.core.change import Candidate, Change, CheckResult, Landing
+from windlass.core.definition import Library
 from windlass.core.document import Document
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
@@ -17,6 +18,7 @@ from windlass.core.provider import Provider
 from windlass.core.run import Chunk, Identity, Run
 from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
+from windlass.core.setup import Setups
 from windlass.core.signal import Signal
 from windlass.core.task import Task
 
@@ -255,8 +257,12 @@ class Workdirs(Protocol):
         manifest: Mapping[str, Any],
         inputs: Mapping[str, str],
         files: Mapping[str, str],
+        context: Mapping[str, str] | None = None,
     ) -> Briefing:
-        """Write the prompt, the provider's files and the worktree's inputs (manifest last); move an old signal away."""
+        """Write the prompt, the provider's files and the worktree's inputs (manifest last); move an old signal away.
+
+        What an agent may only read, such as `tasks/t1.md`, is its context.
+        """
         ...
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
@@ -265,6 +271,10 @@ class Workdirs(Protocol):
 
     def has_mirrors(self, checkout: str, /) -> bool:
         """Whether `windlass init` made a folder in this checkout that may show what happens."""
+        ...
+
+    def shows(self, checkout: str, name: str, text: str, /) -> bool:
+        """Whether a file of that folder says just this."""
         ...
 
     async def mirror(self, checkout: str, name: str, text: str, /) -> None:
@@ -330,6 +340,25 @@ class Git(Protocol):
 
     async def worktree(self, project: Project, agent: Agent, /) -> tuple[str, str]:
         """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
+        ...
+
+    async def renew(self, project: Project, agent: Agent, /) -> str:
+        """Let an agent's branch begin anew at main. What has not landed is kept: returns the ref that brings it back.
+
+        Raises NotAllowed where that can't cover all of its worktree.
+        """
+        ...
+
+    async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
+        """Let these paths of an agent's worktree never count as work."""
+        ...
+
+    async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
+        """The files of main, and whether there are more than were asked for."""
+        ...
+
+    async def locks(self, project: Project, agent: Agent, /) -> Mapping[str, str]:
+        """The lock files on an agent's branch, each with the id of its content."""
         ...
 
     def worktree_path(self, project: Project, agent: Agent, /) -> str: ...
@@ -432,8 +461,8 @@ class Ports:
     random: Callable[[], float]
     """A number from 0 up to 1."""
     uuid: Callable[[], str]
-    blocks: Mapping[str, str]
-    """The texts that prompts are made of."""
+    library: Library
+    setups: Setups
     home: str
     """Our folder."""
     pid: int = 0

@@ -4,24 +4,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from windlass.core.agent import Agent
+from windlass.core.definition import filled
 from windlass.core.errors import BadInput
 from windlass.core.message import Message
 from windlass.core.render import fenced
 from windlass.core.run import Cause
 from windlass.core.task import Task
 
-BLOCKS = ("role", "input_files", "git_workflow", "signal_format", "session_start", "finishing_checklist")
+BLOCKS = (
+    "communication",
+    "status_report",
+    "role",
+    "input_files",
+    "git_workflow",
+    "signal_format",
+    "session_start",
+    "finishing_checklist",
+)
 """The blocks that must be there. Each becomes a tag of its name."""
 
-TAGS = (*BLOCKS, "task", "messages", "woken")
+PROJECT = "project_rules"
+"""The block that only a project has: what it tells all of its agents."""
+
+TAGS = (
+    *BLOCKS,
+    PROJECT,
+    *("agent_role", "workplace", "project_structure", "agent_instructions"),
+    *("task", "messages", "woken"),
+)
 
 _TAG = re.compile(rf"<(?=/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
 _WOKEN = {
     Cause.MAIL: "You have worked on this task before, in this worktree. There are new messages for you.",
     Cause.REMINDER: "You have worked on this task before, in this worktree. Something is still missing.",
 }
+
+Section = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """Where an agent works, as it is told."""
+
+    name: str
+    path: str
+    """Its own worktree: the user's checkout is none of its business."""
+    uuid: str
+    structure: str = ""
+    """The file tree of main, in a few lines."""
 
 
 def build_prompt(
@@ -32,28 +65,53 @@ def build_prompt(
     blocks: Mapping[str, str],
     mail: Sequence[Message],
     cause: Cause,
+    workplace: Workplace | None = None,
+    resumed: bool = False,
 ) -> str:
-    """The prompt of a run: the whole briefing for a first one, what is new for a later one."""
+    """The prompt of a run: the whole briefing for a first one, what is new for a later one.
+
+    An agent that does not remember its earlier runs is told again who it is.
+    """
     said = _filled(blocks, main=main, branch=agent.branch)
+    who = _who(agent, workplace, said) if workplace and agent.role else []
     what = (("task", _task(task)), ("messages", _messages(mail)))
     if cause is Cause.TASK:
-        sections = _first(said, *what)
+        sections = [*who, *_first(said, *what)]
     else:
-        sections = [("woken", _WOKEN[cause]), *what, *_some(said, "git_workflow", "signal_format")]
+        known = [] if resumed else [*who, *_some(said, PROJECT)]
+        sections = [*known, ("woken", _WOKEN[cause]), *what, *_some(said, "git_workflow", "signal_format")]
     return "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections if text) + "\n"
 
 
-def _first(said: Mapping[str, str], task: tuple[str, str], messages: tuple[str, str]) -> list[tuple[str, str]]:
+def _who(agent: Agent, workplace: Workplace, said: Mapping[str, str]) -> list[Section]:
+    """Who an agent is, by its file: role, workplace, file tree, its own prompt, and how it speaks."""
+    body = filled(agent.body, name=workplace.name, path=workplace.path)
+    return [
+        ("agent_role", _defused(_role(agent.role, workplace.name))),
+        ("workplace", f"Name: {_defused(workplace.name)}\nPath: {workplace.path}\nUUID: {workplace.uuid}"),
+        ("project_structure", _defused(workplace.structure)),
+        ("agent_instructions", _defused(body.strip())),
+        *_some(said, "communication", "status_report"),
+    ]
+
+
+def _role(role: str, project: str) -> str:
+    if role.endswith((".", "!", "?")):  # whole sentences
+        return f"Your role for the {project} project: {role}"
+    return f"You are {role} for the {project} project."
+
+
+def _first(said: Mapping[str, str], task: Section, messages: Section) -> list[Section]:
     return [
         *_some(said, "role"),
         task,
         *_some(said, "input_files", "git_workflow", "signal_format", "session_start"),
         messages,
-        *_some(said, "finishing_checklist"),
+        *_some(said, PROJECT, "finishing_checklist"),
     ]
 
 
-def _some(said: Mapping[str, str], *names: str) -> list[tuple[str, str]]:
+def _some(said: Mapping[str, str], *names: str) -> list[Section]:
     return [(name, said[name]) for name in names]
 
 
@@ -62,7 +120,8 @@ def _filled(blocks: Mapping[str, str], *, main: str, branch: str) -> dict[str, s
     missing = [name for name in BLOCKS if not blocks.get(name, "").strip()]
     if missing:
         raise BadInput(f"The prompt has no block {missing[0]}.", hint=f"Write it to prompts/{missing[0]}.md.")
-    return {name: blocks[name].strip().replace("{MAIN}", main).replace("{BRANCH}", branch) for name in BLOCKS}
+    given = {name: blocks.get(name, "").strip() for name in (*BLOCKS, PROJECT)}
+    return {name: text.replace("{MAIN}", main).replace("{BRANCH}", branch) for name, text in given.items()}
 
 
 def _task(task: Task) -> str:

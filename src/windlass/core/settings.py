@@ -77,6 +77,26 @@ class SandboxSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorktreeSettings:
+    """What an agent's worktree has besides the repository's own files. Git does not see it there."""
+
+    copy: tuple[str, ...] = ()
+    """Files and folders of your checkout that are copied, such as `.env`."""
+    link: tuple[str, ...] = ()
+    """Files and folders of your checkout that all agents share by a link, such as `node_modules`."""
+    setup: str = ""
+    """A shell command, run before the agent starts; again only when it or a lock file has changed."""
+    setup_seconds: float = 600.0
+    """After this long the set-up and all it started are ended, and the agent does not start."""
+    environment: tuple[str, ...] = ()
+    """Names of variables that the set-up may see besides PATH, HOME, LANG and the like."""
+    ports: int = 10
+    """How many ports each agent has for itself, in `$WINDLASS_PORT` and `$WINDLASS_PORTS`. 0: none."""
+    first_port: int = 20_000
+    """Where they begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much is allowed at once, and how often something is tried again."""
 
@@ -116,12 +136,19 @@ class Settings:
     checks: CheckSettings = field(default_factory=CheckSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
     limits: Limits = field(default_factory=Limits)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
 
 
-_LEAST = {"limits.runs": 1, "checks.timeout_seconds": 0.1, "checks.output_bytes": 1000}
+_LEAST = {
+    "limits.runs": 1,
+    "worktree.setup_seconds": 0.1,
+    "worktree.first_port": 1024,
+    "checks.timeout_seconds": 0.1,
+    "checks.output_bytes": 1000,
+}
 """The smallest value that makes sense, where that is not 0."""
 
 

@@ -65,6 +65,21 @@ def read_signal(content: bytes) -> Signal:
     return BadSignal(signal, excerpt) if isinstance(signal, str) else signal
 
 
+def read_status(content: bytes, *names: str) -> SaidDone | SaidError | None:
+    """The signal that an agent's own entry in `process-status.json` stands for; anything else there says nothing."""
+    try:
+        value = _parsed(content[: LARGEST + 1])
+    except (ValueError, RecursionError):
+        return None
+    entry = next((value[name] for name in names if name in value), None) if isinstance(value, dict) else None
+    match entry:
+        case {"status": "completed", **said}:
+            return SaidDone(_text(said.get("result")))
+        case {"status": "error", **said}:
+            return SaidError(_text(said.get("error")) or "no reason given")
+    return None
+
+
 def _parsed(content: bytes) -> Any:
     value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_refuse_constant)
     json.dumps(value, ensure_ascii=False).encode()  # what can't be written again can't be kept either

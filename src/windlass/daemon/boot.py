@@ -23,6 +23,7 @@ from windlass.daemon.steps import Steps, stepped
 from windlass.engine import Engine
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
+from windlass.library.definitions import RepositoryLibrary
 from windlass.process.callers import trace
 from windlass.process.detached import DetachedProcesses
 from windlass.process.shell import run_shell, sweep
@@ -32,6 +33,7 @@ from windlass.store.sqlite import SqliteStore
 from windlass.web.call import House
 from windlass.web.callers import Doorkeeper
 from windlass.workdir import RunFolders
+from windlass.workdir.setup import WorktreeSetup
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         clock=clock,
         random=random.random,
         uuid=lambda: str(uuid.uuid4()),
-        blocks=prompt_blocks(),
+        library=RepositoryLibrary(prompt_blocks()),
+        setups=WorktreeSetup(store.home_id, shell=run_shell, environment=os.environ),
         home=str(home),
         pid=os.getpid(),
     )

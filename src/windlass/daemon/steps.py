@@ -22,9 +22,10 @@ RECORD = "WINDLASS_STEPS"
 """A file to which every name is written, in order."""
 
 EFFECTS: Mapping[str, tuple[str, ...]] = {
-    "git": ("main", "worktree", "look", "stage", "land", "revert", "remove_worktree"),
+    "git": ("main", "renew", "worktree", "hide", "furnish", "look", "stage", "land", "revert", "remove_worktree"),
     "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "mirror"),
+    "setups": ("prepare",),
     "checks": ("run",),
 }
 """What changes the world, by port. The store's effects are named by their events, git's own by their commands."""

@@ -9,6 +9,7 @@ from windlass.core.ports import Ports
 from windlass.engine.audit import Audit
 from windlass.engine.bell import Bell
 from windlass.engine.changes import Changes
+from windlass.engine.definitions import Definitions
 from windlass.engine.deliver import Deliver
 from windlass.engine.diffs import Diffs
 from windlass.engine.dispatch import Dispatch
@@ -58,7 +59,8 @@ class Engine:
         self._landings = Lanes("land", self.troubles, at_once=PROJECTS_AT_ONCE)
         self.projects = Projects(ports)
         fences = Fences(ports)
-        self.tasks = Tasks(ports, self.projects, fences, bell)
+        self.definitions = Definitions(ports, self.projects)
+        self.tasks = Tasks(ports, self.projects, self.definitions, fences, bell)
         self.talk = Talk(ports, bell)
         self.changes = Changes(ports, bell, self.projects)
         slots = Slots(ports)

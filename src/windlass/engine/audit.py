@@ -20,6 +20,7 @@ from windlass.core.project import Project
 from windlass.core.promises import Finding, counted, finding
 from windlass.core.run import Chunk, Run
 from windlass.core.task import Task, TaskState
+from windlass.engine.talk import current_task
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,7 +58,7 @@ class Told:
     def hear(self, event: Event) -> None:
         if event.kind == "run.output":
             self.output[event.data["run"]] = event.data["offset"] + event.data["length"]
-        elif event.kind == "agent.retired" and event.data.get("rescue"):
+        elif event.kind in ("agent.retired", "agent.renewed") and event.data.get("rescue"):
             self.rescues.setdefault(event.subject, []).append(event.data["rescue"])
         for became in event.became:
             if became["noun"] == "task":
@@ -291,7 +292,7 @@ class Audit:
 
     def _holding(self, store: Reading, agent: Agent) -> Holding:
         runs = store.runs_of(agent.id)
-        task = store.task_of(agent.id)
+        task = current_task(store, agent.id)
         change = store.change_of_task(task.id) if task else None
         project = store.find(Project, agent.project)
         return Holding(

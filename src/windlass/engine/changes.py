@@ -9,6 +9,7 @@ from windlass.core.task import TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
 from windlass.engine.projects import Projects
+from windlass.engine.talk import current_task
 
 
 class Changes:
@@ -67,7 +68,7 @@ class Changes:
 
 
 def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
-    task = store.task_of(agent)
+    task = current_task(store, agent)
     change = store.change_of_task(task.id) if task else None
     if task is None or change is None or task.state is not TaskState.LANDING:
         return False

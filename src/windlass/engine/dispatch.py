@@ -5,10 +5,13 @@ from __future__ import annotations
 from windlass.core.agent import Agent
 from windlass.core.ports import Ports, Reading
 from windlass.core.run import Cause
-from windlass.core.task import Task
+from windlass.core.task import Task, TaskState
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.troubles import Troubles
+
+MOST = 10_000
+"""Tasks that are looked at: those of a busy agent must not hide those of the others."""
 
 
 class Dispatch:
@@ -30,5 +33,16 @@ class Dispatch:
 
 
 def _ready(store: Reading) -> list[tuple[Task, Agent]]:
-    ready = ((task, store.find(Agent, task.agent)) for task in store.ready_tasks())
-    return [(task, agent) for task, agent in ready if agent is not None]
+    """What may begin, oldest first: an agent that is at something is given nothing else before that has ended."""
+    ready = store.ready_tasks(limit=MOST)
+    if not ready:
+        return []
+    busy = {each.agent for each in store.unfinished_tasks() if each.state is not TaskState.OPEN}
+    busy |= {each.agent for each in store.live_runs()}
+    found = []
+    for task in ready:
+        agent = None if task.agent in busy else store.find(Agent, task.agent)
+        if agent is not None:
+            busy.add(agent.id)
+            found.append((task, agent))
+    return found

@@ -50,7 +50,7 @@ class Finish:
     async def run(self, run: Run) -> None:
         """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
         agent, project, runs = await self.store.read(lambda store: _about(store, run))
-        before = [each for each in runs if each.number < run.number]
+        before = [each for each in runs if each.number < run.number and each.task == run.task]
         while True:
             tree = await self._look(project, agent, run)
             ending = Ending(

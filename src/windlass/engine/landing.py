@@ -29,7 +29,7 @@ MISSING = (
 TRIES = 3
 """How often something unexpected may happen to a change before the others go on without it."""
 SETTINGS = ".windlass/config.toml"
-"""What decides how changes are tested."""
+"""What decides how changes are tested. What says who agents are and may do is guarded as well."""
 
 
 class Gate:
@@ -41,6 +41,7 @@ class Gate:
         self.checks = ports.checks
         self.settings = ports.settings
         self.clock = ports.clock
+        self.guards = (SETTINGS, *ports.library.guarded)
         self.projects = projects
         self.lanes = lanes
         self.verdicts = Verdicts(ports, bell)
@@ -94,8 +95,8 @@ class Gate:
             return
         if not candidate.commits:
             await self.verdicts.closed(change, "main has all of it already")
-        elif SETTINGS in candidate.files:
-            await self._hold_for_settings(change)
+        elif guarded := self._guarded(candidate):
+            await self._hold_for_settings(change, guarded)
         elif await self.verdicts.staged(change, candidate):
             await self._judge(project, replace(change, candidate=candidate), candidate, settings)
 
@@ -154,13 +155,18 @@ class Gate:
         )
         await self.verdicts.held(change, Hold.CHECKS, "the project has no check command", ask)
 
-    async def _hold_for_settings(self, change: Change) -> None:
-        """Nobody decides how its own work is tested."""
+    def _guarded(self, candidate: Candidate) -> str:
+        """The first file of a change that decides how changes are tested, or what agents may do."""
+        return next((each for each in candidate.files if any(map(partial(_covers, each), self.guards))), "")
+
+    async def _hold_for_settings(self, change: Change, file: str) -> None:
+        """Nobody decides how its own work is tested, or what it may do."""
+        decides = "how changes are tested" if file == SETTINGS else "what agents are told and may do"
         ask = (
-            f"{change.id} ({change.title}) changes {SETTINGS}, which decides how changes are tested, so it does not "
+            f"{change.id} ({change.title}) changes {file}, which decides {decides}, so it does not "
             f"land by itself. To take it, look at it and merge it yourself: git merge {change.branch}"
         )
-        await self.verdicts.held(change, Hold.HUMAN, f"it changes {SETTINGS}", ask)
+        await self.verdicts.held(change, Hold.HUMAN, f"it changes {file}", ask)
 
     async def _release(self, project: Project) -> None:
         """Let held changes go on when what held them is gone."""
@@ -203,6 +209,10 @@ class Gate:
 
     async def _now(self, change: Change) -> Change:
         return await self.store.read(lambda store: store.find(Change, change.id)) or change
+
+
+def _covers(file: str, guard: str) -> bool:
+    return file.startswith(guard) if guard.endswith("/") else file == guard
 
 
 def _message(change: Change) -> str:

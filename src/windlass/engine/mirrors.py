@@ -31,7 +31,6 @@ class Mirrors:
         self.status = status
         self.pid = ports.pid
         self.started_at = ports.clock.now()
-        self._shown: dict[str, str] = {}
 
     async def refresh(self, server: Status = Status.RUNNING) -> None:
         """Bring every project's files up to date."""
@@ -51,6 +50,5 @@ class Mirrors:
         last = await self.store.read(lambda store: store.events(after=store.last_seq() - 1, limit=1))
         seen = Server(server, self.pid, self.started_at, last[-1].time if last else self.started_at)
         text = process_status(seen, ((each.agent, each.status, each.run, each.task) for each in views), utc=utc)
-        if self._shown.get(project.id) != text:
+        if not self.workdirs.shows(project.path, STATUS_FILE, text):
             await self.workdirs.mirror(project.path, STATUS_FILE, text)
-            self._shown[project.id] = text

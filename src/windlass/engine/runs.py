@@ -14,15 +14,17 @@ from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unava
 from windlass.core.message import Delivery, Message, Receipt
 from windlass.core.ports import Launch, Ports, Reading, Writing
 from windlass.core.project import Project
-from windlass.core.prompt import build_prompt
 from windlass.core.provider import Start
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.briefing import Briefings, context_files, task_file
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
 from windlass.engine.lanes import Lanes
+from windlass.engine.setup import Setup
+from windlass.engine.talk import current_task
 
 log = logging.getLogger("windlass")
 
@@ -35,6 +37,8 @@ class Assignment:
     task: Task
     project: Project
     mail: tuple[Message, ...]
+    context: Mapping[str, str]
+    """Files about what its task stands on."""
 
 
 class Runs:
@@ -51,7 +55,8 @@ class Runs:
         self.bell = bell
         self.fences = fences
         self.lanes = lanes
-        self.blocks = ports.blocks
+        self.setup = Setup(ports, bell)
+        self.briefings = Briefings(ports)
         self.home = ports.home
         self.stir: Callable[[str], None] = lambda _: None
 
@@ -83,8 +88,8 @@ class Runs:
             return
         try:
             given = await self.store.read(lambda store: _assignment(store, run))
-            worktree, base = await self.git.worktree(given.project, given.agent)
-            identity = await self.processes.start(await self._prepare(run, given, worktree))
+            worktree, base, more = await self.setup.place(run, given.project, given.agent)
+            identity = await self.processes.start(await self._prepare(run, given, worktree, more))
         except Unavailable as error:
             await self._delayed(run, str(error))
             raise
@@ -93,11 +98,11 @@ class Runs:
             return
         await self._began(replace(run, identity=identity, base=base))
 
-    async def _prepare(self, run: Run, given: Assignment, worktree: str) -> Launch:
+    async def _prepare(self, run: Run, given: Assignment, worktree: str, more: Mapping[str, str]) -> Launch:
         """Write the run's files, and say what to start with which environment."""
         agent, task, project = given.agent, given.task, given.project
-        prompt = build_prompt(
-            agent=agent, task=task, main=project.main, blocks=self.blocks, mail=given.mail, cause=run.cause
+        prompt = await self.briefings.prompt(
+            run, agent=agent, task=task, project=project, worktree=worktree, mail=given.mail
         )
         provider = self.providers.get(run.provider)
         briefing = await self.workdirs.brief(
@@ -105,7 +110,8 @@ class Runs:
             worktree,
             prompt=prompt,
             manifest={"agentId": agent.id, "agentName": agent.name, "mode": "execute"},
-            inputs={"task.md": _assignment_file(task)},
+            inputs={"task.md": task_file(task)},
+            context=given.context,
             files={each: agent.options[each] for each in provider.files},
         )
         start = Start(
@@ -125,6 +131,7 @@ class Runs:
         environment = {
             **provider.environment(start),
             **self.git.environment(project, agent),
+            **more,
             "WINDLASS_HOME": self.home,
             "WINDLASS_AGENT": agent.id,
             "WINDLASS_RUN": run.id,
@@ -225,9 +232,13 @@ class Runs:
             task = store.find(Task, run.task)
             if current is None or not current.live:
                 return
-            store.record("run.finished", run.id, current.end(outcome, now=now, reason=reason))
+            if current.stopping:  # it was given up while it was being made ready
+                how, ended, why = Outcome.STOPPED, TaskState.CANCELLED, current.stopping
+            else:
+                how, ended, why = outcome, end, reason
+            store.record("run.finished", run.id, current.end(how, now=now, reason=why))
             if task is not None and not task.ended:
-                end_task(store, task, end, now=now, reason=reason)
+                end_task(store, task, ended, now=now, reason=why)
 
         await self.store.write(step)
         self.bell.ring()
@@ -286,7 +297,8 @@ def _assignment(store: Reading, run: Run) -> Assignment:
     if agent is None or task is None or project is None:
         raise NotFound(f"Run {run.id} has lost its agent, task or project.")
     found = (store.find(Message, each.message) for each in store.deliveries_of(run.id))
-    return Assignment(agent, task, project, tuple(each for each in found if each is not None))
+    mail = tuple(each for each in found if each is not None)
+    return Assignment(agent, task, project, mail, context_files(store, task))
 
 
 _STOPPABLE = (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING, TaskState.FAILED)
@@ -296,18 +308,16 @@ def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Ta
     agent = store.find(Agent, name)
     if agent is None:
         raise NotFound(f"There is no agent {name}.")
+    current = current_task(store, agent.id)
+    waiting = [each for each in store.unfinished_tasks() if each.agent == agent.id and each.state is TaskState.OPEN]
+    for task in waiting:
+        end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     run = store.latest_runs([agent.id]).get(agent.id)
     if run is not None and run.live:
         stopping = replace(run, stopping=run.stopping or reason)
         store.record("run.stopping", run.id, stopping)
         return stopping
-    task = store.task_of(agent.id)
-    if task is None or task.state not in _STOPPABLE:
-        return None
-    end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
-    return task
-
-
-def _assignment_file(task: Task) -> str:
-    title = codec.encode(task.title).decode()
-    return f"---\nid: {task.id}\ntitle: {title}\n---\n\n{task.brief or task.title}\n"
+    if current is not None and current.state in _STOPPABLE and current not in waiting:
+        end_task(store, current, TaskState.CANCELLED, now=now, reason=reason)
+        return current
+    return waiting[0] if waiting else None

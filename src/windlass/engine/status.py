@@ -19,8 +19,9 @@ from windlass.core.project import Project
 from windlass.core.run import Identity, Outcome, Run, Usage
 from windlass.core.task import Task
 from windlass.engine.rescue import newest_removal
+from windlass.engine.setup import setup_document
 from windlass.engine.slots import Slots
-from windlass.engine.talk import channel_of, open_questions
+from windlass.engine.talk import channel_of, current_task, open_questions
 
 PAGE = 200
 """How many finished agents are shown."""
@@ -56,6 +57,8 @@ class Page:
     """What the checks printed that its change did not pass."""
     questions: Sequence[Message]
     reports: Sequence[Message]
+    setup: str = ""
+    """What the set-up of its worktree printed."""
     rescue: Saved | None = None
     """What was saved when its worktree was removed."""
 
@@ -120,6 +123,7 @@ class Statuses:
                 worktree=self.git.worktree_path(project, agent) if project else "",
                 output=_failed_output(store, view.change),
                 questions=open_questions(store, agent.id),
+                setup=_setup_output(store, agent),
                 reports=[each for each in messages if str(HUMAN) in each.to and each.kind is Kind.REPORT],
             )
 
@@ -133,6 +137,11 @@ def _failed_output(store: Reading, change: Change | None) -> str:
     return kept.body if kept else ""
 
 
+def _setup_output(store: Reading, agent: Agent) -> str:
+    kept = store.find(Document, setup_document(agent))
+    return kept.body if kept else ""
+
+
 def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View]:
     latest = store.latest_runs([each.id for each in agents])
     spoke = store.last_output([each.id for each in latest.values()])
@@ -142,7 +151,7 @@ def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View
 
 
 def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float], moment: Moment) -> View:
-    task = store.find(Task, run.task) if run else store.task_of(agent.id)
+    task = current_task(store, agent.id)
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
     status = policy.status_of(run, task, change)

@@ -71,9 +71,15 @@ def channel_of(task: str) -> str:
     return f"task/{task}" if task else "main"
 
 
+def current_task(store: Reading, agent: str) -> Task | None:
+    """What an agent is at, or was at last; of those it never began, the newest."""
+    latest = store.latest_runs([agent]).get(agent)
+    return store.find(Task, latest.task) if latest else store.task_of(agent)
+
+
 def open_questions(store: Reading, agent: str) -> list[Message]:
     """What a person can answer: an agent's own questions, and what the gate asks about its change."""
-    task = store.task_of(agent)
+    task = current_task(store, agent)
     change = store.change_of_task(task.id) if task else None
     own = store.open_asks(sender=agent)
     if task is None or change is None or change.hold is not Hold.HUMAN:
@@ -125,7 +131,7 @@ class Talk:
             if store.find(Agent, agent) is None:
                 raise NotFound(f"There is no agent {agent}.")
             asks = open_questions(store, agent)
-            task = store.task_of(agent)
+            task = current_task(store, agent)
             if not asks or task is None or task.ended:
                 raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
             ask = asks[-1]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from windlass.core import names
+from windlass.core.address import Address
 from windlass.core.agent import Agent, Confinement, Permissions
-from windlass.core.errors import BadInput, NotFound
+from windlass.core.definition import Definition, homes
+from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.ports import Ports, Writing
 from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.settings import WorkSettings
 from windlass.core.task import Task
 from windlass.engine.bell import Bell
+from windlass.engine.definitions import Definitions
 from windlass.engine.fences import Fences
 from windlass.engine.projects import Projects
 
@@ -28,18 +31,24 @@ class Order:
     path: str
     title: str
     brief: str = ""
+    agent: str = ""
+    """The agent that shall do it, by the name in its file; nothing: a new one."""
     provider: str = ""
-    permissions: Permissions = Permissions.EDIT
-    sandbox: Confinement = Confinement.AUTO
-    options: Mapping[str, str]
+    model: str = ""
+    permissions: Permissions | None = None
+    """Nothing: what its file says, or else to edit."""
+    sandbox: Confinement | None = None
+    """Nothing: what its file says, or else the setting."""
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tasks:
     """Adds and finds tasks."""
 
-    def __init__(self, ports: Ports, projects: Projects, fences: Fences, bell: Bell) -> None:
+    def __init__(self, ports: Ports, projects: Projects, definitions: Definitions, fences: Fences, bell: Bell) -> None:
         self.store = ports.store
         self.projects = projects
+        self.definitions = definitions
         self.fences = fences
         self.git = ports.git
         self.providers = ports.providers
@@ -49,28 +58,23 @@ class Tasks:
         self.random = ports.random
 
     async def add(self, order: Order) -> tuple[Task, Agent]:
-        """A task and a new agent for it, or a refusal before anything is created."""
+        """A task for a new agent, or for one that the repository defines; or a refusal before anything is created."""
         title = _check_title(order.title)
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
-        provider, options = self._choose(order, self.settings.at(project.path).work)
-        agent = Agent(
-            name="",
-            project=project.id,
-            provider=provider.name,
-            options=options,
-            permissions=order.permissions,
-            sandbox=order.sandbox,
-            created_at=self.clock.now(),
-        )
+        defined = await self.definitions.find(project.path, order.agent) if order.agent else None
+        agent = self._engaged(order, project, defined)
         await self.fences.check(agent, project)
         await self.git.main(project)
         while True:
-            named = replace(agent, name=await self._free_name(project))
-            task = await self.store.write(partial(_add, named, title, order.brief))
-            if task is not None:
+            if defined is None:
+                agent = replace(agent, name=await self._free_name(project))
+            task = Task(id="", project=project.id, title=title, brief=order.brief, created_at=self.clock.now())
+            step = partial(_add, agent, project.name, task)
+            added = await self.store.write(step)
+            if added is not None:
                 self.bell.ring()
-                return task, named
+                return added
 
     async def get(self, key: str) -> Task:
         task = await self.store.read(lambda store: store.find(Task, key))
@@ -78,8 +82,32 @@ class Tasks:
             raise NotFound(f"There is no task {key}.")
         return task
 
-    def _choose(self, order: Order, work: WorkSettings) -> tuple[Provider, dict[str, str]]:
-        name = order.provider or work.provider
+    def _engaged(self, order: Order, project: Project, defined: Definition | None) -> Agent:
+        """The agent on the terms of its file and of what was typed, which is stronger. A new one has no name yet."""
+        provider, options = self._choose(order, self.settings.at(project.path).work, defined)
+        agent = Agent(name="", project=project.id, provider=provider.name, options=options, created_at=self.clock.now())
+        if defined is not None:
+            agent = replace(
+                agent,
+                name=defined.name,
+                source=defined.file,
+                role=defined.role,
+                body=defined.body,
+                model=defined.model_for(provider.name),
+                permissions=defined.permissions,
+                sandbox=defined.sandbox,
+                persistent=defined.persistent,
+            )
+        return replace(
+            agent,
+            model=order.model or agent.model,
+            permissions=order.permissions or agent.permissions,
+            sandbox=order.sandbox or agent.sandbox,
+        )
+
+    def _choose(self, order: Order, work: WorkSettings, defined: Definition | None) -> tuple[Provider, dict[str, str]]:
+        of_file, of_folder = (defined.provider, defined.habitat) if defined else ("", "")
+        name = order.provider or of_file or work.provider or of_folder
         if not name:
             known = ", ".join(sorted(each.name for each in self.providers.all()))
             raise BadInput(
@@ -108,20 +136,41 @@ class Tasks:
             taken.add(name)
 
 
-def _add(agent: Agent, title: str, brief: str, store: Writing) -> Task | None:
-    """Nothing, if another agent got the name since it was chosen."""
-    if store.find(Agent, agent.id) is not None:
+def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task, Agent] | None:
+    """Nothing, if another agent got the name of a new one since it was chosen."""
+    if agent.stays:
+        agent = _settled(agent, project, store)
+    elif store.find(Agent, agent.id) is not None:
         return None
-    task = Task(
-        id=store.next_id(Task),
-        project=agent.project,
-        title=title,
-        brief=brief,
-        agent=agent.id,
-        created_at=agent.created_at,
-    )
+    task = replace(wanted, id=store.next_id(Task), agent=agent.id)
     store.record("task.added", task.id, task, agent)
-    return task
+    return task, agent
+
+
+def _settled(agent: Agent, project: str, store: Writing) -> Agent:
+    """An agent from a file under the id that it has in this project; what its file says now is what it is."""
+    for key in homes(agent.name, project):
+        known = store.find(Agent, key)
+        if known is None:
+            return replace(agent, instance=Address.parse(key).instance)
+        if known.project == agent.project and known.stays:
+            _refuse_other_terms(known, agent, store)
+            return replace(agent, instance=known.instance, created_at=known.created_at)
+    raise Conflict(f"Every name that {agent.name} could have is taken.", hint="Give it another name in its file.")
+
+
+def _refuse_other_terms(known: Agent, wanted: Agent, store: Writing) -> None:
+    """An agent that is at something goes on with what it was begun with: its session is its provider's own."""
+    if (known.provider, dict(known.options)) == (wanted.provider, dict(wanted.options)):
+        return
+    at = [each.id for each in store.unfinished_tasks() if each.agent == known.id]
+    if at:
+        raise Conflict(
+            f"{known.id} works on {at[0]} with the provider {known.provider}, and can't change to {wanted.provider} now"
+            if known.provider != wanted.provider
+            else f"{known.id} works on {at[0]}, and can't be started in another way before that has ended",
+            hint=f"Wait until it has ended, or run `windlass stop {known.id}`.",
+        )
 
 
 def _check_title(title: str) -> str:

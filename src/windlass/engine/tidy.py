@@ -98,7 +98,7 @@ class Tidy:
 
 def _finished(store: Reading, now: float) -> list[Finished]:
     """Agents without a live run whose task is over."""
-    agents = [each for each in store.agents() if not each.persistent and not each.attended]
+    agents = [each for each in store.agents() if not each.stays]
     latest = store.latest_runs([each.id for each in agents])
     found = []
     for agent in agents:

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 from windlass.git.files import config_text, write_whole
-from windlass.git.hub import RUNTIME
 from windlass.git.run import GitProgram
 from windlass.git.user import Habits
 
@@ -46,11 +45,11 @@ def put_branch(folder: Path, branch: str, commit: str) -> None:
     write_whole(file, f"{commit}\n")
 
 
-def put_habits(folder: Path, habits: Habits) -> None:
-    """Give a new clone the user's name and line endings, and nothing else of theirs."""
+def put_habits(folder: Path, habits: Habits, excludes: str) -> None:
+    """Give a new clone the user's name and line endings, and nothing else of theirs; and what git shall not see."""
     with (folder / ".git" / "config").open("a", encoding="utf-8") as config:
         config.write(config_text(habit_lines(habits)))
-    write_whole(folder / ".git" / "info" / "exclude", RUNTIME + habits.excludes)
+    write_whole(folder / ".git" / "info" / "exclude", excludes)
 
 
 def habit_lines(habits: Habits) -> list[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,11 @@ def write_whole(path: Path, text: str, *, mode: int = 0o600, only_if_new: bool =
         new.replace(path)
     except OSError as error:
         raise Unavailable(f"{path} could not be written: {error.strerror}.") from error
+
+
+def pattern(name: str) -> str:
+    """A line of an exclude file that means this very path, seen from the top."""
+    return "/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", name)
 
 
 def shown(name: bytes) -> str:

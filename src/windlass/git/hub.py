@@ -9,12 +9,12 @@ from pathlib import Path
 
 from windlass.core.errors import Conflict
 from windlass.core.project import Project
-from windlass.git.files import beside, config_text, write_whole
+from windlass.git.files import beside, config_text, pattern, write_whole
 from windlass.git.places import Places
 from windlass.git.run import ANY, GitProgram
 from windlass.git.user import UPLOAD, Habits, UserRepository
 
-RUNTIME = "/.windlass/input/\n/.windlass/output/\n"
+RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/process-status.json\n"
 """What we put into a worktree ourselves: no part of anyone's work."""
 
 LOST = "refs/windlass/lost/"
@@ -91,7 +91,23 @@ class Hubs:
         """Write the hub's settings, where they are not as they must be."""
         hub = self._places.hub(project)
         write_whole(hub / "windlass.config", _settings(project, habits), only_if_new=True)
-        write_whole(hub / "info" / "exclude", RUNTIME + habits.excludes, only_if_new=True)
+        write_whole(hub / "info" / "exclude", self.excludes(project, habits), only_if_new=True)
+
+    def excludes(self, project: Project, habits: Habits) -> str:
+        """What is no part of anyone's work: our own files, what worktrees were given, and what the user never wants."""
+        return RUNTIME + "".join(f"{pattern(each)}\n" for each in self.hidden(project)) + habits.excludes
+
+    def hidden(self, project: Project) -> list[str]:
+        """Paths that worktrees of this project were given."""
+        file = self._places.hidden(project)
+        return file.read_text("utf-8", "surrogateescape").splitlines() if file.is_file() else []
+
+    def hide(self, project: Project, names: Iterable[str]) -> None:
+        """Remember more such paths. None is ever forgotten: some worktree may still have it."""
+        known = self.hidden(project)
+        wanted = [*known, *(each for each in dict.fromkeys(names) if each not in known and "\n" not in each)]
+        if wanted != known:
+            write_whole(self._places.hidden(project), "".join(f"{each}\n" for each in wanted))
 
     async def bring(self, hub: Path, objects: Path, commits: Iterable[str]) -> None:
         """Take commits in from a clone's objects. Raises Conflict if they are damaged.

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from windlass.core.agent import Agent
 from windlass.core.change import Candidate, Landing
-from windlass.core.errors import Conflict, NotAllowed, NotFound
+from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.ports import Tree
 from windlass.core.project import Project
-from windlass.git.files import NEW, all_there, remove_tree
+from windlass.core.setup import LOCK_FILES
+from windlass.git.files import NEW, all_there, remove_tree, shown
 from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import inspect
 from windlass.git.landing import Gateway
 from windlass.git.places import Places, key
+from windlass.git.renew import Renewals
 from windlass.git.rescue import LONGEST_DIFF, HubArchive
 from windlass.git.run import ANY, GitProgram, no_step
 from windlass.git.show import Showing
-from windlass.git.snapshot import Sight, Snapshots
+from windlass.git.snapshot import Sight, Snapshots, rescue_ref
 from windlass.git.trees import Trees
-from windlass.git.untrusted import commits_kept, is_folder
+from windlass.git.untrusted import is_folder
 from windlass.git.user import UserRepository
 from windlass.git.worktree import Worktrees
 
 GONE = ".gone-"
 """How a worktree is called that is saved and being removed."""
 MOST_NAMED = 10
+LONGEST_LISTING = 4 << 20
 
 
 class HubGit:
@@ -50,6 +52,7 @@ class HubGit:
         self._hubs = Hubs(self._git, self._places, self._user)
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
+        self._renewals = Renewals(self._git, self._places, self._hubs, self._worktrees, self._snapshots)
         self._showing = Showing(self._git, self._hubs, self._user)
         self._gateway = Gateway(self._git, self._hubs, self._user, now)
         self._locks = Locks()
@@ -79,6 +82,36 @@ class HubGit:
             head = await self._worktrees.ensure(project, agent) or await self._snapshots.branch(project, agent)
         hub = await self._hubs.open(project)
         return path, await self._hubs.merge_base(hub, f"refs/heads/{project.main}", head)
+
+    async def renew(self, project: Project, agent: Agent, /) -> str:
+        """Let an agent begin anew at main, in place. What has not landed is kept: returns the ref that brings it back.
+
+        What git ignores stays there. Raises NotAllowed where something can neither be saved nor stay.
+        """
+        async with self._locks(self.worktree_path(project, agent)):
+            return await self._renewals.renew(project, agent)
+
+    async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
+        """Let these paths of an agent's worktree never count as work."""
+        async with self._locks(self.worktree_path(project, agent)):
+            await self._worktrees.hide(project, agent, names)
+
+    async def furnish(self, project: Project, agent: Agent, /) -> None:
+        """Remember what a new worktree has besides the repository's files: it was given to the agent."""
+        async with self._locks(self.worktree_path(project, agent)):
+            await self._snapshots.furnish(project, agent)
+
+    async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
+        """The files of main, and whether there are more than were asked for."""
+        hub = await self._hubs.open(project)
+        asked = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", f"refs/heads/{project.main}")
+        said = await self._git.ours(hub, *asked, limit=LONGEST_LISTING, cut=True)
+        names = said.names[:-1] if said.cut else said.names
+        return [shown(each) for each in names], said.cut
+
+    async def locks(self, project: Project, agent: Agent, /) -> Mapping[str, str]:
+        """The lock files on an agent's branch, each with the id of its content."""
+        return await self.trees.named(project, f"refs/heads/{agent.branch}", LOCK_FILES)
 
     def worktree_path(self, project: Project, agent: Agent, /) -> str:
         return str(self._places.worktree(project, agent))
@@ -167,16 +200,16 @@ class HubGit:
         hub = await self._hubs.open(project)
         path = self._places.worktree(project, agent)
         async with self._locks(str(path)):
-            taken = await self._rescues(hub, agent)
+            taken = await self._snapshots.rescues(hub, agent)
             if taken and not all_there(path, [""]):
-                return f"{_folder(agent)}/{taken}/tree"
+                return rescue_ref(agent, taken)
             sight = await self._snapshots.see(project, agent)
             if holes := (*sight.holes, *await self._snapshots.ignored(project, agent)):
                 raise NotAllowed(
                     f"The worktree of {agent.id} is kept, because a snapshot cannot hold all of it: {_some(holes)}.",
                     hint=f"Look at {path}, and move what you need.",
                 )
-            ref = await self._rescue(project, agent, hub, sight, taken + 1)
+            ref = await self._snapshots.rescue(project, agent, hub, sight)
             gone = path.with_name(f"{GONE}{path.name}")
             await asyncio.to_thread(remove_tree, gone)
             path.rename(gone)
@@ -189,28 +222,6 @@ class HubGit:
         for pattern in (f"worktrees/*/{GONE}*", f"worktrees/*/{NEW}*", f"hubs/{NEW}*", "hubs/*.git/windlass/tmp*"):
             for each in self._home.glob(pattern):
                 await asyncio.to_thread(remove_tree, each)
-
-    async def _rescues(self, hub: Path, agent: Agent) -> int:
-        """How often a worktree of this agent was removed."""
-        folder = _folder(agent)
-        saved = await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/*/tree")
-        numbers = (each.removeprefix(f"{folder}/").split("/")[0] for each in saved.text.splitlines())
-        return max(map(int, numbers), default=0)
-
-    async def _rescue(self, project: Project, agent: Agent, hub: Path, sight: Sight, number: int) -> str:
-        """Keep the files, and every commit that the clone keeps by a name."""
-        folder = _folder(agent)
-        worktree = self._places.worktree(project, agent)
-        kept = commits_kept(worktree)
-        try:
-            await self._hubs.bring(hub, worktree / ".git" / "objects", dict.fromkeys(kept.values()))
-        except Conflict as error:
-            raise NotAllowed(f"The worktree of {agent.id} is kept: {error}", hint=f"Look at {worktree}.") from error
-        named = enumerate(kept.items())
-        lines = (f"update {folder}/{number}/{count}-{_plain(name)} {commit}\n" for count, (name, commit) in named)
-        await self._git.ours(hub, "update-ref", "--stdin", stdin="".join(lines).encode())
-        await self._snapshots.keep(hub, sight, f"{folder}/{number}/tree")
-        return f"{folder}/{number}/tree"
 
     async def _described(self, hub: Path, sight: Sight, snapshot: str) -> Tree:
         counted = await self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}")
@@ -226,16 +237,6 @@ class HubGit:
         )
 
 
-def _folder(agent: Agent) -> str:
-    """Where what an agent had is kept."""
-    return f"refs/windlass/rescue/{key(agent)}"
-
-
 def _some(holes: Sequence[str]) -> str:
     more = f"; and {len(holes) - MOST_NAMED} more" if len(holes) > MOST_NAMED else ""
     return "; ".join(holes[:MOST_NAMED]) + more
-
-
-def _plain(name: str) -> str:
-    """A ref's name as one part of another."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")

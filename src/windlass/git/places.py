@@ -33,6 +33,14 @@ class Places:
         """Our own index of an agent's worktree: it is where we left it, whatever the agent does to its own."""
         return self.hub(project) / "windlass" / "indexes" / key(agent)
 
+    def given(self, project: Project, agent: Agent) -> Path:
+        """A list of what an agent's worktree was given when it was new."""
+        return self.hub(project) / "windlass" / "given" / key(agent)
+
+    def hidden(self, project: Project) -> Path:
+        """A list of paths in worktrees that are no part of anyone's work."""
+        return self.hub(project) / "windlass" / "hidden"
+
     def settings(self, project: Project, agent: Agent) -> Path:
         """The file that an agent's git takes for the user's own settings."""
         return self.home / "gitconfig" / _checked(project.id) / key(agent) / "config"

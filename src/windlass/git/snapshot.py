@@ -85,8 +85,46 @@ class Snapshots:
         await self._git.ours(hub, "update-ref", ref, commit)
         return commit
 
+    async def rescues(self, hub: Path, agent: Agent) -> int:
+        """How often a worktree of this agent was saved to be removed, or to begin anew."""
+        folder = f"refs/windlass/rescue/{key(agent)}"
+        saved = await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/*/tree")
+        numbers = (each.removeprefix(f"{folder}/").split("/")[0] for each in saved.text.splitlines())
+        return max(map(int, numbers), default=0)
+
+    async def rescue(self, project: Project, agent: Agent, hub: Path, sight: Sight) -> str:
+        """Keep the files, and every commit that the clone keeps by a name. Returns the ref of the files."""
+        ref = rescue_ref(agent, await self.rescues(hub, agent) + 1)
+        worktree = self._places.worktree(project, agent)
+        kept = commits_kept(worktree)
+        try:
+            await self._hubs.bring(hub, worktree / ".git" / "objects", dict.fromkeys(kept.values()))
+        except Conflict as error:
+            raise NotAllowed(f"The worktree of {agent.id} is kept: {error}", hint=f"Look at {worktree}.") from error
+        folder = ref.removesuffix("/tree")
+        named = enumerate(kept.items())
+        lines = (f"update {folder}/{count}-{_plain(name)} {commit}\n" for count, (name, commit) in named)
+        await self._git.ours(hub, "update-ref", "--stdin", stdin="".join(lines).encode())
+        await self.keep(hub, sight, ref)
+        return ref
+
+    async def furnish(self, project: Project, agent: Agent) -> None:
+        """Remember what git ignores in a worktree that its agent has not begun in: none of it is the agent's work."""
+        file = self._places.given(project, agent)
+        if not file.is_file():
+            make_folder(file.parent)
+            names = await self._ignored(project, agent)
+            write_whole(file, "".join(f"{each}\n" for each in names if "\n" not in each))
+
     async def ignored(self, project: Project, agent: Agent) -> list[str]:
-        """What git ignores in a worktree, folders as a whole: no snapshot has it, and none of it is ours."""
+        """What git ignores in a worktree, folders as a whole: no snapshot has it, and nobody gave it to the agent."""
+        file = self._places.given(project, agent)
+        given = file.read_text("utf-8").splitlines() if file.is_file() else []
+        known = {each.strip("/") for each in (*RUNTIME.splitlines(), *self._hubs.hidden(project), *given)}
+        found = await self._ignored(project, agent)
+        return [f"{each}: ignored by git" for each in found if each.strip("/") not in known]
+
+    async def _ignored(self, project: Project, agent: Agent) -> list[str]:
         hub = await self._hubs.open(project)
         worktree = self._places.worktree(project, agent)
         extra = {"GIT_WORK_TREE": str(worktree), "GIT_INDEX_FILE": str(self._places.index(project, agent))}
@@ -95,7 +133,7 @@ class Snapshots:
         if _OURS in found:  # the whole folder is ignored, and part of it is ours
             found.remove(_OURS)
             found += [_OURS + os.fsencode(each.name) for each in os.scandir(worktree / os.fsdecode(_OURS))]
-        return [f"{shown(each)}: ignored by git" for each in found if f"/{shown(each).rstrip('/')}/" not in RUNTIME]
+        return [shown(each) for each in found]
 
     async def differences(self, hub: Path, head: str, tree: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Files that were changed, and files that are new."""
@@ -223,3 +261,13 @@ def _problem(path: bytes, name: bytes) -> str:
     if facts.st_size > LARGEST_FILE:
         return f"larger than {LARGEST_FILE >> 20} MB"
     return ""
+
+
+def rescue_ref(agent: Agent, number: int) -> str:
+    """Where the files are kept that an agent's worktree had."""
+    return f"refs/windlass/rescue/{key(agent)}/{number}/tree"
+
+
+def _plain(name: str) -> str:
+    """A ref's name as one part of another."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")

@@ -11,7 +11,7 @@ from pathlib import Path
 from windlass.core.errors import Unavailable
 from windlass.core.project import Project
 from windlass.git.clone import make_clone, put_habits
-from windlass.git.files import all_there, make_folder, remove_tree, shown
+from windlass.git.files import all_there, make_folder, pattern, remove_tree, shown
 from windlass.git.hub import Hubs
 from windlass.git.run import GitProgram
 from windlass.git.untrusted import is_folder
@@ -68,14 +68,15 @@ class Trees:
             await self.clear(path)
             make_folder(path)
         remove_tree(path / ".git")
-        spare = [part for each in keep for part in ("-e", _pattern(each))]
+        spare = [part for each in keep for part in ("-e", pattern(each))]
         await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=path, extra=_at(path))
         await self._git.ours(hub, "clean", "-q", "-ffdx", *spare, cwd=path, extra=_at(path))
 
     async def _give_git(self, project: Project, hub: Path, commit: str, path: Path) -> None:
         """A `.git` of its own, because many checks ask git something."""
         await make_clone(self._git, hub, path, project.main, head=commit)
-        put_habits(path, await self._user.habits(project.path))
+        habits = await self._user.habits(project.path)
+        put_habits(path, habits, self._hubs.excludes(project, habits))
         shutil.copy2(_index(path), path / ".git" / "index")
 
 
@@ -85,8 +86,3 @@ def _index(path: Path) -> Path:
 
 def _at(path: Path) -> dict[str, str]:
     return {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(_index(path))}
-
-
-def _pattern(name: str) -> str:
-    """A pattern that means this very path, seen from the top."""
-    return "/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", name)

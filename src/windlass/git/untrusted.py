@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from windlass.core.errors import Unavailable
+
 LARGEST = 8 << 20
 _COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -31,6 +35,24 @@ def read_inside(root: Path, inner: str, limit: int = LARGEST) -> bytes | None:
                 return stream.read(limit)
         except OSError:
             return None
+
+
+def write_inside(root: Path, inner: str, content: bytes) -> None:
+    """Put a file in place below a folder, in one step; a link on the way, or at its place, is never followed."""
+    if read_inside(root, inner) == content:
+        return
+    *folders, name = inner.split("/")
+    draft = f".{name}.{secrets.token_hex(8)}"
+    with ExitStack() as opened:
+        try:
+            at = _open(opened, root, _FOLDER, None)
+            for each in folders:
+                at = _open(opened, each, _FOLDER, at)
+            with os.fdopen(os.open(draft, _NEW, 0o600, dir_fd=at), "wb") as stream:
+                stream.write(content)
+            os.replace(draft, name, src_dir_fd=at, dst_dir_fd=at)
+        except OSError as error:
+            raise Unavailable(f"{root / inner} could not be written: {error.strerror}.") from error
 
 
 def is_folder(path: Path) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed
 from windlass.core.project import Project
 from windlass.git.clone import habit_lines, make_clone, put_branch, put_habits
-from windlass.git.files import all_there, beside, config_text, make_folder, write_whole
+from windlass.git.files import all_there, beside, config_text, make_folder, remove_tree, write_whole
 from windlass.git.hub import Hubs
 from windlass.git.places import Places
 from windlass.git.run import GitProgram
-from windlass.git.untrusted import is_folder, remove_locks
+from windlass.git.untrusted import is_folder, remove_locks, write_inside
 from windlass.git.user import Habits, UserRepository
 
 
@@ -38,6 +39,15 @@ class Worktrees:
             return ""
         return await self._make(project, agent, path, habits)
 
+    async def hide(self, project: Project, agent: Agent, names: Sequence[str]) -> None:
+        """Let git see these paths neither in the hub's eyes nor in the agent's own."""
+        await self._hubs.open(project)
+        self._hubs.hide(project, names)
+        habits = await self._user.habits(project.path)
+        self._hubs.settle(project, habits)
+        excludes = self._hubs.excludes(project, habits).encode("utf-8", "surrogateescape")
+        write_inside(self._places.worktree(project, agent), ".git/info/exclude", excludes)
+
     def environment(self, project: Project, agent: Agent) -> dict[str, str]:
         """What keeps an agent's git away from the user's settings, and from waiting for a person."""
         return {
@@ -59,15 +69,31 @@ class Worktrees:
         hub = await self._hubs.open(project)
         self._hubs.settle(project, habits)
         main, mine = await asyncio.gather(self._hubs.main(project), self._hubs.ref(hub, f"refs/heads/{agent.branch}"))
+        self._places.given(project, agent).unlink(missing_ok=True)
         with beside(path) as made:
             await make_clone(self._git, hub, made, project.main, head=f"ref: refs/heads/{agent.branch}")
             put_branch(made, agent.branch, mine or main)
-            put_habits(made, habits)
+            put_habits(made, habits, self._hubs.excludes(project, habits))
             await self._check_out(hub, made, mine or main)
             shutil.copy2(made / ".git" / "index", self._places.index(project, agent))
             await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", mine or main)
             made.rename(path)
         return mine or main
+
+    async def rebuild(self, project: Project, agent: Agent, hub: Path, commit: str) -> None:
+        """Bring a worktree to a commit in place, with a `.git` that is new; what our index does not know stays.
+
+        Repeating it after a crash gives the same.
+        """
+        path, index = self._places.worktree(project, agent), self._places.index(project, agent)
+        habits = await self._user.habits(project.path)
+        await asyncio.to_thread(remove_tree, path / ".git")
+        extra = {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(index)}
+        await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=path, extra=extra)
+        await make_clone(self._git, hub, path, project.main, head=f"ref: refs/heads/{agent.branch}")
+        put_branch(path, agent.branch, commit)
+        put_habits(path, habits, self._hubs.excludes(project, habits))
+        shutil.copy2(index, path / ".git" / "index")
 
     async def _check_out(self, hub: Path, made: Path, commit: str) -> None:
         """Fill a new clone. Git works on the hub, where no filter is defined, and writes the clone's index."""

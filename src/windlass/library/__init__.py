@@ -1,4 +1,4 @@
-"""Shipped text that is not code: the blocks that prompts are made of, one per file."""
+"""Shipped text that is not code, and what a repository adds to it: blocks of prompts, and agents."""
 
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ RULES = (
     Rule(READ, "/providers", providers.every, by_runs=True),
     Rule(WRITE, "/projects", projects.add),
     Rule(READ, "/projects/checks", projects.checks, by_runs=True),
+    Rule(READ, "/projects/agents", projects.definitions, by_runs=True),
     Rule(WRITE, "/tasks", tasks.add),
     Rule(READ, "/tasks/{id}", tasks.show, by_runs=True),
     Rule(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),

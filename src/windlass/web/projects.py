@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from windlass.core import codec
-from windlass.web import wire
+from windlass.web import shapes, wire
 from windlass.web.call import Call
 
 
@@ -25,6 +25,16 @@ async def add(call: Call) -> Response:
         project = await call.engine.projects.at(project.path)
         call.engine.bell.ring()
     return wire.answer(codec.plain(project) | {"config": config}, status=201)
+
+
+async def definitions(call: Call) -> Response:
+    """The agents that the repository at a path defines, and what is wrong with its files."""
+    roster = await call.engine.definitions.at(call.path)
+    answer = {
+        "agents": [shapes.definition(each) for each in roster.definitions],
+        "problems": [codec.plain(each) for each in roster.problems],
+    }
+    return wire.answer(answer)
 
 
 async def checks(call: Call) -> Response:

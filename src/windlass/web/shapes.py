@@ -8,6 +8,7 @@ from windlass.core import codec
 from windlass.core.address import SYSTEM
 from windlass.core.archive import Contents
 from windlass.core.change import Change, CheckResult, Landing
+from windlass.core.definition import Definition
 from windlass.core.event import Event
 from windlass.core.message import Message
 from windlass.core.questions import asked_ids
@@ -47,13 +48,15 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
     """`windlass show --json`."""
     view = page.view
     return agent(view) | {
+        "role": view.agent.role,
         "branch": view.agent.branch,
         "worktree": page.worktree,
         "session": view.run.session if view.run else "",
         "runs": [run(each) for each in page.runs],
         "usage": codec.plain(page.usage),
         "output": page.output[-TAIL:],
-        "questions": [_question(each) for each in page.questions],
+        "setup": page.setup[-TAIL:],
+        "questions": [said(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
         "change": change(view.change, now=now) if view.change else None,
         "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
@@ -64,7 +67,7 @@ def question(asked: Asked, *, now: float) -> dict[str, Any]:
     """One line of `windlass questions --json`."""
     ids = asked_ids(asked.message.body) if asked.message.sender == asked.agent.id else []
     return {
-        **_question(asked.message),
+        **said(asked.message),
         "agent": asked.agent.id,
         "task": asked.task.id,
         "task_title": asked.task.title,
@@ -74,7 +77,7 @@ def question(asked: Asked, *, now: float) -> dict[str, Any]:
     }
 
 
-def _question(message: Message) -> dict[str, Any]:
+def said(message: Message) -> dict[str, Any]:
     """What is asked. The gate's own words go on after it with what failed, which the author is told."""
     asked = message.body.partition("\n\n")[0] if message.sender == str(SYSTEM) else message.body
     return {"id": message.id, "question": asked}
@@ -128,6 +131,15 @@ def change(change: Change, *, now: float) -> dict[str, Any]:
 def _check(result: CheckResult) -> dict[str, Any]:
     keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
     return {key: getattr(result, key) for key in keys}
+
+
+def definition(definition: Definition) -> dict[str, Any]:
+    """One agent of `windlass agents --json`."""
+    keys = ("name", "role", "provider", "model", "permissions", "sandbox", "persistent", "file", "line")
+    return {key: getattr(definition, key) for key in keys} | {
+        "triggers": list(definition.triggers),
+        "handoff_to": list(definition.handoff_to),
+    }
 
 
 def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 
 from windlass.core import policy
-from windlass.core.agent import Confinement, Permissions
+from windlass.core.agent import Confinement, Permissions, Status
 from windlass.core.change import ChangeState
 from windlass.core.errors import BadInput
+from windlass.core.task import Task, TaskState
 from windlass.engine import Engine
+from windlass.engine.talk import channel_of
 from windlass.engine.tasks import Order
 from windlass.web import shapes, wire
 from windlass.web.call import Call
@@ -25,22 +27,24 @@ async def add(call: Call) -> Response:
         path=wire.text(values, "path"),
         title=wire.text(values, "title"),
         brief=wire.text(values, "brief", ""),
+        agent=wire.text(values, "agent", ""),
         provider=wire.text(values, "provider", ""),
-        permissions=_choice(values, "permissions", Permissions.EDIT),
-        sandbox=_choice(values, "sandbox", Confinement.AUTO),
+        model=wire.text(values, "model", ""),
+        permissions=_choice(values, "permissions", Permissions),
+        sandbox=_choice(values, "sandbox", Confinement),
         options=_options(values),
     )
     task, agent = await call.engine.tasks.add(order)
     return wire.answer({"task": shapes.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
 
 
-def _choice(values: Mapping[str, Any], key: str, default: C) -> C:
-    """One of the words that a kind of choice knows."""
-    text = wire.text(values, key, default)
+def _choice(values: Mapping[str, Any], key: str, kind: type[C]) -> C | None:
+    """One of the words that a kind of choice knows; nothing if none was given."""
+    text = wire.text(values, key, "")
     try:
-        return type(default)(text)
+        return kind(text) if text else None
     except ValueError:
-        raise BadInput(f"{key} must be one of {', '.join(type(default))}, not {text!r}.") from None
+        raise BadInput(f"{key} must be one of {', '.join(kind)}, not {text!r}.") from None
 
 
 def _options(values: Mapping[str, Any]) -> dict[str, str]:
@@ -84,13 +88,20 @@ def _step(seen: Mapping[str, Any]) -> tuple[Any, ...]:
 async def _look(engine: Engine, key: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
     page = await engine.status.page(task.agent)
-    change = page.view.change
-    shown = shapes.page(page, now=engine.ports.clock.now())
+    change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
+    questions = [each for each in page.questions if each.channel == channel_of(task.id)]
     return {
         "task": shapes.task(task),
-        "agent": shapes.agent(page.view),
-        "change": shown["change"],
-        "questions": shown["questions"],
+        "agent": _seen_from(task, shapes.agent(page.view)),
+        "change": shapes.change(change, now=engine.ports.clock.now()) if change else None,
+        "questions": [shapes.said(each) for each in questions],
         "landed": change is not None and change.state is ChangeState.LANDED,
-        "settled": policy.is_settled(task, change, asked=bool(page.questions)),
+        "settled": policy.is_settled(task, change, asked=bool(questions)),
     }
+
+
+def _seen_from(task: Task, agent: dict[str, Any]) -> dict[str, Any]:
+    """The agent, as someone sees it who waits for this task: it may be at another one."""
+    if agent["task"] == task.id or task.state is not TaskState.OPEN:
+        return agent
+    return agent | {"status": Status.IDLE, "evidence": f"waits until {task.agent} is done with {agent['task']}"}

@@ -13,7 +13,7 @@ from typing import Any
 
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
 from windlass.core.ports import Briefing
-from windlass.core.signal import LARGEST, BadSignal, Signal, read_signal
+from windlass.core.signal import LARGEST, BadSignal, Signal, read_signal, read_status
 from windlass.workdir import inside
 
 INPUT = (".windlass", "input")
@@ -22,6 +22,10 @@ SIGNAL = "signal.json"
 MANIFEST = "manifest.json"
 PLACE = "expected-pwd.txt"
 PROMPT = "prompt.md"
+STATUS = "process-status.json"
+CONTEXT = "context"
+WHOSE = "whose.json"
+"""In a run's own folder: the names that the agent's entry in a status file may have."""
 
 _BELOW = ("workspace", *OUTPUT)
 """Where a signal may lie too: some agents work in a `workspace` folder of their worktree."""
@@ -47,12 +51,14 @@ class RunFolders:
         manifest: Mapping[str, Any],
         inputs: Mapping[str, str],
         files: Mapping[str, str],
+        context: Mapping[str, str] | None = None,
     ) -> Briefing:
         """Write the prompt, the provider's files and the worktree's inputs (manifest last); move an old signal away."""
 
         def write() -> Briefing:
             with _explained(run, worktree):
-                _prepare_worktree(run, worktree, manifest, inputs)
+                _prepare_worktree(run, worktree, manifest, inputs, context or {})
+                self._write(run, WHOSE, json.dumps([manifest["agentId"], manifest["agentName"]]))
                 own = {each: self._write(run, _safe(each), text) for each, text in files.items()}
                 told = self._write(run, PROMPT, _named(prompt, manifest))
             return Briefing(prompt=told, signal=str(Path(worktree, *OUTPUT, SIGNAL)), files=own)
@@ -77,6 +83,15 @@ class RunFolders:
         except (OSError, inside.Odd):
             return False
 
+    def shows(self, checkout: str, name: str, text: str, /) -> bool:
+        """Whether a file of a checkout's `.windlass` says just this."""
+        content = _bytes(text)
+        try:
+            with inside.folder(checkout, ".windlass") as where:
+                return inside.read_file(where, name, len(content) + 1) == content
+        except (OSError, inside.Odd):
+            return False
+
     async def mirror(self, checkout: str, name: str, text: str, /) -> None:
         """Put a file into a checkout's `.windlass`; a link in the way is replaced, not followed."""
 
@@ -91,8 +106,17 @@ class RunFolders:
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
         """The signal given in this run; never follows links, never blocks."""
-        del run  # an older signal was moved away when this run was briefed
-        return _look(worktree, OUTPUT) or _look_below(worktree)
+        # an older one was moved away when this run was briefed
+        return _look(worktree, OUTPUT) or _look_below(worktree) or self._status(run, worktree)
+
+    def _status(self, run: str, worktree: str) -> Signal | None:
+        """What the agent has written as its own status, as some are told to; it counts where there is no signal."""
+        try:
+            with inside.folder(worktree, ".windlass") as where:
+                content = inside.read_file(where, STATUS, LARGEST + 1)
+            return read_status(content, *json.loads((self.path(run) / WHOSE).read_bytes()))
+        except (OSError, inside.Odd):
+            return None
 
 
 @contextmanager
@@ -111,12 +135,20 @@ def _explained(run: str, worktree: str) -> Iterator[None]:
         ) from error
 
 
-def _prepare_worktree(run: str, worktree: str, manifest: Mapping[str, Any], inputs: Mapping[str, str]) -> None:
+def _prepare_worktree(
+    run: str, worktree: str, manifest: Mapping[str, Any], inputs: Mapping[str, str], context: Mapping[str, str]
+) -> None:
     texts = {**{_safe(name): text for name, text in inputs.items()}, PLACE: f"{worktree}\n"}
-    whole = {**manifest, "files": sorted(texts), "contextFiles": []}
+    known = {f"{CONTEXT}/{'/'.join(map(_safe, name.split('/')))}": text for name, text in context.items()}
+    whole = {**manifest, "files": sorted(texts), "contextFiles": sorted(known)}
     with inside.folder(worktree, *INPUT, make=True) as where:
+        inside.remove_tree(where, CONTEXT)  # what was true for an earlier run
         for name, text in texts.items():
             inside.replace_file(where, name, _bytes(_named(text, manifest)))
+        for name, text in known.items():
+            *folders, last = name.split("/")
+            with inside.folder(worktree, *INPUT, *folders, make=True) as place:
+                inside.replace_file(place, last, _bytes(_named(text, manifest)), mode=0o444)
         _clear_signals(run, worktree)
         inside.replace_file(where, MANIFEST, _bytes(json.dumps(whole, indent=2, ensure_ascii=False) + "\n"))
 
@@ -125,6 +157,8 @@ def _clear_signals(run: str, worktree: str) -> None:
     """Only a signal given in this run counts; an older one is kept under another name."""
     with inside.folder(worktree, *OUTPUT, make=True) as where:
         inside.set_aside(where, SIGNAL, f"signal.before-{run}.json")
+        with inside.folder(worktree, ".windlass") as above:
+            inside.set_aside(above, STATUS, f"process-status.before-{run}.json", into=where)
     with suppress(FileNotFoundError, inside.Odd), inside.folder(worktree, *_BELOW) as where:
         inside.set_aside(where, SIGNAL, f"signal.before-{run}.json")
 
@@ -165,6 +199,6 @@ def _bytes(text: str) -> bytes:
 
 
 def _safe(name: str) -> str:
-    if not _SAFE.fullmatch(name) or name in (MANIFEST, PLACE, PROMPT):
+    if not _SAFE.fullmatch(name) or name in (MANIFEST, PLACE, PROMPT, WHOSE, CONTEXT):
         raise BadInput(f"{name!r} can't be the name of a run's file.")
     return name

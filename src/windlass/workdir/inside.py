@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -71,10 +72,10 @@ _KINDS = (
 )
 
 
-def replace_file(where: int, name: str, content: bytes) -> None:
+def replace_file(where: int, name: str, content: bytes, *, mode: int = 0o644) -> None:
     """Put a file in place in one step; a link that stands there is replaced, not followed."""
     draft = f".{name}.{secrets.token_hex(6)}"
-    handle = os.open(draft, _NEW_FILE, 0o644, dir_fd=where)
+    handle = os.open(draft, _NEW_FILE, mode, dir_fd=where)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -105,14 +106,38 @@ def read_file(where: int, name: str, limit: int) -> bytes:
         os.close(handle)
 
 
-def set_aside(where: int, name: str, aside: str) -> None:
-    """Rename whatever stands there to a name of the same folder that is free; nothing there is fine."""
+def is_there(where: int, name: str) -> bool:
+    """Whether something has that name, be it a link that leads nowhere."""
+    try:
+        os.stat(name, dir_fd=where, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def remove_file(where: int, name: str) -> None:
+    """Remove a file or a link; nothing there is fine."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=where)
+
+
+def remove_tree(where: int, name: str) -> None:
+    """Remove whatever has that name, links as such; nothing there is fine."""
+    try:
+        shutil.rmtree(name, dir_fd=where)
+    except FileNotFoundError:
+        return
+    except OSError:  # a link or a file
+        remove_file(where, name)
+
+
+def set_aside(where: int, name: str, aside: str, *, into: int | None = None) -> None:
+    """Rename whatever stands there to a name that is free, in the same folder or another; nothing there is fine."""
+    target = where if into is None else into
     for number in range(1, _NAMES_TRIED + 1):
         free = aside if number == 1 else f"{aside}.{number}"
-        try:
-            os.stat(free, dir_fd=where, follow_symlinks=False)
-        except FileNotFoundError:
+        if not is_there(target, free):
             with suppress(FileNotFoundError):
-                os.rename(name, free, src_dir_fd=where, dst_dir_fd=where)
+                os.rename(name, free, src_dir_fd=where, dst_dir_fd=target)
             return
     raise NotAllowed(f"There are already {_NAMES_TRIED} files called {aside}.", hint=f"Remove some {aside} files.")

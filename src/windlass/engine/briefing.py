@@ -1,0 +1,56 @@
+"""What a run is told: its prompt, and the files it finds in its worktree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from windlass.core import codec
+from windlass.core.agent import Agent
+from windlass.core.message import Message
+from windlass.core.outline import outline
+from windlass.core.ports import Ports, Reading
+from windlass.core.project import Project
+from windlass.core.prompt import Workplace, build_prompt
+from windlass.core.run import Run
+from windlass.core.task import Task
+
+
+class Briefings:
+    """Puts together what an agent is told."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.git = ports.git
+        self.library = ports.library
+
+    async def prompt(
+        self, run: Run, *, agent: Agent, task: Task, project: Project, worktree: str, mail: Sequence[Message]
+    ) -> str:
+        """The prompt of a run, with what the project adds to it."""
+        return build_prompt(
+            agent=agent,
+            task=task,
+            main=project.main,
+            blocks=await self.library.blocks(project.path),
+            mail=mail,
+            cause=run.cause,
+            workplace=await self._workplace(project, worktree) if agent.role else None,
+            resumed=bool(run.session),
+        )
+
+    async def _workplace(self, project: Project, worktree: str) -> Workplace:
+        files, cut = await self.git.files(project)
+        return Workplace(name=project.name, path=worktree, uuid=project.id, structure=outline(files, cut=cut))
+
+
+def task_file(task: Task) -> str:
+    """A task as a file: its id and title on top, then what is to be done."""
+    title = codec.encode(task.title).decode()
+    return f"---\nid: {task.id}\ntitle: {title}\n---\n\n{task.brief or task.title}\n"
+
+
+def context_files(store: Reading, task: Task) -> Mapping[str, str]:
+    """What a task stands on, to be read only: the phase it belongs to, and the tasks that it needed."""
+    phase = store.find(Task, task.parent) if task.parent else None
+    needed = (store.find(Task, each) for each in task.needs)
+    files = {f"tasks/{each.id}.md": task_file(each) for each in needed if each}
+    return files | ({f"phases/{phase.id}.md": task_file(phase)} if phase else {})

@@ -1,0 +1,37 @@
+"""The agents that a repository defines."""
+
+from __future__ import annotations
+
+from windlass.core.definition import Definition, Roster
+from windlass.core.errors import BadInput, NotFound
+from windlass.core.near import near_miss
+from windlass.core.ports import Ports
+from windlass.engine.projects import Projects
+
+
+class Definitions:
+    """Reads them anew whenever they are asked for: a file is the truth about its agent."""
+
+    def __init__(self, ports: Ports, projects: Projects) -> None:
+        self.library = ports.library
+        self.projects = projects
+
+    async def at(self, path: str) -> Roster:
+        """Those of the repository at a path, and what is wrong with its files."""
+        return await self.library.roster(await self.projects.locate(path))
+
+    async def find(self, checkout: str, name: str) -> Definition:
+        """One of them, or a refusal that says which there are, or what is wrong with its file."""
+        roster = await self.library.roster(checkout)
+        found = roster.find(name)
+        if found is not None:
+            return found
+        spoilt = [each for each in roster.problems if each.file.endswith(f"/{name}.md")]
+        if spoilt:
+            raise BadInput(
+                f"The agent {name} can't be used: {spoilt[0].file}:{spoilt[0].line}: {spoilt[0].words}",
+                hint="Mend the file; `windlass agents` shows what is wrong.",
+            )
+        known = [each.name for each in roster.definitions]
+        listed = f"The agents here are: {', '.join(known)}." if known else "Write .windlass/agents/NAME.md to have one."
+        raise NotFound(f"No agent {name} is defined here.", hint=f"{near_miss(name, known)} {listed}".strip())

@@ -1,0 +1,174 @@
+"""Where a run works: a worktree at the right commit, with all that the project wants in it, and ports of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.agent import Agent
+from windlass.core.document import Document
+from windlass.core.errors import BadInput
+from windlass.core.message import Kind
+from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.project import Project
+from windlass.core.run import Cause, Run
+from windlass.core.settings import WorktreeSettings
+from windlass.core.setup import PortRange, Prepared, pick_ports, setup_key
+from windlass.engine.bell import Bell
+from windlass.engine.talk import channel_of, say
+
+log = logging.getLogger("windlass")
+
+MOST_AGENTS = 10_000
+MOST_KEPT = 100_000
+"""Characters of a set-up's output: the last ones."""
+
+
+class Setup:
+    """Everything between the claim of a run and its process. All of it can be repeated."""
+
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.setups = ports.setups
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.bell = bell
+
+    async def place(self, run: Run, project: Project, agent: Agent) -> tuple[str, str, dict[str, str]]:
+        """The run's worktree, the commit of main that it starts from, and what its environment gets besides.
+
+        A new task begins at main. Raises BadInput, with the last lines, if the project's set-up fails.
+        """
+        if run.cause is Cause.TASK and run.number > 1:
+            await self._renew(run, project, agent)
+        worktree, base = await self.git.worktree(project, agent)
+        settings = self.settings.at(project.path).worktree
+        environment = await self._ports(agent, settings)
+        if settings.copy or settings.link or settings.setup.strip():
+            given = {**self.git.environment(project, agent), "WINDLASS_PROJECT": project.path, **environment}
+            await self._prepare(run, project, agent, worktree, given)
+        return worktree, base, environment
+
+    async def _renew(self, run: Run, project: Project, agent: Agent) -> None:
+        """What an earlier task left unlanded is not part of this one: it is saved, and a person is told."""
+        saved = await self.git.renew(project, agent)
+        if saved:
+            await self.store.write(partial(_tell_saved, run, saved, self.clock.now()))
+            self.bell.ring()
+
+    async def _ports(self, agent: Agent, settings: WorktreeSettings) -> dict[str, str]:
+        """Ports that no other agent at work has; an agent keeps its own."""
+        if not settings.ports:
+            return {}
+        own = await self.store.read(lambda store: _ports_of(store, agent))
+        if own is None or not own.fits(settings):
+            own = await self.store.write(partial(_give_ports, agent, settings, self.clock.now()))
+        if own is None:
+            log.warning("no ports are left for %s", agent.id)
+            return {}
+        return {"WINDLASS_PORT": str(own.first), "WINDLASS_PORTS": str(own)}
+
+    async def _prepare(
+        self,
+        run: Run,
+        project: Project,
+        agent: Agent,
+        worktree: str,
+        environment: dict[str, str],
+    ) -> None:
+        settings = self.settings.at(project.path).worktree
+        await self.git.hide(project, agent, (*settings.copy, *settings.link))
+        key = setup_key(settings.setup, await self.git.locks(project, agent))
+        prepared = await self._unless_stopped(
+            run,
+            self.setups.prepare(worktree, project.path, agent.id, settings, key=key, environment=environment),
+        )
+        if prepared.notes or prepared.output or prepared.failure:
+            await self.store.write(partial(_keep, agent, prepared, self.clock.now()))
+            self.bell.ring()
+        if prepared.failure:
+            raise BadInput(
+                f"The set-up of its worktree failed: {prepared.failure}",
+                hint=f"`windlass show {agent.id}` has its output; the command is the setting worktree.setup.",
+            )
+
+    async def _unless_stopped(self, run: Run, preparing: Coroutine[Any, Any, Prepared]) -> Prepared:
+        """Wait for the set-up, but end it when the run is asked to stop."""
+        ear = self.bell.ear()
+        work = asyncio.ensure_future(preparing)
+        try:
+            while not work.done():
+                ear.clear()
+                if await self.store.read(partial(_is_stopping, run.id)):
+                    raise BadInput("It was stopped before it began.")
+                ring = asyncio.ensure_future(ear.wait())
+                await asyncio.wait({work, ring}, return_when=asyncio.FIRST_COMPLETED)
+                ring.cancel()
+            return work.result()
+        finally:
+            work.cancel()
+            await asyncio.wait({work})
+
+
+def _is_stopping(key: str, store: Reading) -> bool:
+    run = store.find(Run, key)
+    return run is None or not run.live or bool(run.stopping)
+
+
+def _tell_saved(run: Run, saved: str, now: float, store: Writing) -> None:
+    agent = store.find(Agent, run.agent)
+    store.record("agent.renewed", run.agent, *([agent] if agent else []), rescue=saved)
+    body = f"What {run.agent} had not landed before is saved as {saved}; `windlass rescue list` shows it."
+    say(
+        store,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=body,
+        channel=channel_of(run.task),
+        now=now,
+        kind=Kind.REPORT,
+    )
+
+
+def setup_document(agent: Agent) -> str:
+    """The id of the document that keeps what an agent's set-up printed."""
+    return f"{agent.project}/setup/{agent.id}"
+
+
+def _ports_document(agent: Agent) -> str:
+    return f"{agent.project}/ports/{agent.id}"
+
+
+def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
+    kept = store.find(Document, _ports_document(agent))
+    return PortRange.parse(kept.body) if kept else None
+
+
+def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Writing) -> PortRange | None:
+    others = (_ports_of(store, each) for each in store.agents(limit=MOST_AGENTS) if each.id != agent.id)
+    given = pick_ports(settings, [each for each in others if each])
+    if given is not None:
+        document = _revised(store, agent.project, f"ports/{agent.id}", str(given), now)
+        store.record("agent.numbered", agent.id, document, ports=str(given))
+    return given
+
+
+def _keep(agent: Agent, prepared: Prepared, now: float, store: Writing) -> None:
+    """Keep what happened as a document, for people to read."""
+    notes = "".join(f"note: {each}\n" for each in prepared.notes)
+    failure = f"failed: {prepared.failure}\n" if prepared.failure else ""
+    body = f"{notes}{prepared.output[-MOST_KEPT:]}{failure}"
+    document = _revised(store, agent.project, f"setup/{agent.id}", body, now)
+    store.record("agent.prepared", agent.id, document, passed=not prepared.failure, notes=list(prepared.notes))
+
+
+def _revised(store: Reading, project: str, name: str, body: str, now: float) -> Document:
+    kept = store.find(Document, f"{project}/{name}")
+    if kept is not None:
+        return kept.revise(body, author=str(SYSTEM), now=now)
+    return Document(project=project, name=name, body=body, author=str(SYSTEM), written_at=now)

@@ -1,0 +1,176 @@
+"""Making a worktree ready: what is copied and linked from the user's checkout, and the set-up command.
+
+The worktree is the agent's, so every step in it is taken from an open folder and follows no link. The checkout is the
+user's own; still nothing is taken from outside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from windlass.core.errors import BadInput, Unavailable
+from windlass.core.settings import WorktreeSettings
+from windlass.core.setup import Ended, Prepared, Shell, visible
+from windlass.workdir import inside
+from windlass.workdir.folders import INPUT
+
+DONE = "setup.json"
+"""In the worktree: gone with it, and then the set-up is done again."""
+MOST_OUTPUT = 200_000
+LAST_LINES = 5
+LONGEST_TAIL = 600
+
+Place = Callable[[str, int, str], None]
+"""Puts a path of the checkout into an open folder, under a name."""
+
+
+class WorktreeSetup:
+    """The `Setups` port, on the files and the shell of this machine."""
+
+    def __init__(self, home_id: str, *, shell: Shell, environment: Mapping[str, str]) -> None:
+        self._home_id = home_id
+        self._shell = shell
+        self._environment = environment
+
+    async def prepare(
+        self,
+        worktree: str,
+        checkout: str,
+        agent: str,
+        settings: WorktreeSettings,
+        /,
+        *,
+        key: str,
+        environment: Mapping[str, str],
+    ) -> Prepared:
+        """Copy, link, and run the set-up command, unless it was run for this key."""
+        notes = await asyncio.to_thread(_bring, checkout, worktree, settings)
+        if not settings.setup.strip() or _was_done(worktree, key):
+            return Prepared(notes=notes)
+        with _explained(worktree), inside.folder(worktree, *INPUT, make=True) as where:
+            inside.remove_file(where, DONE)
+        ended = await self._shell(
+            settings.setup,
+            cwd=worktree,
+            environment=visible(self._environment, settings.environment) | {"TERM": "dumb"} | dict(environment),
+            timeout=settings.setup_seconds,
+            output_limit=MOST_OUTPUT,
+            marker=f"{self._home_id}:check-setup-{agent}",
+        )
+        output = ended.output.decode("utf-8", "replace")
+        if ended.exit_code == 0 and not ended.timed_out:
+            _note_done(worktree, key)
+            return Prepared(notes=notes, output=output)
+        return Prepared(notes=notes, output=output, failure=_failure(ended, settings, output))
+
+
+def _bring(checkout: str, worktree: str, settings: WorktreeSettings) -> tuple[str, ...]:
+    """Everything that is to be copied and linked; notes on what could not be."""
+    wanted = [("copy", each, _copied) for each in settings.copy] + [("link", each, _linked) for each in settings.link]
+    notes = (_brought(checkout, worktree, _parts(key, name), name, place) for key, name, place in wanted)
+    return tuple(each for each in notes if each)
+
+
+def _brought(checkout: str, worktree: str, parts: tuple[str, ...], name: str, place: Place) -> str:
+    """Bring one path, unless something is there already. Returns why not, if there is anything to say."""
+    *folders, last = parts
+    try:
+        source = _source(checkout, name)
+        with inside.folder(worktree, *folders, make=True) as target:
+            if not inside.is_there(target, last):
+                with inside.folder(worktree, *INPUT, make=True) as drafts:
+                    draft = f".{secrets.token_hex(8)}"
+                    try:
+                        place(source, drafts, draft)
+                        os.rename(draft, last, src_dir_fd=drafts, dst_dir_fd=target)
+                    finally:
+                        _discard(drafts, draft)
+    except (inside.Odd, shutil.Error) as error:
+        return f"{name} was left out: {error}"
+    except OSError as error:
+        return f"{name} was left out: {error.strerror or error}"
+    return ""
+
+
+def _discard(where: int, draft: str) -> None:
+    """Remove what could not be brought as a whole; nothing is left where all went well."""
+    with suppress(OSError):
+        os.unlink(draft, dir_fd=where)
+    with suppress(OSError):
+        shutil.rmtree(draft, dir_fd=where)
+
+
+def _source(checkout: str, name: str) -> str:
+    """Where a path of the checkout really is. Raises Odd if it is missing, or leads out of the repository."""
+    top = Path(checkout).resolve()
+    try:
+        real = (top / name).resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise inside.Odd("it is not in your checkout") from error
+    if not real.is_relative_to(top):
+        raise inside.Odd("it leads out of the repository")
+    if real.relative_to(top).parts[:1] == (".git",):
+        raise inside.Odd("it leads into .git")
+    return str(real)
+
+
+def _copied(source: str, where: int, name: str) -> None:
+    target = f"/proc/self/fd/{where}/{name}"
+    mode = os.lstat(source).st_mode
+    if stat.S_ISDIR(mode):
+        shutil.copytree(source, target, symlinks=True)
+    elif stat.S_ISREG(mode):
+        shutil.copy2(source, target, follow_symlinks=False)
+    else:
+        raise inside.Odd("it is neither a file nor a folder")
+
+
+def _linked(source: str, where: int, name: str) -> None:
+    os.symlink(source, name, dir_fd=where)
+
+
+def _parts(key: str, name: str) -> tuple[str, ...]:
+    """A path's parts, or a refusal of what can't be one of a worktree."""
+    parts = tuple(name.rstrip("/").split("/"))
+    if not all(parts) or {".", ".."} & {*parts} or "\0" in name or parts[0] in (".git", ".windlass"):
+        raise BadInput(
+            f"worktree.{key} names {name!r}, which is no path that a worktree can be given.",
+            hint="Name files and folders from the top of the repository, such as .env or node_modules.",
+        )
+    return parts
+
+
+def _was_done(worktree: str, key: str) -> bool:
+    try:
+        with inside.folder(worktree, *INPUT) as where:
+            return bool(json.loads(inside.read_file(where, DONE, 1000)) == {"key": key})
+    except (OSError, inside.Odd, ValueError, RecursionError):
+        return False
+
+
+def _note_done(worktree: str, key: str) -> None:
+    with _explained(worktree), inside.folder(worktree, *INPUT, make=True) as where:
+        inside.replace_file(where, DONE, json.dumps({"key": key}).encode())
+
+
+@contextmanager
+def _explained(worktree: str) -> Iterator[None]:
+    try:
+        yield
+    except (inside.Odd, OSError) as error:
+        raise Unavailable(f"The set-up of {worktree} can't be noted: {error}.") from error
+
+
+def _failure(ended: Ended, settings: WorktreeSettings, output: str) -> str:
+    how = f"timed out after {settings.setup_seconds:g} s" if ended.timed_out else f"exit code {ended.exit_code}"
+    last = [each.strip() for each in output.splitlines() if each.strip()][-LAST_LINES:]
+    said = " | ".join(last)[-LONGEST_TAIL:]
+    return f"{how}: {said}" if said else f"{how}, without a word"
