@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from windlass.engine.diffs import Diffs
 from windlass.engine.dispatch import Dispatch
 from windlass.engine.finish import Finish
 from windlass.engine.landing import Gate
-from windlass.engine.lanes import Lanes
+from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
@@ -57,7 +58,8 @@ class Engine:
         self.projects = Projects(ports)
         self.tasks = Tasks(ports, self.projects, bell)
         self.talk = Talk(ports, bell)
-        self.changes = Changes(ports, bell, self.projects)
+        moves: Moves = Moves(asyncio.Lock)
+        self.changes = Changes(ports, bell, self.projects, moves)
         slots = Slots(ports)
         self.status = Statuses(ports, slots)
         self.output = Output(ports, bell)
@@ -68,7 +70,7 @@ class Engine:
         self._watch = Watch(ports, bell, self.runs, Finish(ports, bell), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
         self._deliver = Deliver(ports, self.runs, slots, self.troubles)
-        self._gate = Gate(ports, bell, self.projects, self._landings)
+        self._gate = Gate(ports, bell, self.projects, self._landings, moves)
         self._mirrors = Mirrors(ports, self.status)
         self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)
 
