@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from stage import Stage, play
 
 from windlass.core.change import Candidate, ChangeState, Hold, Landing
-from windlass.core.errors import Unavailable
+from windlass.core.errors import Conflict, Unavailable
 from windlass.core.project import Project
 from windlass.core.task import TaskState
 
@@ -283,6 +285,63 @@ class TestLanding:
             change = await stage.change_of(name)
             assert change.state is ChangeState.LANDED
             assert change.landing is not None
+
+        play(story)
+
+    def test_what_has_landed_can_not_be_given_up(self, repo: Path, tmp_path: Path) -> None:
+        """An error right after main moved: until that is recorded, stopping is refused, and undoing is named."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            git = stage.engine.ports.git
+            land = git.land
+
+            async def failing(project: Project, candidate: Candidate) -> Landing:
+                await land(project, candidate)
+                git.land = land  # type: ignore[method-assign]  # once is enough
+                raise Unavailable("The disk is full.")
+
+            git.land = failing  # type: ignore[method-assign]  # main moves, and then something fails
+            await stage.finish(name, "a.txt", "")
+            await stage.move()
+            assert (await stage.change_of(name)).state is ChangeState.HELD
+            with pytest.raises(Conflict, match="c1 has landed already"):
+                await stage.engine.changes.withdraw(name, "stopped by hand")
+
+            stage.clock.time += 60
+            await stage.move()
+            assert (await stage.change_of(name)).state is ChangeState.LANDED
+
+        play(story)
+
+    def test_a_held_change_is_not_given_up_while_it_lands(self, repo: Path, tmp_path: Path) -> None:
+        """Whoever is first goes on alone: main never has what was given up."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            (repo / "a.txt").write_text("in the way\n")
+            await stage.finish(name, "a.txt", "")
+            await stage.move()
+            (repo / "a.txt").unlink()
+            git = stage.engine.ports.git
+            land = git.land
+            giving_up: list[asyncio.Task[bool]] = []
+
+            async def slow(project: Project, candidate: Candidate) -> Landing:
+                giving_up.append(asyncio.create_task(stage.engine.changes.withdraw(name, "stopped by hand")))
+                await asyncio.wait(giving_up, timeout=0.5)  # it would be over by then, if it did not wait for us
+                return await land(project, candidate)
+
+            git.land = slow  # type: ignore[method-assign]  # as with a large repository
+            stage.clock.time += 60
+            await stage.move()
+            with pytest.raises(Conflict):
+                await giving_up[0]
+            assert (await stage.change_of(name)).state is ChangeState.LANDED
 
         play(story)
 

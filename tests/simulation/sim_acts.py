@@ -353,7 +353,7 @@ def _has_agents(world: World) -> bool:
 
 
 def _has_landed(world: World) -> bool:
-    return _is_up(world) and world.witness.landed > 0
+    return _is_up(world) and bool(world.witness.landed)
 
 
 def _has_past(world: World) -> bool:

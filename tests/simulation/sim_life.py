@@ -123,10 +123,14 @@ class LivedPort:
         found = getattr(self._port, name)
         if inspect.iscoroutinefunction(found):
             found = partial(_around, found, f"{self._name}.{name}", self._life)
-            setattr(self, name, found)
-        elif self._life.over and name == "follow":
-            return lambda *_: None
+        elif name == "follow":
+            found = partial(self._follow, found)
+        setattr(self, name, found)
         return found
+
+    def _follow(self, follow: Callable[..., None], *given: Any) -> None:
+        if not self._life.over:
+            follow(*given)
 
 
 async def _around(call: Callable[..., Any], name: str, life: Life, *given: Any, **named: Any) -> Any:

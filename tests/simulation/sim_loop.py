@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar, TypeVarTuple
@@ -23,6 +24,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._selector = self
+        self._ready: deque[Any]  # as the loop itself keeps it
         self._now = 0.0
         self._begun: list[asyncio.Task[Any]] = []
         self.set_task_factory(self._make)
@@ -39,6 +41,11 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def time(self) -> float:
         return self._now
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody has anything to do before some time has passed."""
+        return not self._ready
 
     def select(self, timeout: float | None) -> list[Any]:
         """Asked by the loop when it has looked at all that is ready: the time until the next timer passes at once."""

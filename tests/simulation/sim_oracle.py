@@ -20,7 +20,7 @@ from windlass.engine import Engine
 from windlass.engine.audit import Audit, Told
 from windlass.engine.slots import Slots
 
-QUIET = 12.0
+QUIET = 16.0
 """Seconds in which something happens if anything will."""
 ROUNDS = 40
 _MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)
@@ -222,6 +222,12 @@ class Oracle:
         for key, reader in world.witness.answers.items():
             if now.find(Delivery, f"{key}/{reader}") is None:
                 yield f"I4: {key} to {reader} was accepted and is lost"
+        receipts = {each.landing.after for each in now._all(Change) if each.landing}
+        yield from (
+            f"main moved to {each[:8]}, and no change has landed"
+            for each in world.witness.landed
+            if each not in receipts
+        )
         for task in now._all(Task):
             if task.state is TaskState.DONE and not self._is_in_main(task):
                 yield f"{task.id} is done, and main never had what {task.agent} committed"

@@ -36,7 +36,8 @@ class Witness:
         self.answers: dict[str, str] = {}
         """Messages that were taken, each with its reader."""
         self.spawned = 0
-        self.landed = 0
+        self.landed: list[str] = []
+        """The commits that the gate has moved main to."""
 
     def object(self, words: str) -> None:
         self.broken.append(words)
@@ -86,7 +87,7 @@ class WatchedGit(FakeGit):
             self.witness.object(f"I1: main moved to {after[:8]}, whose tree no check has passed on")
         if len(parents) != 2 or self._expected(before, parents[1]) != self.objects.files(after):
             self.witness.object(f"I3: main moved to {after[:8]}, which is not the change's own difference")
-        self.witness.landed += 1
+        self.witness.landed.append(after)
 
     def _expected(self, main: str, head: str) -> Files:
         """Main with the files that the branch has changed since they parted."""

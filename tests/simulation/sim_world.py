@@ -165,6 +165,8 @@ class World:
     async def _turns(self, turns: int) -> None:
         for _ in range(turns):
             await asyncio.sleep(0)
+            if self.loop.idle:
+                return
 
     def _drive(self, work: Coroutine[Any, Any, None]) -> None:
         self.loop.run_until_complete(self.loop.create_task(work, name=DRIVER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from windlass.engine.fences import Fences
 from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake
 from windlass.engine.landing import Gate
-from windlass.engine.lanes import Lanes
+from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
@@ -62,7 +63,8 @@ class Engine:
         self.definitions = Definitions(ports, self.projects)
         self.tasks = Tasks(ports, self.projects, self.definitions, fences, bell)
         self.talk = Talk(ports, bell)
-        self.changes = Changes(ports, bell, self.projects)
+        moves: Moves = Moves(asyncio.Lock)
+        self.changes = Changes(ports, bell, self.projects, moves)
         slots = Slots(ports)
         self.status = Statuses(ports, slots)
         self.output = Output(ports, bell)
@@ -74,7 +76,7 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
-        self._gate = Gate(ports, bell, self.projects, self._landings)
+        self._gate = Gate(ports, bell, self.projects, self._landings, moves)
         self._mirrors = Mirrors(ports, self.status)
         self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)
 

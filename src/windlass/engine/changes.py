@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Conflict, NotFound
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.task import TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
+from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.talk import current_task
 
@@ -15,12 +16,13 @@ from windlass.engine.talk import current_task
 class Changes:
     """Finds changes, makes the one that undoes another, and takes one out of the line."""
 
-    def __init__(self, ports: Ports, bell: Bell, projects: Projects) -> None:
+    def __init__(self, ports: Ports, bell: Bell, projects: Projects, moves: Moves) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
         self.bell = bell
         self.projects = projects
+        self.moves = moves
 
     async def get(self, key: str) -> Change:
         change = await self.store.read(lambda store: store.find(Change, key))
@@ -62,15 +64,31 @@ class Changes:
 
     async def withdraw(self, agent: str, reason: str) -> bool:
         """Give up the change that an agent wants to land. False: it has none."""
-        withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
+        change = await self.store.read(lambda store: _wants(store, agent))
+        if change is None:
+            return False
+        async with self.moves[change.project]:
+            await self._must_not_have_landed(change)
+            withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
         self.bell.ring()
         return withdrawn
 
+    async def _must_not_have_landed(self, change: Change) -> None:
+        """Main may have moved without our recording it, which the gate is about to do."""
+        project = await self.projects.get(change.project)
+        if change.candidate is not None and await self.git.landed(project, change.candidate.commit):
+            raise Conflict(f"{change.id} has landed already.", hint=f"`windlass undo {change.id}` takes it back.")
+
+
+def _wants(store: Reading, agent: str) -> Change | None:
+    """The change that an agent wants to land now."""
+    task = current_task(store, agent)
+    return store.change_of_task(task.id) if task is not None and task.state is TaskState.LANDING else None
+
 
 def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
-    task = current_task(store, agent)
-    change = store.change_of_task(task.id) if task else None
-    if task is None or change is None or task.state is not TaskState.LANDING:
+    task, change = current_task(store, agent), _wants(store, agent)
+    if task is None or change is None:
         return False
     if change.state is ChangeState.TESTING:
         raise Conflict(

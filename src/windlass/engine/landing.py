@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 
 from windlass.core import gate
-from windlass.core.change import Candidate, Change, CheckResult, Hold
+from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
 from windlass.core.errors import Conflict, NotAllowed, TakenBack, Unavailable
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.render import conflict_note, rejection, taken_back_note
 from windlass.core.settings import CheckSettings, Settings
 from windlass.engine.bell import Bell
-from windlass.engine.lanes import Lanes
+from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.projects import Projects
 from windlass.engine.verdicts import Refusal, Verdicts
 
@@ -35,7 +35,7 @@ SETTINGS = ".windlass/config.toml"
 class Gate:
     """Moves main, one lane per project. Every step can be repeated after a crash."""
 
-    def __init__(self, ports: Ports, bell: Bell, projects: Projects, lanes: Lanes) -> None:
+    def __init__(self, ports: Ports, bell: Bell, projects: Projects, lanes: Lanes, moves: Moves) -> None:
         self.store = ports.store
         self.git = ports.git
         self.checks = ports.checks
@@ -44,6 +44,7 @@ class Gate:
         self.guards = (SETTINGS, *ports.library.guarded)
         self.projects = projects
         self.lanes = lanes
+        self.moves = moves
         self.verdicts = Verdicts(ports, bell)
         self._tried_at: dict[str, float] = {}
         self._failures: Counter[str] = Counter()
@@ -187,16 +188,18 @@ class Gate:
 
     async def _way_is_free(self, project: Project, change: Change) -> bool:
         """Try to land what has been tested already. False: it has landed, or something is still in the way."""
-        if change.candidate is None:
-            return True
-        try:
-            landing = await self.git.land(project, change.candidate)
-        except Conflict:
-            return True  # main has moved: it must be staged and tested again
-        except (NotAllowed, Unavailable):
+        async with self.moves[project.id]:
+            held = await self._now(change)
+            if held.candidate is None or held.state is not ChangeState.HELD:
+                return not held.ended
+            try:
+                landing = await self.git.land(project, held.candidate)
+            except Conflict:
+                return True  # main has moved: it must be staged and tested again
+            except (NotAllowed, Unavailable):
+                return False
+            await self.verdicts.landed(held, landing)
             return False
-        await self.verdicts.landed(change, landing)
-        return False
 
     async def _landed_elsewhere(self, project: Project, change: Change) -> None:
         """A person took a held change into main by hand."""

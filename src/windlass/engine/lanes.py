@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 
 from windlass.engine.troubles import Troubles
 
 Work = Callable[[], Awaitable[object]]
+Moves = defaultdict[str, asyncio.Lock]
+"""By project: held by whoever lands a change that is not marked as under test, or gives one up."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 60.0
