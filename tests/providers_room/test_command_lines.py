@@ -71,7 +71,8 @@ class TestCodex:
         """Its last word says where the prompt is, in a new session and in a resumed one."""
         assert CODEX.argv(start())[-1] == "-"
         assert CODEX.argv(start(session="abc", model="gpt-5.5"))[-3:] == ("resume", "abc", "-")
-        assert CODEX.argv(start(model="gpt-5.5"))[13:15] == ("-m", "gpt-5.5")
+        words = CODEX.argv(start(model="gpt-5.5"))
+        assert words[words.index("-m") + 1] == "gpt-5.5"
 
     def test_it_may_commit_in_its_clone(self) -> None:
         """Its own sandbox leaves it the clone's .git, whatever the folder is called."""
@@ -84,7 +85,8 @@ class TestCodex:
     def test_a_reader_writes_its_signal_only(self) -> None:
         """Who may only read has one folder to write to: that of its signal."""
         words = CODEX.argv(start(permissions=Permissions.READ))
-        values = tomllib.loads("\n".join(words[words.index("--disable") + 6 :][1:4:2]))
+        at = words.index("allow_login_shell=false")
+        values = tomllib.loads(f"{words[at + 2]}\n{words[at + 4]}")
         assert values["default_permissions"] == "windlass"
         allowed = values["permissions"]["windlass"]["filesystem"]
         assert allowed == {":root": "read", "/trees/brave-otter/.windlass/output": "write"}

@@ -94,6 +94,28 @@ def test_a_stranger_adds_a_cli(stranger: dict[str, str], own_home: Path) -> None
     assert shown["provider"] == "my-agent"
 
 
+def test_what_is_here_is_shown(stranger: dict[str, str], own_home: Path) -> None:
+    """For people and for programs: another version than the one we tried, who is logged in, what is not installed."""
+    home = own_home / "home"
+    (own_home / "bin" / "codex").write_text("#!/bin/sh\necho codex-cli 0.200.1\n")
+    (own_home / "bin" / "codex").chmod(0o755)
+    (home / ".windlass").mkdir(mode=0o700)
+    (home / ".windlass" / "config.toml").write_text('[providers.mine]\ncommand = ["no-such-program"]\n')
+    variables = stranger | {"OPENAI_API_KEY": "sk-secret"}
+
+    told = run("windlass providers", variables, home)
+    assert "with 0.166.0 on 2026-11-15; this is 0.200.1" in told
+    assert "yes, by $OPENAI_API_KEY" in told
+    assert "sk-secret" not in told
+
+    items = {each["name"]: each for each in json.loads(run("windlass providers --json", variables, home))}
+    assert (items["codex"]["verified_here"], items["codex"]["version"]) == (False, "0.200.1")
+    assert (items["mine"]["own"], items["mine"]["installed"], items["mine"]["verified"]) == (True, False, None)
+    assert items["mine"]["permissions"]["read"]["flags"] is None
+    assert items["codex"]["permissions"]["edit"]["flags"][0] == "-s"
+    assert items["codex"]["sandbox"] in ("bubblewrap", "unenforced")
+
+
 def test_what_the_page_describes_can_be_pasted() -> None:
     """Each description on the page is one that is accepted."""
     found = [name for each in blocks("toml") for name in described(each)]

@@ -28,6 +28,12 @@ class NotRunning(Unavailable):
     hint = "Any other command starts it, or run `windlass daemon start`."
 
 
+class OutOfReach(NotAllowed):
+    """There may be a daemon, but the system does not let us talk to it."""
+
+    hint = "Perhaps another user's, or you are in a sandbox that lets nobody connect."
+
+
 def home() -> str:
     """The folder that holds everything Windlass remembers."""
     return posixpath.abspath(posixpath.expanduser(os.environ.get("WINDLASS_HOME") or "~/.windlass"))
@@ -125,7 +131,7 @@ class Client:
             if self.start is None:
                 raise NotRunning("The daemon is not running.") from error
         except PermissionError as error:
-            raise NotAllowed(f"The daemon of {self.home} belongs to someone else.") from error
+            raise OutOfReach(f"The daemon of {self.home} can't be reached from here: {error.strerror}.") from error
         except OSError as error:
             raise Unavailable(
                 f"The home {self.home} can't be used: {error.strerror}.", hint="Set WINDLASS_HOME to another folder."

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from windlass.cli.agents import given_text
-from windlass.cli.client import Client, NotRunning
+from windlass.cli.client import Client, NotRunning, OutOfReach
 from windlass.cli.command import command
 from windlass.cli.output import say
 from windlass.core.errors import NotAllowed
@@ -51,7 +51,7 @@ def fail_command(daemon: Client, reason: str) -> None:
 
 
 def _signal(daemon: Client, signal: dict[str, Any]) -> None:
-    """Tell the daemon; while there is none, leave the signal where the next one looks."""
+    """Tell the daemon; while there is none, or a sandbox of the agent's own is between us, leave it in its file."""
     file = os.environ.get("WINDLASS_SIGNAL")
     try:
         daemon.only_if_running().post("agent", "signal", **signal)
@@ -63,6 +63,11 @@ def _signal(daemon: Client, signal: dict[str, Any]) -> None:
             ) from error
         _leave(Path(file), signal)
         say("Left for the daemon, which is away. You can end now.")
+    except OutOfReach:
+        if not file:
+            raise
+        _leave(Path(file), signal)
+        say("Left for the daemon, which can't be reached from here. You can end now.")
 
 
 def _leave(file: Path, signal: dict[str, Any]) -> None:

@@ -25,6 +25,8 @@ _QUIET = (
     *("--disable", "plugins", "--disable", "apps", "--disable", "remote_plugin"),
 )
 """So that it talks to its model's server, and to nobody else."""
+_SHELL = ("-c", "allow_login_shell=false")
+"""So that its commands have the PATH that we gave it: a login shell would begin with that of /etc/profile."""
 
 
 _THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
@@ -34,7 +36,7 @@ _THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
 def argv(start: Start) -> tuple[str, ...]:
     model = ("-m", start.model) if start.model else ()
     resume = ("resume", start.session) if start.session else ()
-    return ("codex", "exec", "--json", *_QUIET, *model, *permit(start), *resume, "-")
+    return ("codex", "exec", "--json", *_QUIET, *_SHELL, *model, *permit(start), *resume, "-")
 
 
 def permit(start: Start) -> tuple[str, ...]:
@@ -134,7 +136,7 @@ def _call(item: Event) -> str:
 
 def _command(line: str) -> str:
     """What its shell was given; without the shell, if that is how it was run."""
-    shell = re.fullmatch(r"/\S+ -lc (.+)", line, re.DOTALL)
+    shell = re.fullmatch(r"/\S+ -l?c (.+)", line, re.DOTALL)
     try:
         inner = shlex.split(shell.group(1)) if shell else []
     except ValueError:  # quotes that do not match
