@@ -62,7 +62,9 @@ class Stage:
         self.environment = _environment(folder, self.state) | variables
         self._begun: list[subprocess.Popen[bytes]] = []
         self.state.mkdir(mode=0o700, parents=True)
-        (self.state / "config.toml").write_text(settings)
+        # agents are kept in a sandbox where there is one, and may use the flags by which tests tell them something
+        shared = "" if "[sandbox]" in settings else f"\n[sandbox]\nwritable = ['{folder}']\n"
+        (self.state / "config.toml").write_text(settings + shared)
 
     # ── typing ───────────────────────────────────────────────────────────────────────────────────────────────
 
