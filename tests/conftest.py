@@ -17,6 +17,8 @@ import pytest
 
 ROOT = "WINDLASS_TEST_ROOT"
 """Names the suite's folder to the processes of the suite (xdist's workers, and what tests start)."""
+SANDBOX = "WINDLASS_TEST_SANDBOX"
+"""Whether agents in tests are kept in a sandbox where a test does not say so: `off`, unless whoever runs them does."""
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
 GIT_SETTINGS = "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
 LEAVING_SECONDS = 5.0
@@ -40,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _leave_home(root: Path) -> None:
     """Forget the person's settings; keep the Python that runs this, also where it is a version manager's shim."""
-    pyenv = Path.home() / ".pyenv"
+    pyenv, sandbox = Path.home() / ".pyenv", os.environ.get(SANDBOX, "off")
     for name in [each for each in os.environ if each.startswith(STRAY) and not each.startswith(MEANT)]:
         del os.environ[name]
     os.environ.update(LC_ALL="C.UTF-8", TZ="UTC", GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0")
@@ -48,7 +50,7 @@ def _leave_home(root: Path) -> None:
     if pyenv.is_dir():
         os.environ.setdefault("PYENV_ROOT", str(pyenv))
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` stays where it is looked for
-    os.environ.update({ROOT: str(root), "TMPDIR": str(root / "tmp")})
+    os.environ.update({ROOT: str(root), SANDBOX: sandbox, "TMPDIR": str(root / "tmp")})
     root.chmod(0o711)  # a test may go on as another user
     (root / "tmp").mkdir()
     (root / "tmp").chmod(0o1777)
@@ -66,6 +68,7 @@ def _world(folder: Path) -> dict[str, str]:
         "HOME": str(home),
         "GIT_CONFIG_GLOBAL": str(settings),
         "WINDLASS_HOME": str(folder / "wl"),
+        "WINDLASS_SANDBOX": os.environ.get(SANDBOX, "off"),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local/share"),
         "XDG_STATE_HOME": str(home / ".local/state"),

@@ -62,7 +62,9 @@ class Stage:
         self.environment = _environment(folder, self.state) | variables
         self._begun: list[subprocess.Popen[bytes]] = []
         self.state.mkdir(mode=0o700, parents=True)
-        (self.state / "config.toml").write_text(settings)
+        # in a sandbox, agents may still use the flags by which tests tell them something
+        shared = "" if "[sandbox]" in settings else f"\n[sandbox]\nwritable = ['{folder}']\n"
+        (self.state / "config.toml").write_text(settings + shared)
 
     # ── typing ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -306,6 +308,7 @@ def _environment(folder: Path, state: Path) -> dict[str, str]:
         "PYTHONPATH": str(SOURCE),
         "GIT_CONFIG_NOSYSTEM": "1",
         "WINDLASS_HOME": str(state),
+        "WINDLASS_SANDBOX": os.environ.get("WINDLASS_TEST_SANDBOX", "off"),
     }
 
 

@@ -152,7 +152,7 @@ def test_another_holder_of_the_lock_and_a_lost_lock_are_found(home: Stage) -> No
 
 def test_a_live_run_whose_process_is_gone_is_judged_and_not_called_wrong(home: Stage) -> None:
     """Its agent was killed a moment ago: the check waits until the daemon has judged it."""
-    name = home.work("Be killed", f"echo $$ > '{home.flag('pid')}'; exec sleep 60")
+    name = home.work("Be killed", f"echo $$ > '{home.flag('pid')}'; exec sleep 60", "--sandbox", "off")
     pid = until(lambda: home.flag("pid").exists() and home.flag("pid").read_text().strip(), "the agent's pid")
     os.kill(int(pid), 9)
     assert broken(check(home, 0)) == set()

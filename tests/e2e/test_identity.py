@@ -1,7 +1,7 @@
 """From inside its run an agent is itself and no one else: it reaches neither main, nor another, nor the person.
 
 Most of these would fail if agents worked in linked worktrees (`git worktree add`), which share refs, settings, hooks
-and the stash with the person's repository: each such test says so.
+and the stash with the person's repository: each such test says so. All of it holds without a sandbox.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ from e2e_stage import WITHIN, Stage, adds, lines, stage, until
 NOT_ALLOWED = "5"
 HOOKS = ("pre-commit", "post-checkout", "post-merge", "reference-transaction", "post-index-change")
 SHORT = "[daemon]\nstop_grace_seconds = 0.2\n"
+
+
+@pytest.fixture
+def house() -> Iterator[Stage]:
+    """The usual stage, on which agents have the person's own rights."""
+    with stage(WINDLASS_SANDBOX="off") as made:
+        yield made
 
 
 def tries(house: Stage, *commands: str, then: str = "") -> list[tuple[str, str]]:
@@ -221,7 +228,7 @@ class TestOthers:
 @pytest.fixture(scope="module")
 def attempts() -> Iterator[dict[str, tuple[str, str]]]:
     """What an agent got for trying to act as the person, by command; the other agent and the settings are looked at."""
-    with stage(settings=SHORT) as house:
+    with stage(settings=SHORT, WINDLASS_SANDBOX="off") as house:
         house.land("Begin", adds("a.txt"))
         other = house.play("Wait", "- ask: May I?\n")
         house.event("run.asked")
@@ -271,7 +278,7 @@ class TestVoice:
 
     def test_complete_ends_only_ones_own_run(self) -> None:
         """With another's name and run in its variables, an agent still speaks for itself."""
-        with stage(settings=SHORT) as house:
+        with stage(settings=SHORT, WINDLASS_SANDBOX="off") as house:
             go = house.flag("go")
             other = house.work("Wait", lines(house.waits_for(go), adds("other.txt")))
             house.event("run.started", "r1")
@@ -293,7 +300,7 @@ class TestVoice:
 
     def test_a_run_that_is_over_has_no_voice(self) -> None:
         """A process that outlived its run, if there were one, could not speak: stopping ends every one of them."""
-        with stage(settings=SHORT) as house:
+        with stage(settings=SHORT, WINDLASS_SANDBOX="off") as house:
             late = house.flag("late")
             command = lines(
                 adds("b.txt"),

@@ -268,7 +268,7 @@ class TestStop:
                 "setsid sleep 600 & echo $! > a.pid; (setsid sh -c 'echo $$ > b.pid; exec sleep 600' &); "
                 "trap '' TERM; sleep 600 & echo $! > c.pid; echo $$ > d.pid; while :; do sleep 1; done"
             )
-            name = house.work("Spread", command)
+            name = house.work("Spread", command, "--sandbox", "off")  # where pids are the same inside and outside
             tree = Path(house.agent(name)["worktree"])
             pids = [until(partial(_number, tree / f"{each}.pid"), each) for each in "abcd"]
             assert all(map(lives, pids))

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -317,23 +318,24 @@ class TestInheritance:
 
         play(tmp_path, story)
 
-    def test_the_environment_is_ours_without_what_is_only_ours(
+    def test_only_what_is_allowed_comes_from_our_environment(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Our caller's repository, our settings and Python's stay out; the launch's words win; the marker is ours."""
-        dropped = ("GIT_DIR", "GIT_CONFIG_COUNT", "WINDLASS_CRASH_AT", "PYTHONPATH", "NOTIFY_SOCKET", "OLDPWD")
-        for name in (*dropped, "GIT_SSH_COMMAND", "WINDLASS_HOME", "PLAIN", "WINDLASS_MARKER"):
+        """What is neither for everyone nor named stays out, credentials above all; the launch's words win."""
+        dropped = ("GIT_DIR", "GIT_CONFIG_COUNT", "WINDLASS_CRASH_AT", "PYTHONPATH", "AWS_SECRET_ACCESS_KEY", "OLDPWD")
+        kept = ("GIT_SSH_COMMAND", "LC_TIME", "HTTPS_PROXY", "no_proxy", "XDG_DATA_HOME", "NAMED")
+        for name in (*dropped, *kept, "PLAIN", "WINDLASS_MARKER"):
             monkeypatch.setenv(name, "from-daemon")
 
         async def story(stage: Stage) -> None:
             launch = stage.launch("r1", "env", PLAIN="from-launch", GIT_DIR="chosen", WINDLASS_MARKER="forged")
-            identity = await stage.port.start(launch)
+            identity = await stage.port.start(replace(launch, keeps=("NAMED",)))
             assert await stage.ended("r1", identity) == 0
             got = dict(line.split("=", 1) for line in stage.said("r1").splitlines() if "=" in line)
             assert got["GIT_DIR"] == "chosen"
             assert got["PLAIN"] == "from-launch"
             assert got["WINDLASS_MARKER"] == f"{stage.home}:r1"
-            assert got["GIT_SSH_COMMAND"] == got["WINDLASS_HOME"] == "from-daemon"
+            assert {got[name] for name in kept} == {"from-daemon"}
             assert not set(dropped[1:]) & set(got)
 
         play(tmp_path, story)

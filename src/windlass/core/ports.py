@@ -367,8 +367,8 @@ class Git(Protocol):
         """Whether an agent's worktree is there."""
         ...
 
-    def shared_files(self, project: Project, agent: Agent, /) -> tuple[str, ...]:
-        """What an agent's own git must be able to read besides its worktree."""
+    def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What an agent's own git must be able to read besides its worktree, and what to write."""
         ...
 
     def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:

@@ -71,20 +71,21 @@ def enclosure(
     project: Project,
     provider: Provider,
     worktree: str,
-    files: Sequence[str],
+    readable: Sequence[str],
+    writable: Sequence[str],
     settings: SandboxSettings,
 ) -> Sandbox:
     """The sandbox of a run: its worktree, what its provider and its git need, and what the user adds.
 
-    `home` is our own folder, of which it sees the files named and no more. An agent that may only read can't write to
+    `home` is our own folder, of which it sees what is named and no more. An agent that may only read can't write to
     its worktree either, except where its signal goes.
     """
     may_write = agent.permissions is not Permissions.READ
     return Sandbox(
         own=own_folder(home, agent),
         hidden=(home, project.path),
-        readable=(f"{home}/{DOOR}", worktree, *files, *settings.readable),
-        writable=(worktree if may_write else f"{worktree}/.windlass", *provider.folders, *settings.writable),
+        readable=(f"{home}/{DOOR}", worktree, *readable, *settings.readable),
+        writable=(worktree if may_write else f"{worktree}/.windlass", *writable, *provider.folders, *settings.writable),
         protected=provider.protected,
         links=((f"{home}/{SOCKET}", f"{DOOR}/{SOCKET}"),),
         network=settings.network,

@@ -31,13 +31,15 @@ class Fences:
 
     def around(self, agent: Agent, project: Project, provider: Provider, *, worktree: str, folder: str) -> Sandbox:
         """The sandbox of a run whose own folder is given."""
+        readable, writable = self.git.reach(project, agent)
         return enclosure(
             home=self.home,
             agent=agent,
             project=project,
             provider=provider,
             worktree=worktree,
-            files=(folder, *self.git.shared_files(project, agent)),
+            readable=(folder, *readable),
+            writable=writable,
             settings=self.settings.at(project.path).sandbox,
         )
 

@@ -120,9 +120,9 @@ class HubGit:
         """Whether there is a folder, and no link, at its place."""
         return is_folder(self._places.worktree(project, agent))
 
-    def shared_files(self, project: Project, agent: Agent, /) -> tuple[str, ...]:
-        """The hub, whose objects its clone borrows, and the settings that stand for the user's."""
-        return str(self._places.hub(project)), str(self._places.settings(project, agent))
+    def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The hub, whose objects its clone borrows; and the folder of the settings that stand for the user's."""
+        return (str(self._places.hub(project)),), (str(self._places.settings(project, agent).parent),)
 
     def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
         """Variables that keep an agent's own git away from the user's settings."""
