@@ -22,6 +22,7 @@ from windlass.engine.tasks import Order
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
 from windlass.library.definitions import RepositoryLibrary
+from windlass.process.sandbox import Bubblewrap
 from windlass.process.shell import run_shell
 from windlass.providers import load
 from windlass.store.memory import MemoryStore
@@ -90,7 +91,7 @@ class Stage:
                 random=random.Random(7).random,
                 uuid=lambda: "project-1",
                 library=RepositoryLibrary(prompt_blocks()),
-                setups=WorktreeSetup("home", shell=run_shell, environment=os.environ),
+                setups=WorktreeSetup("home", shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
                 home=str(self.home),
             )
         )

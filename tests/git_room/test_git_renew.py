@@ -79,6 +79,30 @@ class TestRenew:
 
         asyncio.run(story())
 
+    def test_what_git_ignores_stays_where_it_is(self, world: World) -> None:
+        """It may have taken long to make; unless main has a file in its place now, which would overwrite it."""
+
+        async def story() -> None:
+            await world.change({"half.txt": "half\n"})
+            path = Path(world.git.worktree_path(world.project, an_agent()))
+            (path / "deps.log").mkdir()
+            (path / "deps.log/x").write_text("made")
+            (path / "run.log").write_text("mine")
+
+            _, path, _ = await begun_anew(world)
+            assert (path / "deps.log/x").read_text() == "made"
+            assert (path / "run.log").read_text() == "mine"
+
+            (world.repository / ".git/info/exclude").write_text("")
+            world.write({"run.log": "theirs\n", "deps.log": "a file\n"})
+            world.run("add", "-f", "run.log", "deps.log")
+            world.run("commit", "-q", "-m", "Track logs")
+            with pytest.raises(NotAllowed, match=r"deps\.log: ignored by git, but main has a file there; run\.log"):
+                await world.git.renew(world.project, an_agent())
+            assert (path / "run.log").read_text() == "mine"
+
+        asyncio.run(story())
+
     def test_what_cannot_be_saved_stays_where_it_is(self, world: World) -> None:
         """A nested repository keeps the worktree, and the agent does not begin."""
 
@@ -94,17 +118,17 @@ class TestRenew:
         asyncio.run(story())
 
     def test_it_can_be_repeated(self, world: World) -> None:
-        """A second time there is nothing to save, and a worktree that is fresh stays."""
+        """A second time there is nothing to save, and a clone that is fresh stays."""
 
         async def story() -> None:
             await world.change({"half.txt": "half\n"})
             first, path, _ = await begun_anew(world)
-            inode = path.stat().st_ino
+            inode = (path / ".git").stat().st_ino
 
             again, _, _ = await begun_anew(world)
 
             assert first and not again
-            assert path.stat().st_ino == inode
+            assert (path / ".git").stat().st_ino == inode
 
         asyncio.run(story())
 
@@ -143,6 +167,36 @@ class TestRenew:
         while asyncio.run(story(number)):
             number += 1
         assert number > 4, steps
+
+
+class TestFurnish:
+    def test_what_a_new_worktree_was_given_goes_with_it(self, world: World) -> None:
+        """What the agent has made itself since then, and git ignores, keeps it."""
+
+        async def story() -> None:
+            agent, path = await world.agent()
+            await world.git.hide(world.project, agent, (".env",))
+            (path / ".env").write_text("given")
+            (path / "deps.log").mkdir()
+            (path / "deps.log/x").write_text("made by the set-up")
+            (path / ".windlass/output").mkdir(parents=True)
+            (path / ".windlass/process-status.json").write_text("{}")
+            await world.git.furnish(world.project, agent)
+            (path / "own.log").write_text("the agent's")
+            await world.git.furnish(world.project, agent)
+
+            with pytest.raises(NotAllowed, match=r"cannot hold all of it: own\.log: ignored by git\."):
+                await world.git.remove_worktree(world.project, agent)
+            (path / "own.log").unlink()
+            await world.git.remove_worktree(world.project, agent)
+
+            _, again = await world.agent()
+            (again / "deps.log").mkdir()
+            (again / "deps.log/x").write_text("the agent's")
+            with pytest.raises(NotAllowed, match="deps"):
+                await world.git.remove_worktree(world.project, agent)
+
+        asyncio.run(story())
 
 
 class TestHide:

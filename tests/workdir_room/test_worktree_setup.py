@@ -11,6 +11,7 @@ import pytest
 from windlass.core.errors import BadInput
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import Prepared
+from windlass.process.sandbox import Bubblewrap
 from windlass.process.shell import run_shell
 from windlass.workdir.setup import WorktreeSetup
 
@@ -30,7 +31,9 @@ class Place:
         (self.checkout / "node_modules/left-pad/index.js").write_text("pad\n")
 
     def prepare(self, *, key: str = "k1", **settings: object) -> Prepared:
-        setup = WorktreeSetup("home", shell=run_shell, environment=os.environ | {"SECRET": "hush"})
+        setup = WorktreeSetup(
+            "home", shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ | {"SECRET": "hush"}
+        )
         return asyncio.run(
             setup.prepare(
                 str(self.worktree),
@@ -39,6 +42,7 @@ class Place:
                 WorktreeSettings(**settings),  # type: ignore[arg-type]  # settings by name, as a file has them
                 key=key,
                 environment={"WINDLASS_PORT": "20010"},
+                sandbox=None,
             )
         )
 

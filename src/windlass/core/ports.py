@@ -343,14 +343,18 @@ class Git(Protocol):
         ...
 
     async def renew(self, project: Project, agent: Agent, /) -> str:
-        """Let an agent's branch begin anew at main. What has not landed is kept: returns the ref that brings it back.
+        """Let an agent begin anew at main, in place. What has not landed is kept: returns the ref that brings it back.
 
-        Raises NotAllowed where that can't cover all of its worktree.
+        What git ignores stays there. Raises NotAllowed where something can neither be saved nor stay.
         """
         ...
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         """Let these paths of an agent's worktree never count as work."""
+        ...
+
+    async def furnish(self, project: Project, agent: Agent, /) -> None:
+        """Remember what a new worktree has besides the repository's files: it goes with it, and is no work."""
         ...
 
     async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:

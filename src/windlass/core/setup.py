@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from windlass.core.sandbox import Sandbox
 from windlass.core.settings import WorktreeSettings
 
 LOCK_FILES = re.compile(
@@ -88,8 +89,12 @@ class Setups(Protocol):
         *,
         key: str,
         environment: Mapping[str, str],
+        sandbox: Sandbox | None,
     ) -> Prepared:
-        """Copy, link, and run the set-up command, unless it was run for this key. Raises BadInput for a bad name."""
+        """Copy, link, and run the set-up command, unless it was run for this key. Raises BadInput for a bad name.
+
+        The command may run what an agent wrote, so it runs in the same kind of sandbox.
+        """
         ...
 
 
@@ -106,6 +111,16 @@ class Ended(Protocol):
     def seconds(self) -> float: ...
     @property
     def timed_out(self) -> bool: ...
+
+
+class Wrap(Protocol):
+    """Puts a sandbox around a command."""
+
+    def __call__(
+        self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sandbox: Sandbox
+    ) -> tuple[list[str], dict[str, str]]:
+        """The command and the environment that it then has."""
+        ...
 
 
 class Shell(Protocol):

@@ -26,6 +26,7 @@ from windlass.library import prompt_blocks
 from windlass.library.definitions import RepositoryLibrary
 from windlass.process.callers import trace
 from windlass.process.detached import DetachedProcesses
+from windlass.process.sandbox import Bubblewrap
 from windlass.process.shell import run_shell, sweep
 from windlass.providers import load
 from windlass.providers.presence import look
@@ -71,7 +72,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         random=random.random,
         uuid=lambda: str(uuid.uuid4()),
         library=RepositoryLibrary(prompt_blocks()),
-        setups=WorktreeSetup(store.home_id, shell=run_shell, environment=os.environ),
+        setups=WorktreeSetup(store.home_id, shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
         home=str(home),
         pid=os.getpid(),
     )

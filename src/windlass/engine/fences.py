@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from windlass.core.agent import Agent
 from windlass.core.ports import Ports
 from windlass.core.project import Project
@@ -38,10 +40,20 @@ class Fences:
             project=project,
             provider=provider,
             worktree=worktree,
-            readable=(folder, *readable),
+            readable=(folder, *readable, *self._linked(project)),
             writable=writable,
             settings=self.settings.at(project.path).sandbox,
         )
+
+    def around_setup(self, agent: Agent, project: Project, provider: Provider, *, worktree: str) -> Sandbox:
+        """The sandbox of a set-up: it may write to the worktree, and has no part in the provider's login."""
+        like = self.around(agent, project, provider, worktree=worktree, folder=worktree)
+        more = self.settings.at(project.path).sandbox.writable
+        return replace(like, writable=(worktree, *more), protected=())
+
+    def _linked(self, project: Project) -> list[str]:
+        """What worktrees lead to by links of ours."""
+        return [f"{project.path}/{each}" for each in self.settings.at(project.path).worktree.link]
 
     def variables(self, project: Project, provider: Provider) -> tuple[str, ...]:
         """Names of the variables of the user's that a run gets."""

@@ -55,7 +55,7 @@ class Runs:
         self.bell = bell
         self.fences = fences
         self.lanes = lanes
-        self.setup = Setup(ports, bell)
+        self.setup = Setup(ports, bell, fences)
         self.briefings = Briefings(ports)
         self.home = ports.home
         self.stir: Callable[[str], None] = lambda _: None

@@ -19,6 +19,7 @@ from windlass.core.run import Cause, Run
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import PortRange, Prepared, pick_ports, setup_key
 from windlass.engine.bell import Bell
+from windlass.engine.fences import Fences
 from windlass.engine.talk import channel_of, say
 
 log = logging.getLogger("windlass")
@@ -31,10 +32,12 @@ MOST_KEPT = 100_000
 class Setup:
     """Everything between the claim of a run and its process. All of it can be repeated."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
         self.store = ports.store
         self.git = ports.git
         self.setups = ports.setups
+        self.providers = ports.providers
+        self.fences = fences
         self.settings = ports.settings
         self.clock = ports.clock
         self.bell = bell
@@ -84,10 +87,14 @@ class Setup:
         settings = self.settings.at(project.path).worktree
         await self.git.hide(project, agent, (*settings.copy, *settings.link))
         key = setup_key(settings.setup, await self.git.locks(project, agent))
-        prepared = await self._unless_stopped(
-            run,
-            self.setups.prepare(worktree, project.path, agent.id, settings, key=key, environment=environment),
+        provider = self.providers.get(run.provider)
+        around = self.fences.around_setup(agent, project, provider, worktree=worktree) if run.sandbox else None
+        preparing = self.setups.prepare(
+            worktree, project.path, agent.id, settings, key=key, environment=environment, sandbox=around
         )
+        prepared = await self._unless_stopped(run, preparing)
+        if run.number == 1:  # later, what git ignores there may be the agent's own
+            await self.git.furnish(project, agent)
         if prepared.notes or prepared.output or prepared.failure:
             await self.store.write(partial(_keep, agent, prepared, self.clock.now()))
             self.bell.ring()

@@ -74,10 +74,7 @@ class Renewals:
         if not there:
             return []
         known = (await self._git.ours(hub, "ls-tree", "-r", "-z", "--name-only", sight.tree)).names
-        return [
-            f"{each}: ignored by git, but {sight.main[:10]} has a file there"
-            for each in sorted(there - {*map(shown, known)})
-        ]
+        return [f"{each}: ignored by git, but main has a file there" for each in sorted(there - {*map(shown, known)})]
 
     async def _save_branch(self, hub: Path, agent: Agent, main: str) -> str:
         """A branch without a worktree: only its commits are to be kept."""

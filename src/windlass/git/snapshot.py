@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.core.agent import Agent
-from windlass.core.errors import Conflict, NotFound
+from windlass.core.errors import Conflict, NotAllowed, NotFound
 from windlass.core.project import Project
-from windlass.git.files import copy_or_clear, shown
+from windlass.git.files import copy_or_clear, make_folder, shown, write_whole
 from windlass.git.hub import RUNTIME, Hubs
-from windlass.git.places import Places
+from windlass.git.places import Places, key
 from windlass.git.run import ANY, GitProgram
-from windlass.git.untrusted import branch_there, commit_at, is_folder, read_inside
+from windlass.git.untrusted import branch_there, commit_at, commits_kept, is_folder, read_inside
 
 LARGEST_FILE = 50 << 20
 MAKER = "snapshot@windlass.invalid"

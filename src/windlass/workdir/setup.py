@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import secrets
+import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -17,8 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
+from windlass.core.sandbox import Sandbox
 from windlass.core.settings import WorktreeSettings
-from windlass.core.setup import Ended, Prepared, Shell, visible
+from windlass.core.setup import Ended, Prepared, Shell, Wrap, visible
 from windlass.workdir import inside
 from windlass.workdir.folders import INPUT
 
@@ -35,9 +37,10 @@ Place = Callable[[str, int, str], None]
 class WorktreeSetup:
     """The `Setups` port, on the files and the shell of this machine."""
 
-    def __init__(self, home_id: str, *, shell: Shell, environment: Mapping[str, str]) -> None:
+    def __init__(self, home_id: str, *, shell: Shell, wrap: Wrap, environment: Mapping[str, str]) -> None:
         self._home_id = home_id
         self._shell = shell
+        self._wrap = wrap
         self._environment = environment
 
     async def prepare(
@@ -50,6 +53,7 @@ class WorktreeSetup:
         *,
         key: str,
         environment: Mapping[str, str],
+        sandbox: Sandbox | None,
     ) -> Prepared:
         """Copy, link, and run the set-up command, unless it was run for this key."""
         notes = await asyncio.to_thread(_bring, checkout, worktree, settings)
@@ -57,10 +61,14 @@ class WorktreeSetup:
             return Prepared(notes=notes)
         with _explained(worktree), inside.folder(worktree, *INPUT, make=True) as where:
             inside.remove_file(where, DONE)
+        command, seen = settings.setup, visible(self._environment, settings.environment) | dict(environment)
+        if sandbox is not None:
+            words, seen = self._wrap(["/bin/sh", "-c", command], worktree, seen, sandbox)
+            command = f"exec {shlex.join(words)}"
         ended = await self._shell(
-            settings.setup,
+            command,
             cwd=worktree,
-            environment=visible(self._environment, settings.environment) | {"TERM": "dumb"} | dict(environment),
+            environment=seen | {"TERM": "dumb"},
             timeout=settings.setup_seconds,
             output_limit=MOST_OUTPUT,
             marker=f"{self._home_id}:check-setup-{agent}",
