@@ -51,8 +51,7 @@ def test_those_who_never_read_cost_no_memory(loud: Stage, what: str) -> None:
 
 def _reset_most(house: Stage) -> None:
     """Let the kernel count the most memory anew."""
-    with Path(f"/proc/{house.daemon}/clear_refs").open("w") as file:
-        file.write("5")
+    Path(f"/proc/{house.daemon}/clear_refs").write_text("5")
 
 
 def test_one_who_vanishes_leaves_nothing(loud: Stage) -> None:
