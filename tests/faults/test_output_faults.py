@@ -11,6 +11,8 @@ import pytest
 from e2e_stage import Stage, adds, stage, until
 from fault_stage import MEGABYTE, broken, give, most_memory, over
 
+pytestmark = pytest.mark.xdist_group("output-faults")  # one worker plays the story, once
+
 LONG = 100 * MEGABYTE
 ODD = {
     "half a line": ("printf 'no end'", b"no end", ""),

@@ -12,6 +12,8 @@ import pytest
 from e2e_stage import WITHIN, Stage, stage, until
 from fault_stage import MEGABYTE, descriptors, give, most_memory, over, subscriber
 
+pytestmark = pytest.mark.xdist_group("subscribers")  # one worker plays the story, once
+
 WORDY = """{ printf '{"status": "error", "error": "'; head -c 900000 /dev/zero | tr '\\0' 'e'; echo '"}'; }"""
 LOUD = "head -c 30000000 /dev/zero | tr '\\0' 'l'"
 
