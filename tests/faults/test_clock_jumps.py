@@ -7,8 +7,8 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, adds, stage, until
-from fault_stage import broken, give, over
+from e2e_stage import Stage, adds, until
+from fault_stage import broken, give, over, stage
 
 DAY = 86_400
 CLOCK = """

@@ -13,8 +13,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, adds, lives, stage, until
-from fault_stage import broken, descriptors, give, over, subscriber
+from e2e_stage import WITHIN, Stage, adds, lives, until
+from fault_stage import broken, descriptors, give, over, stage, subscriber
 
 AGENTS = int(os.environ.get("WINDLASS_TEST_CROWD", "80"))
 """How many agents live, and then leave, at once."""

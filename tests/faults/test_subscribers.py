@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, stage, until
-from fault_stage import MEGABYTE, descriptors, give, most_memory, over, subscriber
+from e2e_stage import WITHIN, Stage, until
+from fault_stage import MEGABYTE, descriptors, give, most_memory, over, stage, subscriber
 
 pytestmark = pytest.mark.xdist_group("subscribers")  # one worker plays the story, once
 
