@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -298,6 +299,20 @@ def test_another_process_with_the_same_pid_is_not_alive(stage: Stage) -> None:
         assert port.alive(identity)
         assert not port.alive(Identity(identity.pid, identity.started + 1, identity.boot))
         assert not port.alive(Identity(identity.pid, identity.started, "another boot"))
+
+    play(stage, story)
+
+
+def test_a_process_is_as_old_as_it_lives(stage: Stage) -> None:
+    """Its age counts from its start and never backwards; nothing but time makes it older."""
+
+    async def story(port: Processes) -> None:
+        began = time.monotonic()
+        identity = await port.start(stage.launch("r1"))
+        ages = [port.age(identity) for _ in range(3)]
+
+        assert ages == sorted(ages)
+        assert 0 <= ages[0] <= time.monotonic() - began + 0.1, "the kernel counts in hundredths"
 
     play(stage, story)
 

@@ -236,6 +236,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         checks=st.lists(CHECKS, max_size=2).map(tuple),
         landing=st.none() | LANDINGS,
         queued_at=TIMES,
+        turn=st.integers(0, 2**40),
     ),
 }
 

@@ -10,8 +10,8 @@ from windlass.core import gate
 from windlass.core.change import Change, ChangeState, CheckResult, Hold
 from windlass.core.settings import CheckSettings, Limits
 
-FIRST = Change(id="c1", project="p", branch="b", head="a", title="One", agent="otter", queued_at=1.0)
-SECOND = replace(FIRST, id="c2", queued_at=2.0)
+FIRST = Change(id="c1", project="p", branch="b", head="a", title="One", agent="otter", turn=1)
+SECOND = replace(FIRST, id="c2", turn=2)
 CHECKS = CheckSettings(command="make test")
 
 

@@ -72,7 +72,7 @@ class Stage:
         self.clock = SetClock()
         self.settings = SetSettings(Settings(checks=CheckSettings(command=checks), limits=Limits(returns=2)))
         self.store = store or MemoryStore(self.clock)
-        self.processes = FakeProcesses()
+        self.processes = FakeProcesses(monotonic=self.clock.monotonic)
         self.engine = self.build()
 
     def build(self) -> Engine:

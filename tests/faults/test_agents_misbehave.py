@@ -9,8 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from e2e_stage import Stage, adds, inhabitants, lives, stage, until
-from fault_stage import MEGABYTE, broken, give, most_memory, over
+from e2e_stage import Stage, adds, inhabitants, lives, until
+from fault_stage import MEGABYTE, broken, give, most_memory, over, stage
+
+pytestmark = pytest.mark.xdist_group("misbehave")  # one worker plays the story, once
 
 QUICK = "[daemon]\nstop_grace_seconds = 0.3\n"
 HASTY = f"[limits]\nreminders = 0\nretries = 0\nruns = 8\n{QUICK}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from e2e_stage import adds, inhabitants, lives, stage, until
-from fault_stage import MEGABYTE, broken, give, most_memory, over
+from e2e_stage import adds, inhabitants, lives, until
+from fault_stage import MEGABYTE, broken, give, most_memory, over, stage
 
 ONCE = "[limits]\nreturns = 0\n"
 

@@ -33,7 +33,7 @@ QUESTIONS = {
         "diff",
         "diff_between",
     },
-    "processes": {"find", "alive", "marked", "follow", "forget", "output", "exit_code"},
+    "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"},
     "workdirs": {"signal", "has_mirrors", "shows"},
     "setups": set[str](),
     "checks": set[str](),

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from e2e_stage import Stage, adds, stage, until
-from fault_stage import MEGABYTE, broken, give, most_memory, over
+from e2e_stage import Stage, adds, until
+from fault_stage import MEGABYTE, broken, give, most_memory, over, stage
+
+pytestmark = pytest.mark.xdist_group("output-faults")  # one worker plays the story, once
 
 LONG = 100 * MEGABYTE
 ODD = {

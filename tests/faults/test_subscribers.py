@@ -9,8 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, stage, until
-from fault_stage import MEGABYTE, descriptors, give, most_memory, over, subscriber
+from e2e_stage import WITHIN, Stage, until
+from fault_stage import MEGABYTE, descriptors, give, most_memory, over, stage, subscriber
+
+pytestmark = pytest.mark.xdist_group("subscribers")  # one worker plays the story, once
 
 WORDY = """{ printf '{"status": "error", "error": "'; head -c 900000 /dev/zero | tr '\\0' 'e'; echo '"}'; }"""
 LOUD = "head -c 30000000 /dev/zero | tr '\\0' 'l'"
@@ -51,8 +53,7 @@ def test_those_who_never_read_cost_no_memory(loud: Stage, what: str) -> None:
 
 def _reset_most(house: Stage) -> None:
     """Let the kernel count the most memory anew."""
-    with Path(f"/proc/{house.daemon}/clear_refs").open("w") as file:
-        file.write("5")
+    Path(f"/proc/{house.daemon}/clear_refs").write_text("5")
 
 
 def test_one_who_vanishes_leaves_nothing(loud: Stage) -> None:

@@ -109,6 +109,8 @@ class Change:
     """The newest result for each command."""
     landing: Landing | None = None
     queued_at: float = 0.0
+    turn: int = 0
+    """The number of the event that put it into the line: its place there, whatever the clock does."""
 
     @property
     def ended(self) -> bool:

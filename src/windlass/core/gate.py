@@ -18,7 +18,7 @@ def next_change(queue: Sequence[Change]) -> Change | None:
     """The one under test, else the first in line."""
     under_test = [each for each in queue if each.state is ChangeState.TESTING]
     waiting = [each for each in queue if each.state is ChangeState.QUEUED]
-    return min(under_test or waiting, key=lambda each: each.queued_at, default=None)
+    return min(under_test or waiting, key=lambda each: each.turn, default=None)
 
 
 def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container[str]) -> list[Change]:

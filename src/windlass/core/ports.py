@@ -199,6 +199,10 @@ class Processes(Protocol):
         """Whether this very process lives (a reused pid does not count, nor does a zombie)."""
         ...
 
+    def age(self, identity: Identity, /) -> float:
+        """Seconds since this process was started, by a clock that never jumps."""
+        ...
+
     async def marked(self) -> dict[str, tuple[int, ...]]:
         """Every run whose marker a living process carries, known or not, with their pids."""
         ...

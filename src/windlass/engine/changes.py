@@ -54,6 +54,7 @@ class Changes:
                 title=title,
                 undoes=change.id,
                 queued_at=now,
+                turn=store.last_seq() + 1,
             )
             store.record("change.queued", made.id, made)
             return made

@@ -169,8 +169,9 @@ def _submit(store: Writing, run: Run, task: Task, head: str, now: float) -> None
     agent = store.find(Agent, run.agent)
     known = store.change_of_task(task.id)
     store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now))
+    turn = store.last_seq() + 1
     if known is not None and known.state in (ChangeState.REJECTED, ChangeState.HELD):
-        change = replace(known.move(ChangeState.QUEUED), head=head, candidate=None, queued_at=now)
+        change = replace(known.move(ChangeState.QUEUED), head=head, candidate=None, queued_at=now, turn=turn)
     else:
         change = Change(
             id=store.next_id(Change),
@@ -181,6 +182,7 @@ def _submit(store: Writing, run: Run, task: Task, head: str, now: float) -> None
             agent=run.agent,
             task=task.id,
             queued_at=now,
+            turn=turn,
         )
     store.record("change.queued", change.id, change)
     if run.result:

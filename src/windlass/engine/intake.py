@@ -86,7 +86,7 @@ class Intake:
             place=place,
             cut=run.cut,
             mark=mark[max(0, len(mark) - offset + run.cut) :],
-            begun=now - max(0.0, self.clock.now() - (run.started_at or run.starting_at)),
+            begun=now - (self.processes.age(run.identity) if run.identity else 0.0),
             heard=now,
             blotter=self.fences.blotter(run, place[0]),
         )

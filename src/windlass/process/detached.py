@@ -19,7 +19,7 @@ from windlass.process.children import Children
 from windlass.process.environment import granted
 from windlass.process.exits import on_exit
 from windlass.process.folder import RunFolder
-from windlass.process.identity import is_alive
+from windlass.process.identity import age_of, is_alive
 from windlass.process.proc import MARKER, Process, environment_of, words_of
 from windlass.process.sandbox import Bubblewrap, is_warden
 from windlass.process.spawn import is_shim, start_shim
@@ -63,6 +63,10 @@ class DetachedProcesses:
     def alive(self, identity: Identity, /) -> bool:
         """Whether this very process lives."""
         return is_alive(identity)
+
+    def age(self, identity: Identity, /) -> float:
+        """Since its start, as the kernel counts from boot."""
+        return age_of(identity)
 
     async def marked(self) -> dict[str, tuple[int, ...]]:
         """The pids of all living processes with a marker of this home, by the run that it names."""

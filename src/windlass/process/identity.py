@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 from windlass.core.run import Identity
 from windlass.process.proc import boot_id, process
@@ -21,6 +22,11 @@ def is_alive(identity: Identity) -> bool:
         return False
     found = process(identity.pid)
     return found is not None and not found.gone and found.started == identity.started
+
+
+def age_of(identity: Identity) -> float:
+    """Seconds since this process was started; the wall clock has no part in it."""
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - identity.started / os.sysconf("SC_CLK_TCK"))
 
 
 def send(identity: Identity, number: signal.Signals) -> None:

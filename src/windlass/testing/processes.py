@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from signal import Signals
@@ -22,12 +23,13 @@ class FakeProcess:
     alive: bool = True
     output: bytearray = field(default_factory=bytearray)
     exit_code: int | None = None
+    began: float = 0.0
 
 
 class FakeProcesses:
     """The `Processes` port in memory: a test says what each process says, and when it ends."""
 
-    def __init__(self, *, missing: Collection[str] = ()) -> None:
+    def __init__(self, *, missing: Collection[str] = (), monotonic: Callable[[], float] = time.monotonic) -> None:
         self.started: dict[str, FakeProcess] = {}
         """Each run's process, as it was started last."""
         self.refusal: WindlassError | None = None
@@ -38,6 +40,7 @@ class FakeProcesses:
         """What the daemon's environment holds."""
         self.discarded: list[str] = []
         self._missing = missing
+        self._monotonic = monotonic
         self._pid = 1000
         self._stirs: dict[str, tuple[asyncio.AbstractEventLoop, Callable[[str], None]]] = {}
 
@@ -66,7 +69,7 @@ class FakeProcesses:
         if not launch.argv or launch.argv[0] in self._missing:
             raise BadInput(f"The program {' '.join(launch.argv[:1])!r} is not there.")
         self._pid += 1
-        process = FakeProcess(launch, Identity(self._pid, self._pid, "fake"))
+        process = FakeProcess(launch, Identity(self._pid, self._pid, "fake"), began=self._monotonic())
         if before := self.started.get(launch.run):
             process.output = before.output
         self.started[launch.run] = process
@@ -78,6 +81,10 @@ class FakeProcesses:
 
     def alive(self, identity: Identity, /) -> bool:
         return any(each.alive and each.identity == identity for each in self.started.values())
+
+    def age(self, identity: Identity, /) -> float:
+        now = self._monotonic()
+        return max((now - each.began for each in self.started.values() if each.identity == identity), default=0.0)
 
     async def marked(self) -> dict[str, tuple[int, ...]]:
         return {run: (each.identity.pid,) for run, each in self.started.items() if each.alive}
