@@ -208,7 +208,7 @@ class TestAtSize:
             ("deliveries_of", "deliveries_by_run"),
             ("changes_queue", "changes_queue"),
             ("changes_ended", "changes_ended"),
-            ("change_of_task", "changes_by_task"),
+            ("changes_of_task", "changes_by_task"),
             ("messages", "messages_by_channel"),
             ("open_asks", "messages_asking"),
             ("open_asks", "messages_answering"),

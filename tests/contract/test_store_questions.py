@@ -199,11 +199,22 @@ class TestQuestions:
             assert await ids(ended=True) == ["c10", "c3"]
             assert await ids(ended=True, limit=1) == ["c10"]
 
-            newest = await store.read(lambda reading: reading.change_of_task("t1"))
-            assert newest is not None
-            assert newest.id == "c10"
-            assert await store.read(lambda reading: reading.change_of_task("t3")) is None
-            assert await store.read(lambda reading: reading.change_of_task("")) is None
+    def test_a_task_s_change_is_the_one_that_is_not_over(self, store: AnyStore) -> None:
+        """What waits says more than what has landed; of several, or where all is over, the newest."""
+
+        async def story() -> None:
+            landed, queued = ChangeState.LANDED, ChangeState.QUEUED
+            await store.write(putting(a_change("c1", state=landed, task="t1"), a_change("c2", state=landed, task="t1")))
+            assert await told("t1") == ("c2", ["c1", "c2"])
+            await store.write(putting(a_change("c3", state=queued, task="t1"), a_change("c4", state=queued, task="t1")))
+            await store.write(putting(a_change("c5", state=landed, task="t1"), a_change("c6")))
+            assert await told("t1") == ("c4", ["c1", "c2", "c3", "c4", "c5"])
+            assert await told("t3") == await told("") == ("", [])
+
+        async def told(task: str) -> tuple[str, list[str]]:
+            change = await store.read(lambda reading: reading.change_of_task(task))
+            every = await store.read(lambda reading: reading.changes_of_task(task))
+            return change.id if change else "", [each.id for each in every]
 
         asyncio.run(story())
 

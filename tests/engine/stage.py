@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import subprocess
@@ -70,6 +71,7 @@ class Stage:
         self.repo = repo
         self.home = home
         self.clock = SetClock()
+        self.numbers = itertools.count(1)
         self.settings = SetSettings(Settings(checks=CheckSettings(command=checks), limits=Limits(returns=2)))
         self.store = store or MemoryStore(self.clock)
         self.processes = FakeProcesses(monotonic=self.clock.monotonic)
@@ -89,7 +91,7 @@ class Stage:
                 settings=self.settings,
                 clock=self.clock,
                 random=random.Random(7).random,
-                uuid=lambda: "project-1",
+                uuid=lambda: f"project-{next(self.numbers)}",
                 library=RepositoryLibrary(prompt_blocks()),
                 setups=WorktreeSetup("home", shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
                 home=str(self.home),
@@ -157,7 +159,7 @@ class Stage:
         """Write a file in an agent's worktree and commit it there, with the environment that the agent has."""
         tree = await self.worktree(name)
         launch = self.processes.started[(await self.run_of(name)).id].launch
-        _commit(tree, path, text, os.environ | dict(launch.environment))
+        commit(tree, path, text, os.environ | dict(launch.environment))
 
     async def signal(self, name: str, text: str = DONE) -> None:
         launch = self.processes.started[(await self.run_of(name)).id].launch
@@ -181,7 +183,7 @@ class Stage:
         self.settings.settings = replace(self.settings.settings, checks=CheckSettings(command=command))
 
 
-def _commit(tree: Path, path: str, text: str, environment: dict[str, str]) -> None:
+def commit(tree: Path, path: str, text: str, environment: dict[str, str]) -> None:
     (tree / path).write_text(text)
     for command in (["add", "-A"], ["commit", "-q", "-m", f"Write {path}"]):
         subprocess.run(["git", *command], cwd=tree, check=True, env=environment)

@@ -51,6 +51,8 @@ class Agent:
     name: str
     instance: str = ""
     project: str
+    also: tuple[str, ...] = ()
+    """Other projects that it changes, too, by id: then it works in a folder with a worktree of each."""
     provider: str
     source: str = WORK
     """Where it comes from: `work`, an agent file, a workflow."""
@@ -72,6 +74,11 @@ class Agent:
     @property
     def id(self) -> str:
         return str(self.address)
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """All that it works in, its own first."""
+        return (self.project, *self.also)
 
     @property
     def address(self) -> Address:

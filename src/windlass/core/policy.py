@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from windlass.core import hitches
@@ -114,6 +114,8 @@ class Ending:
     """How many runs just before this one met a model's server that had no room."""
     claim: Claim = Claim.SIGNAL
     branch: str = ""
+    heads: Mapping[str, str] = field(default_factory=dict)
+    """The commit that could land in each project, by its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +256,27 @@ def _signal_word(signal: Signal) -> str:
 def _some(names: Sequence[str], most: int = 5) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def joined(trees: Mapping[str, Tree], branch: str) -> Tree:
+    """Several worktrees as one, by name: what is left over in any is left over, and commits are counted together."""
+    first, *more = trees.values()
+    if not more:
+        return first
+    astray = next((each.branch for each in trees.values() if each.branch != branch), branch)
+    return Tree(
+        head=first.head,
+        branch=astray,
+        commits=sum(each.commits for each in trees.values()),
+        changed=_named((name, each.changed) for name, each in trees.items()),
+        untracked=_named((name, each.untracked) for name, each in trees.items()),
+        snapshot=first.snapshot,
+        holes=_named((name, each.holes) for name, each in trees.items()),
+    )
+
+
+def _named(parts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    return tuple(f"{name}/{each}" for name, found in parts for each in found)
 
 
 # ── status ───────────────────────────────────────────────────────────────────────────────────────────────────

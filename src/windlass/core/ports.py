@@ -91,7 +91,11 @@ class Reading(Protocol):
         ...
 
     def change_of_task(self, task: str, /) -> Change | None:
-        """The newest change that a task made."""
+        """The change of a task that is not over; of several, or else, the newest."""
+        ...
+
+    def changes_of_task(self, task: str, /) -> list[Change]:
+        """All that a task wants or wanted to land, oldest first: one in each repository, and more if one came again."""
         ...
 
     def undoing(self, change: str, /) -> Change | None:
@@ -271,6 +275,10 @@ class Workdirs(Protocol):
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
         """The signal given in this run; never follows links, never blocks."""
+        ...
+
+    async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
+        """Make a folder in which each of these worktrees is found by its name."""
         ...
 
     def has_mirrors(self, checkout: str, /) -> bool:

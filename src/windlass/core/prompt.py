@@ -33,7 +33,7 @@ TAGS = (
     *BLOCKS,
     PROJECT,
     *("agent_role", "workplace", "project_structure", "agent_instructions"),
-    *("task", "messages", "woken"),
+    *("task", "messages", "woken", "repositories"),
 )
 
 _TAG = re.compile(rf"<(?=/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
@@ -67,6 +67,7 @@ def build_prompt(
     cause: Cause,
     workplace: Workplace | None = None,
     resumed: bool = False,
+    repositories: Mapping[str, str] | None = None,
 ) -> str:
     """The prompt of a run: the whole briefing for a first one, what is new for a later one.
 
@@ -75,12 +76,24 @@ def build_prompt(
     said = _filled(blocks, main=main, branch=agent.branch)
     who = _who(agent, workplace, said) if workplace and agent.role else []
     what = (("task", _task(task)), ("messages", _messages(mail)))
+    if repositories:
+        who = [*who, ("repositories", _repositories(repositories))]
     if cause is Cause.TASK:
         sections = [*who, *_first(said, *what)]
     else:
         known = [] if resumed else [*who, *_some(said, PROJECT)]
         sections = [*known, ("woken", _WOKEN[cause]), *what, *_some(said, "git_workflow", "signal_format")]
     return "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections if text) + "\n"
+
+
+def _repositories(mains: Mapping[str, str]) -> str:
+    """Where an agent with several repositories finds each, and what its commits land on."""
+    lines = (f"- `{_defused(name)}/`: its commits land on `{main}`" for name, main in mains.items())
+    return (
+        "Your folder is no repository: each of these folders in it is one, on your own branch.\n"
+        + "\n".join(lines)
+        + "\nCommit in each that you change. Each lands by itself, when the checks of that repository pass."
+    )
 
 
 def _who(agent: Agent, workplace: Workplace, said: Mapping[str, str]) -> list[Section]:

@@ -56,6 +56,8 @@ class Start:
     folder: str = ""
     """The run's own folder, for files that the program needs."""
     worktree: str = ""
+    repositories: tuple[str, ...] = ()
+    """Where it works in several repositories, the worktree of each; `worktree` is a folder that leads to them."""
     number: int
     session: str
     """The session to go on in, or nothing for a new one."""

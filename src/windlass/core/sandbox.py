@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from windlass.core.agent import Agent, Confinement, Permissions
 from windlass.core.errors import Unavailable
-from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.settings import SandboxSettings
+from windlass.core.workdir import Site
 
 UNENFORCED = "unenforced"
 """What people read where a run has no sandbox: it has the user's own rights."""
@@ -67,25 +67,25 @@ def require(wanted: Confinement, warden: Warden) -> None:
 def enclosure(
     *,
     home: str,
-    agent: Agent,
-    project: Project,
+    site: Site,
     provider: Provider,
-    worktree: str,
+    places: Sequence[str],
     readable: Sequence[str],
     writable: Sequence[str],
     settings: SandboxSettings,
 ) -> Sandbox:
-    """The sandbox of a run: its worktree, what its provider and its git need, and what the user adds.
+    """The sandbox of a run: the places it works at, what its provider and its git need, and what the user adds.
 
     `home` is our own folder, of which it sees what is named and no more. An agent that may only read can't write to
-    its worktree either, except where its signal goes.
+    them either, except where its signal goes.
     """
-    may_write = agent.permissions is not Permissions.READ
+    may_write = site.agent.permissions is not Permissions.READ
+    own = places if may_write else [f"{places[0]}/.windlass"]
     return Sandbox(
-        own=own_folder(home, agent),
-        hidden=(home, project.path),
-        readable=(f"{home}/{DOOR}", worktree, *readable, *settings.readable),
-        writable=(worktree if may_write else f"{worktree}/.windlass", *writable, *provider.folders, *settings.writable),
+        own=own_folder(home, site.agent),
+        hidden=(home, *(each.path for each in site.projects)),
+        readable=(f"{home}/{DOOR}", *places, *readable, *settings.readable),
+        writable=(*own, *writable, *provider.folders, *settings.writable),
         protected=provider.protected,
         links=((f"{home}/{SOCKET}", f"{DOOR}/{SOCKET}"),),
         network=settings.network,

@@ -31,6 +31,8 @@ class ProjectSettings:
     """Its identity, written by `windlass init`."""
     main: str = ""
     """The branch that changes land on. Default: the repository's own default branch."""
+    repositories: tuple[str, ...] = ()
+    """Other repositories that agents of this project change, too: paths, seen from this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,8 +47,8 @@ class Told:
 
     output: dict[str, int] = field(default_factory=dict)
     """How many bytes of each run's output."""
-    rescues: dict[str, list[str]] = field(default_factory=dict)
-    """The refs that removals have named, by agent."""
+    rescues: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """The projects and refs that removals have named, by agent; no project means the agent's own."""
     done: set[str] = field(default_factory=set)
     undone: list[str] = field(default_factory=list)
     """Tasks that were done and then something else."""
@@ -59,7 +59,8 @@ class Told:
         if event.kind == "run.output":
             self.output[event.data["run"]] = event.data["offset"] + event.data["length"]
         elif event.kind in ("agent.retired", "agent.renewed") and event.data.get("rescue"):
-            self.rescues.setdefault(event.subject, []).append(event.data["rescue"])
+            saved = event.data.get("rescues") or {"": event.data["rescue"]}
+            self.rescues.setdefault(event.subject, []).extend(saved.items())
         for became in event.became:
             if became["noun"] == "task":
                 self._hear_task(became["id"], became["state"], event.seq)
@@ -89,7 +90,8 @@ class Holding:
 
     agent: str
     project: str
-    has_worktree: bool
+    bare: tuple[str, ...]
+    """The projects in which it has no worktree."""
     at_risk: bool
     """It has work that has not landed."""
     told_lost: bool
@@ -281,12 +283,16 @@ class Audit:
         holdings = {each.agent: each async for each in self._walk(Agent, self._holding)}
         saved = await self._saved()
         held = {(project, each.agent) for project, found in saved.items() for each in found.values() if each.sound}
-        bare = [each for each in holdings.values() if each.at_risk and not each.has_worktree]
-        lost = [each for each in bare if (each.project, each.agent) not in held]
+        lost = [
+            each for each in holdings.values() if each.at_risk and any((it, each.agent) not in held for it in each.bare)
+        ]
         problems = [f"{each.agent}: its worktree is gone, and it is not saved" for each in lost if not each.told_lost]
         notes = [f"{each.agent}: its worktree was taken away while it ran" for each in lost if each.told_lost]
-        rescues = [(holdings[agent], ref) for agent, refs in told.rescues.items() for ref in refs if agent in holdings]
-        problems += [promises.judge_rescue(each.agent, ref, saved.get(each.project, {})) for each, ref in rescues]
+        rescues = [(agent, *ref) for agent, refs in told.rescues.items() for ref in refs if agent in holdings]
+        problems += [
+            promises.judge_rescue(agent, ref, saved.get(project or holdings[agent].project, {}))
+            for agent, project, ref in rescues
+        ]
         seen = f"{counted(len(holdings), 'agent')}, {counted(len(rescues), 'removed worktree')}"
         return [finding("I10", seen, filter(None, problems), notes)]
 
@@ -294,11 +300,11 @@ class Audit:
         runs = store.runs_of(agent.id)
         task = current_task(store, agent.id)
         change = store.change_of_task(task.id) if task else None
-        project = store.find(Project, agent.project)
+        projects = {each: store.find(Project, each) for each in agent.projects}
         return Holding(
             agent=agent.id,
             project=agent.project,
-            has_worktree=project is not None and self.git.has_worktree(project, agent),
+            bare=tuple(each for each, it in projects.items() if it is None or not self.git.has_worktree(it, agent)),
             at_risk=promises.has_work(runs, change),
             told_lost=promises.was_told_lost(runs),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from windlass.core import codec
-from windlass.core.agent import Agent
 from windlass.core.message import Message
 from windlass.core.outline import outline
 from windlass.core.ports import Ports, Reading
@@ -13,6 +12,7 @@ from windlass.core.project import Project
 from windlass.core.prompt import Workplace, build_prompt
 from windlass.core.run import Run
 from windlass.core.task import Task
+from windlass.core.workdir import Site
 
 
 class Briefings:
@@ -22,10 +22,9 @@ class Briefings:
         self.git = ports.git
         self.library = ports.library
 
-    async def prompt(
-        self, run: Run, *, agent: Agent, task: Task, project: Project, worktree: str, mail: Sequence[Message]
-    ) -> str:
+    async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> str:
         """The prompt of a run, with what the project adds to it."""
+        agent, project = site.agent, site.project
         return build_prompt(
             agent=agent,
             task=task,
@@ -35,6 +34,9 @@ class Briefings:
             cause=run.cause,
             workplace=await self._workplace(project, worktree) if agent.role else None,
             resumed=bool(run.session),
+            repositories={name: each.main for name, each in zip(site.names, site.projects, strict=True)}
+            if agent.also
+            else {},
         )
 
     async def _workplace(self, project: Project, worktree: str) -> Workplace:

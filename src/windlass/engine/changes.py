@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.ports import Ports, Reading, Writing
@@ -65,11 +67,14 @@ class Changes:
 
     async def withdraw(self, agent: str, reason: str) -> bool:
         """Give up the change that an agent wants to land. False: it has none."""
-        change = await self.store.read(lambda store: _wants(store, agent))
-        if change is None:
+        changes = await self.store.read(lambda store: _wanted(store, agent))
+        if not changes:
             return False
-        async with self.moves[change.project]:
-            await self._must_not_have_landed(change)
+        async with AsyncExitStack() as still:
+            for project in sorted({each.project for each in changes}):
+                await still.enter_async_context(self.moves[project])
+            for each in changes:
+                await self._must_not_have_landed(each)
             withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
         self.bell.ring()
         return withdrawn
@@ -81,21 +86,23 @@ class Changes:
             raise Conflict(f"{change.id} has landed already.", hint=f"`windlass undo {change.id}` takes it back.")
 
 
-def _wants(store: Reading, agent: str) -> Change | None:
-    """The change that an agent wants to land now."""
+def _wanted(store: Reading, agent: str) -> list[Change]:
+    """The changes that an agent wants to land now."""
     task = current_task(store, agent)
-    return store.change_of_task(task.id) if task is not None and task.state is TaskState.LANDING else None
+    changes = store.changes_of_task(task.id) if task is not None and task.state is TaskState.LANDING else []
+    return [each for each in changes if not each.ended]
 
 
 def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
-    task, change = current_task(store, agent), _wants(store, agent)
-    if task is None or change is None:
+    task, changes = current_task(store, agent), _wanted(store, agent)
+    if task is None or not changes:
         return False
-    if change.state is ChangeState.TESTING:
-        raise Conflict(
-            f"{change.id} is being tested and may land at any moment.",
-            hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
-        )
-    store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
+    for change in changes:
+        if change.state is ChangeState.TESTING:
+            raise Conflict(
+                f"{change.id} is being tested and may land at any moment.",
+                hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
+            )
+        store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
     end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     return True

@@ -67,7 +67,8 @@ def _waiting(store: Reading) -> list[Mail]:
 
 def _mail(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
     agent = store.find(Agent, reader)
-    runs = store.runs_of(reader)
+    every = store.runs_of(reader)
+    runs = [each for each in every if each.task == every[-1].task]
     task = store.find(Task, runs[-1].task) if runs else None
     if agent is None or task is None:
         return None

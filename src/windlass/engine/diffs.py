@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from windlass.core.agent import Agent
-from windlass.core.change import Change
-from windlass.core.errors import NotFound
+from windlass.core.change import Landing
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
+from windlass.core.workdir import Site
+from windlass.engine.sites import site_of
 
 
 class Diffs:
@@ -18,16 +18,17 @@ class Diffs:
 
     async def of(self, name: str) -> str:
         """An agent's difference from main, or the one it has landed."""
-        agent, project, change = await self.store.read(lambda store: _about(store, name))
-        if change is not None and change.landing is not None:
-            return await self.git.diff_between(project, change.landing.before, change.landing.after)
-        return await self.git.diff(project, agent)
+        site, landings = await self.store.read(lambda store: _about(store, name))
+        return "".join([await self._in(site, each, landings.get(each.id)) for each in site.projects])
+
+    async def _in(self, site: Site, project: Project, landing: Landing | None) -> str:
+        if landing is not None:
+            return await self.git.diff_between(project, landing.before, landing.after)
+        return await self.git.diff(project, site.agent)
 
 
-def _about(store: Reading, name: str) -> tuple[Agent, Project, Change | None]:
-    agent = store.find(Agent, name)
-    project = store.find(Project, agent.project) if agent else None
-    if agent is None or project is None:
-        raise NotFound(f"There is no agent {name}.")
-    task = store.task_of(agent.id)
-    return agent, project, store.change_of_task(task.id) if task else None
+def _about(store: Reading, name: str) -> tuple[Site, dict[str, Landing]]:
+    """Where an agent works, and what of its task has landed, by project."""
+    site, task = site_of(store, name), store.task_of(name)
+    changes = store.changes_of_task(task.id) if task else []
+    return site, {each.project: each.landing for each in changes if each.landing}

@@ -17,7 +17,8 @@ def end_task(store: Writing, task: Task, to: TaskState, *, now: float, reason: s
     dead = [each.move(Receipt.FAILED) for each in store.undelivered(reader=task.agent)] if task.agent else []
     if dead:
         store.record("message.dropped", task.agent, *dead, reason=f"{task.id} is {to}")
-    change = store.change_of_task(task.id)
-    if change is not None and change.state is ChangeState.REJECTED:  # nobody will mend it
-        store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason or f"{task.id} is {to}"))
+    for change in store.changes_of_task(task.id):
+        if change.state is ChangeState.REJECTED:  # nobody will mend it
+            closed = change.move(ChangeState.CLOSED, reason=reason or f"{task.id} is {to}")
+            store.record("change.closed", change.id, closed)
     withdraw(store, channel_of(task.id), f"{task.id} is {to}.", now)

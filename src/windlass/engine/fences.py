@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from windlass.core.agent import Agent
@@ -11,6 +12,7 @@ from windlass.core.provider import Provider
 from windlass.core.redact import Blotter, is_secret_name
 from windlass.core.run import Run
 from windlass.core.sandbox import Sandbox, decide_sandbox, enclosure, require, wanted
+from windlass.core.workdir import Site
 
 
 class Fences:
@@ -31,24 +33,24 @@ class Fences:
         """What is to keep an agent's next run in its place."""
         return decide_sandbox(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
 
-    def around(self, agent: Agent, project: Project, provider: Provider, *, worktree: str, folder: str) -> Sandbox:
-        """The sandbox of a run whose own folder is given."""
-        readable, writable = self.git.reach(project, agent)
+    def around(self, site: Site, provider: Provider, places: Sequence[str], *, folder: str) -> Sandbox:
+        """The sandbox of a run that works at these places and whose own folder is given."""
+        reach = [self.git.reach(each, site.agent) for each in site.projects]
+        linked = [each for project in site.projects for each in self._linked(project)]
         return enclosure(
             home=self.home,
-            agent=agent,
-            project=project,
+            site=site,
             provider=provider,
-            worktree=worktree,
-            readable=(folder, *readable, *self._linked(project)),
-            writable=writable,
-            settings=self.settings.at(project.path).sandbox,
+            places=places,
+            readable=(folder, *(each for readable, _ in reach for each in readable), *linked),
+            writable=tuple(each for _, writable in reach for each in writable),
+            settings=self.settings.at(site.project.path).sandbox,
         )
 
-    def around_setup(self, agent: Agent, project: Project, provider: Provider, *, worktree: str) -> Sandbox:
+    def around_setup(self, site: Site, provider: Provider, *, worktree: str) -> Sandbox:
         """The sandbox of a set-up: it may write to the worktree, and has no part in the provider's login."""
-        like = self.around(agent, project, provider, worktree=worktree, folder=worktree)
-        more = self.settings.at(project.path).sandbox.writable
+        like = self.around(site, provider, (worktree,), folder=worktree)
+        more = self.settings.at(site.project.path).sandbox.writable
         return replace(like, writable=(worktree, *more), protected=())
 
     def _linked(self, project: Project) -> list[str]:

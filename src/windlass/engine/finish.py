@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -11,17 +12,18 @@ from windlass.core import hitches, policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.change import Change, ChangeState
-from windlass.core.errors import NotFound, WindlassError
+from windlass.core.errors import WindlassError
 from windlass.core.message import Kind, Message, Receipt
 from windlass.core.policy import Ending, Then, Verdict
 from windlass.core.ports import Ports, Reading, Tree, Writing
-from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
 from windlass.core.signal import Signal, read_signal
 from windlass.core.task import Task, TaskState
+from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
+from windlass.engine.sites import site_of
 from windlass.engine.talk import channel_of, nudge, say
 
 log = logging.getLogger("windlass")
@@ -43,61 +45,62 @@ class Finish:
         self.providers = ports.providers
         self.settings = ports.settings
         self.clock = ports.clock
+        self.home = ports.home
         self.bell = bell
         self.fences = fences
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
     async def run(self, run: Run) -> None:
         """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
-        agent, project, runs = await self.store.read(lambda store: _about(store, run))
+        site, runs = await self.store.read(lambda store: (site_of(store, run.agent), store.runs_of(run.agent)))
         before = [each for each in runs if each.number < run.number and each.task == run.task]
         while True:
-            tree = await self._look(project, agent, run)
+            trees = await self._look(site, run)
             ending = Ending(
                 exit_code=self.processes.exit_code(run.id),
-                signal=self._signal(run, project, agent),
-                tree=tree,
+                signal=self._signal(run, site),
+                tree=policy.joined(trees, site.agent.branch) if trees else None,
                 stopping=run.stopping,
                 hitch=run.hitch,
                 tries=hitches.tries_before(before),
                 waits=hitches.waits_before(before),
                 claim=self.providers.get(run.provider).claim,
-                branch=agent.branch,
+                heads=_heads(site, trees),
+                branch=site.agent.branch,
             )
-            verdict = policy.judge(ending, self.settings.at(project.path).limits)
+            verdict = policy.judge(ending, self.settings.at(site.project.path).limits)
             changed = await self.store.write(partial(record, run, verdict, ending, self.clock.now()))
             if changed is None:
                 break
             run = changed
         self.bell.ring()
 
-    async def _look(self, project: Project, agent: Agent, run: Run) -> Tree | None:
-        """What its worktree holds; nothing if that is gone, or if we ended the run and can't look now."""
-        if not self.git.has_worktree(project, agent):
-            return None
+    async def _look(self, site: Site, run: Run) -> dict[str, Tree]:
+        """What its worktrees hold, by name; nothing if one is gone, or if we ended the run and can't look now."""
+        if not all(self.git.has_worktree(each, site.agent) for each in site.projects):
+            return {}
         try:
             async with self._looks:
-                return await self.git.look(project, agent, run.id)
+                trees = [await self.git.look(each, site.agent, run.id) for each in site.projects]
+                return dict(zip(site.names, trees, strict=True))
         except WindlassError as error:
             log.warning("run %s: %s", run.id, error)
             await self.store.write(partial(_delay, run.id, f"can't be judged yet: {error}"))
             if run.stopping:
-                return None
+                return {}
             raise
 
-    def _signal(self, run: Run, project: Project, agent: Agent) -> Signal | None:
+    def _signal(self, run: Run, site: Site) -> Signal | None:
         if run.said:
             return read_signal(run.said.encode())
-        given = self.workdirs.signal(run.id, self.git.worktree_path(project, agent))
-        return self.fences.blotter(run, project).whole(given)
+        folder = site.folder(self.home, self.git.worktree_path(site.project, site.agent))
+        return self.fences.blotter(run, site.project).whole(self.workdirs.signal(run.id, folder))
 
 
-def _about(store: Reading, run: Run) -> tuple[Agent, Project, list[Run]]:
-    agent = store.find(Agent, run.agent)
-    project = store.find(Project, agent.project) if agent else None
-    if agent is None or project is None:
-        raise NotFound(f"Run {run.id} has lost its agent or project.")
-    return agent, project, store.runs_of(run.agent)
+def _heads(site: Site, trees: Mapping[str, Tree]) -> dict[str, str]:
+    """The commit to land in each project that has any."""
+    found = zip(site.projects, trees.values(), strict=False)
+    return {project.id: tree.head for project, tree in found if tree.commits}
 
 
 def _delay(key: str, reason: str, store: Writing) -> None:
@@ -132,14 +135,14 @@ def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Wri
     store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
     task = store.find(Task, run.task)
     if task is not None and not task.ended:
-        _follow_up(store, ended, task, verdict, tree=ending.tree, now=now)
+        _follow_up(store, ended, task, verdict, heads=ending.heads, now=now)
     return None
 
 
-def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, tree: Tree | None, now: float) -> None:
+def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, heads: Mapping[str, str], now: float) -> None:
     match verdict.then:
-        case Then.LAND if tree is not None:
-            _submit(store, run, task, tree.head, now)
+        case Then.LAND:
+            _submit(store, run, task, heads, now)
         case Then.ASK:
             body = "\n".join(f"{each.id}: {each.question}" for each in verdict.questions)
             store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=verdict.reason))
@@ -164,27 +167,31 @@ def _is_owed(store: Reading, agent: str, note: str) -> bool:
     return any(each and each.kind is Kind.NUDGE and each.body == note for each in owed)
 
 
-def _submit(store: Writing, run: Run, task: Task, head: str, now: float) -> None:
-    """Put the agent's branch into the queue; a change that was refused goes there again."""
+def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now: float) -> None:
+    """Put the agent's branch into the queue of each project; a change that was refused goes there again."""
     agent = store.find(Agent, run.agent)
-    known = store.change_of_task(task.id)
+    before = store.changes_of_task(task.id)
     store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now))
-    turn = store.last_seq() + 1
-    if known is not None and known.state in (ChangeState.REJECTED, ChangeState.HELD):
-        change = replace(known.move(ChangeState.QUEUED), head=head, candidate=None, queued_at=now, turn=turn)
-    else:
-        change = Change(
-            id=store.next_id(Change),
-            project=task.project,
-            branch=agent.branch if agent else "",
-            head=head,
-            title=task.title,
-            agent=run.agent,
-            task=task.id,
-            queued_at=now,
-            turn=turn,
-        )
-    store.record("change.queued", change.id, change)
+    for project, head in heads.items():
+        known = next((each for each in reversed(before) if each.project == project and not each.ended), None)
+        turn = store.last_seq() + 1
+        if known is not None and known.state in (ChangeState.REJECTED, ChangeState.HELD):
+            change = replace(known.move(ChangeState.QUEUED), head=head, candidate=None, queued_at=now, turn=turn)
+        elif known is not None and known.head == head:
+            continue  # it is on its way
+        else:
+            change = Change(
+                id=store.next_id(Change),
+                project=project,
+                branch=agent.branch if agent else "",
+                head=head,
+                title=task.title,
+                agent=run.agent,
+                task=task.id,
+                queued_at=now,
+                turn=turn,
+            )
+        store.record("change.queued", change.id, change)
     if run.result:
         _tell(store, run, run.result, now)
 

@@ -6,18 +6,17 @@ import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
-from windlass.core.agent import Agent
-from windlass.core.errors import NotFound
 from windlass.core.hitches import was_halted
 from windlass.core.lines import Lines
 from windlass.core.ports import Ports, Writing
 from windlass.core.ports import Reading as StoreReading
-from windlass.core.project import Project
 from windlass.core.provider import Provider, Reading
 from windlass.core.redact import Blotter
 from windlass.core.run import Chunk, Hitch, Run, Usage
+from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
+from windlass.engine.sites import site_of
 
 STEP = 1_000_000
 """Bytes that are kept in one transaction."""
@@ -34,8 +33,8 @@ class Tail:
 
     offset: int
     lines: Lines
-    place: tuple[Project, Agent]
-    """Whose worktree it runs in."""
+    site: Site
+    """Who runs, and where."""
     cut: int
     """Where the first byte of the file stands in the output."""
     mark: bytes
@@ -76,19 +75,19 @@ class Intake:
 
     async def resume(self, run: Run) -> Tail:
         """How far this run has been read, from what is kept."""
-        offset, mark, place = await self.store.read(lambda store: (*_end(store, run.id), _place(store, run)))
+        offset, mark, site = await self.store.read(lambda store: (*_end(store, run.id), site_of(store, run.agent)))
         start = max(run.cut, offset - LOOK_BACK)
         kept = self.processes.output(run.id, start - run.cut, offset - start)
         now = self.clock.monotonic()
         return Tail(
             offset=offset,
             lines=Lines(kept.rpartition(b"\n")[2], odd=frozenset(run.odd)),
-            place=place,
+            site=site,
             cut=run.cut,
             mark=mark[max(0, len(mark) - offset + run.cut) :],
             begun=now - (self.processes.age(run.identity) if run.identity else 0.0),
             heard=now,
-            blotter=self.fences.blotter(run, place[0]),
+            blotter=self.fences.blotter(run, site.project),
         )
 
     async def take(self, run: Run, tail: Tail, *, steps: int = sys.maxsize, last: bool = False) -> bool:
@@ -203,11 +202,3 @@ def _end(store: StoreReading, run: str) -> tuple[int, bytes]:
     end = store.output_end(run)
     last = b"".join(each.content for each in store.chunks(run, offset=max(0, end - MARK), limit=MARK))
     return end, last[-MARK:]
-
-
-def _place(store: StoreReading, run: Run) -> tuple[Project, Agent]:
-    agent = store.find(Agent, run.agent)
-    project = store.find(Project, agent.project) if agent else None
-    if agent is None or project is None:
-        raise NotFound(f"Run {run.id} has lost its agent or project.")
-    return project, agent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from windlass.core.errors import NotFound, WindlassError
+from windlass.core.errors import BadInput, NotFound, WindlassError
 from windlass.core.ports import Ports, Writing
 from windlass.core.project import Project
 
@@ -48,6 +48,19 @@ class Projects:
             return await self.locate(project.path) == project.path
         except WindlassError:
             return False  # it was moved or removed
+
+    async def others(self, project: Project) -> list[Project]:
+        """The other repositories that agents of a project change, too; each is a project with checks of its own."""
+        paths = self.settings.at(project.path).project.repositories
+        found = [await self.at(str(PurePath(project.path, each))) for each in paths]
+        names = [PurePath(each.path).name for each in (project, *found)]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        if twice:
+            raise BadInput(
+                f"Two repositories of {project.name} are called {twice}, so agents could not tell them apart.",
+                hint="See the setting project.repositories.",
+            )
+        return found
 
     async def locate(self, path: str) -> str:
         """The top folder of the repository at a path."""

@@ -18,12 +18,14 @@ from windlass.core.provider import Start
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
 from windlass.core.task import Task, TaskState
+from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.briefing import Briefings, context_files, task_file
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
 from windlass.engine.lanes import Lanes
-from windlass.engine.setup import Setup
+from windlass.engine.setup import Place, Setup
+from windlass.engine.sites import site_of
 from windlass.engine.talk import current_task
 
 log = logging.getLogger("windlass")
@@ -33,9 +35,8 @@ log = logging.getLogger("windlass")
 class Assignment:
     """Who is to do what, where, and what it has been told since."""
 
-    agent: Agent
+    site: Site
     task: Task
-    project: Project
     mail: tuple[Message, ...]
     context: Mapping[str, str]
     """Files about what its task stands on."""
@@ -88,22 +89,20 @@ class Runs:
             return
         try:
             given = await self.store.read(lambda store: _assignment(store, run))
-            worktree, base, more = await self.setup.place(run, given.project, given.agent)
-            identity = await self.processes.start(await self._prepare(run, given, worktree, more))
+            place = await self.setup.place(run, given.site)
+            identity = await self.processes.start(await self._prepare(run, given, place))
         except Unavailable as error:
             await self._delayed(run, str(error))
             raise
         except WindlassError as error:
             await self._could_not_start(run, Outcome.FAILED, f"could not be started: {error} {error.hint}".strip())
             return
-        await self._began(replace(run, identity=identity, base=base))
+        await self._began(replace(run, identity=identity, base=place.base))
 
-    async def _prepare(self, run: Run, given: Assignment, worktree: str, more: Mapping[str, str]) -> Launch:
+    async def _prepare(self, run: Run, given: Assignment, place: Place) -> Launch:
         """Write the run's files, and say what to start with which environment."""
-        agent, task, project = given.agent, given.task, given.project
-        prompt = await self.briefings.prompt(
-            run, agent=agent, task=task, project=project, worktree=worktree, mail=given.mail
-        )
+        agent, task, project, worktree = given.site.agent, given.task, given.site.project, place.folder
+        prompt = await self.briefings.prompt(run, task=task, site=given.site, worktree=worktree, mail=given.mail)
         provider = self.providers.get(run.provider)
         briefing = await self.workdirs.brief(
             run.id,
@@ -119,6 +118,7 @@ class Runs:
             prompt_file=briefing.prompt,
             folder=str(PurePath(briefing.prompt).parent),
             worktree=worktree,
+            repositories=place.worktrees if given.site.agent.also else (),
             number=run.number,
             session=run.session,
             new_session=self.uuid(),
@@ -131,7 +131,7 @@ class Runs:
         environment = {
             **provider.environment(start),
             **self.git.environment(project, agent),
-            **more,
+            **place.environment,
             "WINDLASS_HOME": self.home,
             "WINDLASS_AGENT": agent.id,
             "WINDLASS_RUN": run.id,
@@ -140,7 +140,7 @@ class Runs:
             "WINDLASS_PROMPT": briefing.prompt,
             "WINDLASS_SIGNAL": briefing.signal,
         }
-        around = self.fences.around(agent, project, provider, worktree=worktree, folder=start.folder)
+        around = self.fences.around(given.site, provider, place.folders, folder=start.folder)
         return Launch(
             run=run.id,
             argv=provider.argv(start),
@@ -291,14 +291,12 @@ def _project(store: Reading, key: str) -> Project:
 
 
 def _assignment(store: Reading, run: Run) -> Assignment:
-    agent = store.find(Agent, run.agent)
     task = store.find(Task, run.task)
-    project = store.find(Project, agent.project) if agent else None
-    if agent is None or task is None or project is None:
-        raise NotFound(f"Run {run.id} has lost its agent, task or project.")
+    if task is None:
+        raise NotFound(f"Run {run.id} has lost its task.")
     found = (store.find(Message, each.message) for each in store.deliveries_of(run.id))
     mail = tuple(each for each in found if each is not None)
-    return Assignment(agent, task, project, mail, context_files(store, task))
+    return Assignment(site_of(store, run.agent), task, mail, context_files(store, task))
 
 
 _STOPPABLE = (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING, TaskState.FAILED)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from windlass.core.project import Project
 from windlass.core.run import Cause, Run
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import PortRange, Prepared, pick_ports, setup_key
+from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.talk import channel_of, say
@@ -27,6 +29,22 @@ log = logging.getLogger("windlass")
 MOST_AGENTS = 10_000
 MOST_KEPT = 100_000
 """Characters of a set-up's output: the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run works."""
+
+    folder: str
+    worktrees: tuple[str, ...]
+    base: str
+    """The commit of main that it starts from, in its own project."""
+    environment: Mapping[str, str]
+    """What its environment gets besides."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.folder, *self.worktrees)))
 
 
 class Setup:
@@ -40,13 +58,21 @@ class Setup:
         self.fences = fences
         self.settings = ports.settings
         self.clock = ports.clock
+        self.workdirs = ports.workdirs
+        self.home = ports.home
         self.bell = bell
 
-    async def place(self, run: Run, project: Project, agent: Agent) -> tuple[str, str, dict[str, str]]:
-        """The run's worktree, the commit of main that it starts from, and what its environment gets besides.
+    async def place(self, run: Run, site: Site) -> Place:
+        """Where the run works. A new task begins at main. Raises BadInput, with the last lines, if a set-up fails."""
+        made = [await self._worktree(run, each, site.agent) for each in site.projects]
+        worktrees = tuple(each.folder for each in made)
+        folder = site.folder(self.home, worktrees[0])
+        if len(worktrees) > 1:
+            await self.workdirs.gather(folder, dict(zip(site.names, worktrees, strict=True)))
+        return replace(made[0], folder=folder, worktrees=worktrees)
 
-        A new task begins at main. Raises BadInput, with the last lines, if the project's set-up fails.
-        """
+    async def _worktree(self, run: Run, project: Project, agent: Agent) -> Place:
+        """One worktree, made ready as its project wants it."""
         if run.cause is Cause.TASK and run.number > 1:
             await self._renew(run, project, agent)
         worktree, base = await self.git.worktree(project, agent)
@@ -55,7 +81,7 @@ class Setup:
         if settings.copy or settings.link or settings.setup.strip():
             given = {**self.git.environment(project, agent), "WINDLASS_PROJECT": project.path, **environment}
             await self._prepare(run, project, agent, worktree, given)
-        return worktree, base, environment
+        return Place(worktree, (worktree,), base, environment)
 
     async def _renew(self, run: Run, project: Project, agent: Agent) -> None:
         """What an earlier task left unlanded is not part of this one: it is saved, and a person is told."""
@@ -88,7 +114,8 @@ class Setup:
         await self.git.hide(project, agent, (*settings.copy, *settings.link))
         key = setup_key(settings.setup, await self.git.locks(project, agent))
         provider = self.providers.get(run.provider)
-        around = self.fences.around_setup(agent, project, provider, worktree=worktree) if run.sandbox else None
+        site = Site(agent, (project,))
+        around = self.fences.around_setup(site, provider, worktree=worktree) if run.sandbox else None
         preparing = self.setups.prepare(
             worktree, project.path, agent.id, settings, key=key, environment=environment, sandbox=around
         )

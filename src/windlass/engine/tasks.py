@@ -63,12 +63,15 @@ class Tasks:
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
-        agent = self._engaged(order, project, defined)
+        others = await self.projects.others(project)
+        agent = replace(self._engaged(order, project, defined), also=tuple(each.id for each in others))
         await self.fences.check(agent, project)
-        await self.git.main(project)
+        for each in (project, *others):
+            self.settings.check(each.path)
+            await self.git.main(each)
         while True:
             if defined is None:
-                agent = replace(agent, name=await self._free_name(project))
+                agent = replace(agent, name=await self._free_name(project, *others))
             task = Task(id="", project=project.id, title=title, brief=order.brief, created_at=self.clock.now())
             step = partial(_add, agent, project.name, task)
             added = await self.store.write(step)
@@ -126,12 +129,12 @@ class Tasks:
         self.providers.require(provider)
         return provider, options
 
-    async def _free_name(self, project: Project) -> str:
+    async def _free_name(self, *projects: Project) -> str:
         taken = await self.store.read(lambda store: store.names_taken())
         while True:
             name = names.pick(taken, self.random)
-            branch = Agent(name=name, project=project.id, provider="").branch
-            if not await self.git.branch_taken(project, branch):
+            branch = Agent(name=name, project="", provider="").branch
+            if not any([await self.git.branch_taken(each, branch) for each in projects]):
                 return name
             taken.add(name)
 

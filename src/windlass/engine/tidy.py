@@ -30,7 +30,7 @@ class Finished:
     """An agent that has nothing left to do."""
 
     agent: Agent
-    project: Project
+    projects: tuple[Project, ...]
     task: str
     landed: bool
     """Its task is done, and not given up."""
@@ -63,11 +63,14 @@ class Tidy:
 
     async def _retire(self, finished: Finished) -> None:
         agent = finished.agent
-        rescue, kept = await self._clear(finished) if finished.landed else ("", "its work has not landed")
+        rescues, kept = await self._clear_all(finished) if finished.landed else ({}, "its work has not landed")
+        first = next(iter(rescues.values()), "")
         now = self.clock.now()
 
         def step(store: Writing) -> None:
-            store.record("agent.retired", agent.id, replace(agent, retired_at=now), rescue=rescue, kept=kept)
+            store.record(
+                "agent.retired", agent.id, replace(agent, retired_at=now), rescue=first, rescues=rescues, kept=kept
+            )
             if finished.landed and kept:
                 say(
                     store,
@@ -82,12 +85,19 @@ class Tidy:
         await self.store.write(step)
         self.bell.ring()
 
-    async def _clear(self, finished: Finished) -> tuple[str, str]:
-        """Remove a worktree and its agent's own home. Returns the ref that brings it back, or why it was kept."""
-        try:
-            ref = await self.git.remove_worktree(finished.project, finished.agent)
-            log.info("removed the worktree of %s; its files are saved as %s", finished.agent.id, ref)
+    async def _clear_all(self, finished: Finished) -> tuple[dict[str, str], str]:
+        """Remove an agent's worktrees and its own home. Returns the refs that bring them back, and why one is kept."""
+        cleared = {each.id: await self._clear(each, finished.agent) for each in finished.projects}
+        kept = " ".join(why for _, why in cleared.values() if why)
+        if not kept:
             await self.processes.discard(own_folder(self.home, finished.agent))
+        return {project: ref for project, (ref, _) in cleared.items() if ref}, kept
+
+    async def _clear(self, project: Project, agent: Agent) -> tuple[str, str]:
+        """Remove one worktree. Returns the ref that brings it back, or why it was kept."""
+        try:
+            ref = await self.git.remove_worktree(project, agent)
+            log.info("removed the worktree of %s; its files are saved as %s", agent.id, ref)
             return ref, ""
         except NotFound:
             return "", ""
@@ -102,9 +112,10 @@ def _finished(store: Reading, now: float) -> list[Finished]:
     latest = store.latest_runs([each.id for each in agents])
     found = []
     for agent in agents:
-        run, task, project = latest.get(agent.id), store.task_of(agent.id), store.find(Project, agent.project)
-        if task and project and not (run and run.live) and _is_over(task, now):
-            found.append(Finished(agent, project, task.id, task.state is TaskState.DONE))
+        run, task = latest.get(agent.id), store.task_of(agent.id)
+        projects = tuple(each for each in (store.find(Project, key) for key in agent.projects) if each)
+        if task and projects and not (run and run.live) and _is_over(task, now):
+            found.append(Finished(agent, projects, task.id, task.state is TaskState.DONE))
     return found
 
 

@@ -157,14 +157,16 @@ def _tested(change: Change) -> Change:
 
 def _finish_task(store: Writing, change: Change, reason: str, now: float) -> None:
     task = store.find(Task, change.task)
-    if task is not None and task.state is TaskState.LANDING:
+    more = any(not each.ended for each in store.changes_of_task(change.task) if each.id != change.id)
+    if task is not None and task.state is TaskState.LANDING and not more:
         end_task(store, task, TaskState.DONE, now=now, reason=reason)
 
 
 def _return(store: Writing, change: Change, refusal: Refusal, now: float) -> None:
     rejected = replace(change.move(ChangeState.REJECTED, reason=refusal.reason), returns=change.returns + 1)
     task = store.find(Task, change.task)
-    back = task.move(TaskState.ACTIVE, now=now, reason=refusal.reason) if task else None
+    landing = task is not None and task.state is TaskState.LANDING  # or its author is at another repository's
+    back = task.move(TaskState.ACTIVE, now=now, reason=refusal.reason) if task and landing else None
     store.record("change.rejected", change.id, rejected, *([back] if back else []), returns=rejected.returns)
     say(store, sender=str(SYSTEM), to=(change.agent,), body=refusal.body, channel=channel_of(change.task), now=now)
 

@@ -9,6 +9,7 @@ from windlass.core import hitches
 from windlass.core.ports import Ports, Writing
 from windlass.core.run import Hitch, Identity, Run
 from windlass.core.signal import BadSignal
+from windlass.core.workdir import Site
 from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake, Tail
 from windlass.engine.lanes import Lanes
@@ -29,6 +30,7 @@ class Watch:
         self.providers = ports.providers
         self.settings = ports.settings
         self.clock = ports.clock
+        self.home = ports.home
         self.runs = runs
         self.intake = intake
         self.finish = finish
@@ -75,21 +77,23 @@ class Watch:
 
     def _is_over(self, run: Run, tail: Tail) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
-        if run.stopping or hitches.was_halted(run) or not self.git.has_worktree(*tail.place):
+        if run.stopping or hitches.was_halted(run) or not self._has_worktrees(tail.site):
             return True
-        if not run.said and isinstance(
-            self.workdirs.signal(run.id, self.git.worktree_path(*tail.place)), BadSignal | None
-        ):
+        folder = tail.site.folder(self.home, self.git.worktree_path(tail.site.project, tail.site.agent))
+        if not run.said and isinstance(self.workdirs.signal(run.id, folder), BadSignal | None):
             return False
         now = self.clock.monotonic()
         tail.signalled_at = tail.signalled_at or now
         return now - tail.signalled_at >= self._grace
 
+    def _has_worktrees(self, site: Site) -> bool:
+        return all(self.git.has_worktree(each, site.agent) for each in site.projects)
+
     async def _halt(self, run: Run, tail: Tail) -> bool:
         """Whether a run is ended because it stalled or ran away; the reason is kept before anything is done."""
         now = self.clock.monotonic()
         pulse = hitches.Pulse(age=now - tail.begun, silent=now - tail.heard, calls=run.usage.calls)
-        hitch = hitches.decide_halt(pulse, self.settings.at(tail.place[0].path).limits)
+        hitch = hitches.decide_halt(pulse, self.settings.at(tail.site.project.path).limits)
         if hitch is None:
             return False
         await self.store.write(partial(_record_halt, run.id, hitch))

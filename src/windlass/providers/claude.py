@@ -26,7 +26,8 @@ _THEIRS = (".claude.json", "settings.json", "CLAUDE.md", "agents", "commands", "
 def argv(start: Start) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session-id", start.new_session)
     model = ("--model", start.model) if start.model else ()
-    return ("claude", "-p", "--output-format", "stream-json", "--verbose", *session, *model, *permit(start))
+    more = tuple(word for each in start.repositories for word in ("--add-dir", each))
+    return ("claude", "-p", "--output-format", "stream-json", "--verbose", *session, *model, *more, *permit(start))
 
 
 def permit(start: Start) -> tuple[str, ...]:

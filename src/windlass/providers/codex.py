@@ -36,7 +36,8 @@ _THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
 def argv(start: Start) -> tuple[str, ...]:
     model = ("-m", start.model) if start.model else ()
     resume = ("resume", start.session) if start.session else ()
-    return ("codex", "exec", "--json", *_QUIET, *_SHELL, *model, *permit(start), *resume, "-")
+    anywhere = ("--skip-git-repo-check",) if start.repositories else ()
+    return ("codex", "exec", "--json", *_QUIET, *_SHELL, *anywhere, *model, *permit(start), *resume, "-")
 
 
 def permit(start: Start) -> tuple[str, ...]:
@@ -47,8 +48,9 @@ def permit(start: Start) -> tuple[str, ...]:
         output = _toml(f"{start.worktree}/.windlass/output")
         profile = f'permissions.windlass.filesystem={{":root"="read",{output}="write"}}'
         return ("-c", 'default_permissions="windlass"', "-c", profile)
-    roots = f"sandbox_workspace_write.writable_roots=[{_toml(f'{start.worktree}/.git')}]"
-    return ("-s", "workspace-write", "-c", roots)
+    own = [f"{each}/.git" for each in start.repositories or (start.worktree,)]
+    roots = ",".join(map(_toml, (*start.repositories, *own)))
+    return ("-s", "workspace-write", "-c", f"sandbox_workspace_write.writable_roots=[{roots}]")
 
 
 def _toml(text: str) -> str:

@@ -100,7 +100,11 @@ class MemoryReading:
         return _cut((each for each in self._all(Change) if not each.ended), limit)
 
     def change_of_task(self, task: str, /) -> Change | None:
-        return next((each for each in self._newest(Change) if task and each.task == task), None)
+        newest = reversed(self.changes_of_task(task))
+        return min(newest, key=lambda change: change.ended, default=None)
+
+    def changes_of_task(self, task: str, /) -> list[Change]:
+        return [each for each in self._all(Change) if task and each.task == task]
 
     def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
         found = (each for each in self._all(Message) if each.channel == channel and _number(each.id) > after)

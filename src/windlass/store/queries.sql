@@ -47,8 +47,8 @@ SELECT * FROM changes WHERE state NOT IN ('landed', 'closed') ORDER BY place LIM
 -- name: changes_ended
 SELECT * FROM changes WHERE state IN ('landed', 'closed') ORDER BY place DESC LIMIT :limit;
 
--- name: change_of_task
-SELECT * FROM changes WHERE task = :task AND task <> '' ORDER BY place DESC LIMIT 1;
+-- name: changes_of_task
+SELECT * FROM changes WHERE task = :task AND task <> '' ORDER BY place;
 
 -- name: messages
 SELECT * FROM messages WHERE channel = :channel AND place > :after ORDER BY place LIMIT :limit;

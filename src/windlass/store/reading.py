@@ -75,7 +75,11 @@ class SqlReading:
         return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))
 
     def change_of_task(self, task: str, /) -> Change | None:
-        return _first(self._nouns(Change, "change_of_task", task=task))
+        newest = reversed(self.changes_of_task(task))
+        return min(newest, key=lambda change: change.ended, default=None)
+
+    def changes_of_task(self, task: str, /) -> list[Change]:
+        return self._nouns(Change, "changes_of_task", task=task)
 
     def undoing(self, change: str, /) -> Change | None:
         return _first(self._nouns(Change, "undoing", change=change))

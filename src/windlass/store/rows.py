@@ -55,7 +55,7 @@ class Shape:
 
 _SHAPES = (
     Shape(Project, "projects"),
-    Shape(Agent, "agents", nested=("options",)),
+    Shape(Agent, "agents", nested=("also", "options")),
     Shape(Task, "tasks", nested=("needs",)),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
     Shape(Message, "messages", nested=("to",), order={"place": lambda message: number(message.id)}),

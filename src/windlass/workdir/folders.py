@@ -75,6 +75,18 @@ class RunFolders:
         draft.replace(folder / name)
         return str(folder / name)
 
+    async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
+        """Make a folder with a link to each worktree. What an agent put there itself stays, but not in their way."""
+
+        def link() -> None:
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            with inside.folder(folder) as where:
+                for name, worktree in worktrees.items():
+                    inside.replace_link(where, _safe(name), worktree)
+
+        with _explained("", folder):
+            await asyncio.to_thread(link)
+
     def has_mirrors(self, checkout: str, /) -> bool:
         """Whether there is a folder that git ignores the runtime parts of, as `windlass init` makes it."""
         try:

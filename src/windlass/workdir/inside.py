@@ -131,6 +131,15 @@ def remove_tree(where: int, name: str) -> None:
         remove_file(where, name)
 
 
+def replace_link(where: int, name: str, target: str) -> None:
+    """Put a link in place in one step; what stands there and is no such link is set aside."""
+    with suppress(FileNotFoundError, OSError):
+        if os.readlink(name, dir_fd=where) == target:
+            return
+    set_aside(where, name, f"{name}.before")
+    os.symlink(target, name, dir_fd=where)
+
+
 def set_aside(where: int, name: str, aside: str, *, into: int | None = None) -> None:
     """Rename whatever stands there to a name that is free, in the same folder or another; nothing there is fine."""
     target = where if into is None else into

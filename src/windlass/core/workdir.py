@@ -1,0 +1,30 @@
+"""Where a run works: its agent's worktree, or a folder with one of each repository."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from windlass.core.agent import Agent
+from windlass.core.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An agent, and the projects that it works in, its own first."""
+
+    agent: Agent
+    projects: tuple[Project, ...]
+
+    @property
+    def project(self) -> Project:
+        return self.projects[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each repository is called in the agent's folder."""
+        return tuple(PurePath(each.path).name for each in self.projects)
+
+    def folder(self, home: str, worktree: str) -> str:
+        """Where its runs are started: in the only worktree, or in a folder that leads to all."""
+        return worktree if len(self.projects) == 1 else f"{home}/workdirs/{self.agent.id}"

@@ -1,0 +1,3 @@
+-- Agents that work in several repositories.
+
+ALTER TABLE agents ADD COLUMN also TEXT NOT NULL DEFAULT '[]';
