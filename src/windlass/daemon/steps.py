@@ -24,7 +24,7 @@ RECORD = "WINDLASS_STEPS"
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": ("main", "renew", "worktree", "hide", "furnish", "look", "stage", "land", "revert", "remove_worktree"),
     "processes": ("start", "stop", "discard"),
-    "workdirs": ("brief", "mirror"),
+    "workdirs": ("brief", "gather", "mirror"),
     "setups": ("prepare",),
     "checks": ("run",),
 }
