@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from windlass.checks.guess import guess
+from windlass.core.agent import Confinement
 from windlass.core.errors import BadInput
 from windlass.core.project import Project
 from windlass.core.settings import Settings
@@ -177,3 +178,47 @@ def test_a_broken_home_file_leaves_the_defaults(tmp_path: Path) -> None:
     write(tmp_path / "config.toml", "[limits\n")
 
     assert SettingsFiles(tmp_path, {}).at("") == Settings()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[sandbox]\nmode = "off"\n',
+        '[sandbox]\nmode = "auto"\n',
+        "[sandbox]\nnetwork = true\n",
+        '[sandbox]\nwritable = ["~"]\n',
+        '[sandbox]\nreadable = ["~/.ssh"]\n',
+        '[work]\nenvironment = ["AWS_SECRET_ACCESS_KEY"]\n',
+    ],
+)
+def test_a_repository_cannot_give_agents_more(tmp_path: Path, text: str) -> None:
+    """Its settings file comes with it, and agents' changes land in it: it may only protect the user."""
+    write(project_file(str(tmp_path)), text)
+
+    with pytest.raises(BadInput, match="belongs in") as refusal:
+        SettingsFiles(tmp_path / "home", {}).at(str(tmp_path))
+    assert 'sandbox.mode = "on"' in refusal.value.hint
+
+
+def test_a_repository_can_ask_for_a_sandbox(tmp_path: Path) -> None:
+    """Also where the home's file goes without; the environment is the user's own last word."""
+    write(tmp_path / "home" / "config.toml", '[sandbox]\nmode = "off"\nwritable = ["~/.cache/uv"]\n')
+    write(project_file(str(tmp_path)), '[sandbox]\nmode = "on"\nnetwork = false\n')
+
+    sandbox = SettingsFiles(tmp_path / "home", {}).at(str(tmp_path)).sandbox
+
+    assert (sandbox.mode, sandbox.network, sandbox.writable) == (Confinement.ON, False, ("~/.cache/uv",))
+    last = SettingsFiles(tmp_path / "home", {"WINDLASS_SANDBOX": "off"})
+    assert last.at(str(tmp_path)).sandbox.mode is Confinement.OFF
+
+
+def test_a_choice_is_one_of_its_words(tmp_path: Path) -> None:
+    """Anything else is refused with the words, in a file and on the command line."""
+    files = SettingsFiles(tmp_path, {})
+    with pytest.raises(BadInput, match="one of auto, on, off"):
+        files.set(files.home_file, "sandbox.mode", "maybe")
+    write(files.home_file, "[sandbox]\nmode = true\n")
+    with pytest.raises(BadInput, match="one of auto, on, off"):
+        files.check("")
+    desk = Desk(SettingsFiles(tmp_path / "home", {}), guess)
+    assert desk.change(str(tmp_path), "sandbox.mode", "off") == ("off", str(tmp_path / "home" / "config.toml"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from posixpath import dirname, exists, isdir, normpath, realpath
 
 _EMPTY, _READ, _WRITE, _LINK = "--tmpfs", "--ro-bind", "--bind", "--symlink"
 
@@ -15,12 +14,12 @@ class Mount:
     """One thing that is put into its place. All paths but a link's are real: none goes through a link."""
 
     option: str
-    target: Path
-    source: Path | None = None
+    target: str
+    source: str = ""
 
     @property
     def words(self) -> list[str]:
-        return [self.option, *([str(self.source)] if self.source else []), str(self.target)]
+        return [self.option, *([self.source] if self.source else []), self.target]
 
     @property
     def hides(self) -> bool:
@@ -29,7 +28,7 @@ class Mount:
 
     @property
     def is_folder(self) -> bool:
-        return self.option == _EMPTY or (self.source is not None and self.source.is_dir())
+        return self.option == _EMPTY or isdir(self.source)
 
     @property
     def is_link(self) -> bool:
@@ -40,76 +39,84 @@ class Mounts:
     """Collects them, and puts the outer ones first, whatever the order in which they were asked for."""
 
     def __init__(self) -> None:
-        self._all: dict[Path, Mount] = {}
-        self._closed: list[Path] = []
+        self._all: dict[str, Mount] = {}
+        self._closed: list[str] = []
 
     def empty(self, folder: str, *, closed: bool = False) -> None:
         """Show an empty folder in the place of this one; nobody can write to a closed one."""
-        real = Path(folder).resolve()
-        if real == Path("/") or not real.is_dir() or self.is_hidden(real):
-            return
-        self._put(Mount(_EMPTY, real))
-        if closed:
-            self._closed.append(real)
+        if not self.is_hidden(realpath(folder)):
+            self.clear(folder, closed=closed)
 
-    def close(self, folder: Path) -> None:
-        """The same for a folder of ours, also in what is hidden, unless it was named otherwise."""
-        real = folder.resolve()
-        if real.is_dir() and real not in self._all:
+    def clear(self, folder: str, *, closed: bool) -> None:
+        """The same, also in what is hidden, unless something else was said about this very folder."""
+        real = realpath(folder)
+        if real != "/" and isdir(real) and real not in self._all:
             self._put(Mount(_EMPTY, real))
-            self._closed.append(real)
+            self._closed += [real] if closed else []
 
-    def instead(self, folder: Path, source: Path) -> None:
+    def instead(self, folder: str, source: str) -> None:
         """Show another folder in the place of this one, writable."""
-        self._put(Mount(_WRITE, folder.resolve(), source.resolve()))
+        self._put(Mount(_WRITE, realpath(folder), realpath(source)))
 
-    def show(self, path: Path) -> None:
+    def show(self, path: str) -> None:
         """Let this be seen, if it could not be, and not be written."""
-        around = self._around(path.resolve())
-        if around is not None and path.exists():
-            self._bind(_READ, path, needed=around.hides or around.option == _WRITE)
+        real = realpath(path)
+        around = self._around(real)
+        if around is not None and exists(real):
+            self._bind(_READ, path, real, needed=around.hides or around.option == _WRITE)
 
-    def open(self, path: Path) -> None:
+    def open(self, path: str) -> None:
         """Let this be written."""
-        if path.exists():
-            self._bind(_WRITE, path, needed=True)
+        real = realpath(path)
+        if exists(real):
+            self._bind(_WRITE, path, real, needed=True)
 
-    def link(self, path: Path, leads: Path) -> None:
+    def link(self, path: str, leads: str) -> None:
         self._put(Mount(_LINK, path, leads))
 
-    def is_hidden(self, path: Path) -> bool:
+    def is_hidden(self, path: str) -> bool:
         """Whether this can't be seen as it is."""
         around = self._around(path)
         return around is not None and around.hides
 
-    def is_open(self, path: Path) -> bool:
+    def is_open(self, path: str) -> bool:
         """Whether this is something of the user's that can be written."""
         around = self._around(path)
         return around is not None and around.option == _WRITE and not around.hides
 
-    def directly_in(self, folder: Path) -> Iterator[Mount]:
+    def directly_in(self, folder: str) -> Iterator[Mount]:
         """What is put into that which stands for a folder, and needs a place there."""
         stand_in = self._all[folder]
-        return (each for each in self._sorted() if self._around(each.target.parent) == stand_in)
+        return (each for each in self._needed() if self._around(dirname(each.target)) == stand_in)
 
     def words(self) -> list[str]:
         """All of it as options of bubblewrap."""
-        words = [word for each in self._sorted() for word in each.words]
-        return words + [word for each in self._closed for word in ("--remount-ro", str(each))]
+        words = [word for each in self._needed() for word in each.words]
+        return words + [word for each in self._closed for word in ("--remount-ro", each)]
 
-    def _bind(self, option: str, path: Path, *, needed: bool) -> None:
-        real, named = path.resolve(), Path(os.path.normpath(path))
+    def _bind(self, option: str, path: str, real: str, *, needed: bool) -> None:
         if needed:
             self._put(Mount(option, real, real))
+        named = normpath(path)
         if named != real and self.is_hidden(named):
             self.link(named, real)
 
     def _put(self, mount: Mount) -> None:
         self._all[mount.target] = mount
 
-    def _around(self, path: Path) -> Mount | None:
+    def _around(self, path: str) -> Mount | None:
         """The innermost that this is in."""
-        return next((self._all[each] for each in (path, *path.parents) if each in self._all), None)
+        while path not in self._all:
+            if path in ("/", ""):
+                return None
+            path = dirname(path)
+        return self._all[path]
 
-    def _sorted(self) -> list[Mount]:
-        return sorted(self._all.values(), key=lambda each: len(each.target.parts))
+    def _needed(self) -> list[Mount]:
+        """From the outside to the inside, without what is shown with something around it."""
+        sorted_ = sorted(self._all.values(), key=lambda each: each.target.count("/"))
+        return [each for each in sorted_ if not (_is_shown(each) and _is_shown(self._around(dirname(each.target))))]
+
+
+def _is_shown(mount: Mount | None) -> bool:
+    return mount is not None and mount.option == _READ and not mount.hides

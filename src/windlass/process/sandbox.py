@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from posixpath import basename, dirname, isdir, realpath
 
 from windlass.core.errors import Unavailable
 from windlass.core.sandbox import Sandbox, Warden
@@ -41,7 +42,6 @@ _APART = (
     *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", _HOST),
     *("--cap-drop", "ALL", "--new-session", "--die-with-parent"),
 )
-_ROOT = Path("/")
 _TEMPORARY = ("/tmp", "/var/tmp")
 _SOCKETS = ("/run", "/var/run")
 """Where the machine's services listen, of which some would do what the sandbox forbids."""
@@ -88,11 +88,6 @@ def is_warden(words: Sequence[str]) -> bool:
     return Path(words[0]).name == _PROGRAM and "--" in words and _HOST in words[: words.index("--")]
 
 
-def _home(environment: Mapping[str, str]) -> Path:
-    """The user's home."""
-    return Path(environment.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir).resolve()
-
-
 def _probe(program: str) -> str:
     """Why bubblewrap does not work; nothing if it does."""
     words = [program, *_MACHINE, "--tmpfs", _TEMPORARY[0], *_APART, "--", "/bin/sh", "-c", ":"]
@@ -108,7 +103,7 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
     """Everything that is put into its place; what is said later counts more."""
     mounts = Mounts()
     own = _stand_ins(mounts, environment, sandbox)
-    for each in (*_TEMPORARY, *(environment.get(name, "") for name in _MOVED)):
+    for each in (*_TEMPORARY, *(environment.get(name) or "/" for name in _MOVED)):
         mounts.empty(each)
     for each in _SOCKETS:
         mounts.empty(each, closed=True)
@@ -119,23 +114,23 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
         mounts.show(path)
     _protect(mounts, own, _paths(sandbox.protected, environment))
     for name, leads in sandbox.links:
-        mounts.link(Path(name).parent.resolve() / Path(name).name, Path(leads))
+        mounts.link(f"{realpath(dirname(name))}/{basename(name)}", leads)
     for place, stand_in in own.items():
         stand_in.make_room(mounts.directly_in(place), place)
     return mounts
 
 
-def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) -> dict[Path, StandIn]:
+def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) -> dict[str, StandIn]:
     """Folders of the agent's in the place of the user's: the home, and what variables of its provider's name."""
-    parts = map(_parted, (*sandbox.writable, *sandbox.protected))
-    named = {first[1:] for first, slash, _ in parts if first.startswith("$") and slash}
-    places = {"home": _home(environment)} | {each: Path(environment.get(each) or "/").resolve() for each in named}
+    parts = (each.partition("/") for each in (*sandbox.writable, *sandbox.protected))
+    named = sorted({first[1:] for first, slash, _ in parts if first.startswith("$") and slash})
+    places = {"home": _home(environment)} | {each: realpath(environment.get(each) or "/") for each in named}
     own = {}
-    for name, place in sorted(places.items(), key=lambda each: each[0] != "home"):
-        if place.is_dir() and place != _ROOT and not mounts.is_hidden(place):
+    for name, place in places.items():
+        if place != "/" and isdir(place) and not mounts.is_hidden(place):
             own[place] = StandIn(Path(sandbox.own, name))
             own[place].make()
-            mounts.instead(place, own[place].path)
+            mounts.instead(place, str(own[place].path))
     return own
 
 
@@ -144,50 +139,52 @@ def _follow(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) ->
     writable = _paths(sandbox.writable, environment)
     for path in writable:
         mounts.open(path)
-    for each in sandbox.hidden:
-        mounts.close(Path(each))
+    for path in sandbox.hidden:
+        mounts.clear(path, closed=True)
     for path in _paths(sandbox.readable, environment):
         mounts.show(path)
     for path in writable:
         mounts.open(path)
 
 
-def _protect(mounts: Mounts, own: Mapping[Path, StandIn], paths: Sequence[Path]) -> None:
+def _protect(mounts: Mounts, own: Mapping[str, StandIn], paths: Sequence[str]) -> None:
     """Folders are shown. Files are copied, so that a program can write its own; in what is shared nobody can."""
     for path in paths:
-        real = path.parent.resolve() / path.name
+        real = f"{realpath(dirname(path))}/{basename(path)}"
+        place = next((each for each in own if real.startswith(f"{each}/")), None)
         if mounts.is_open(real):
             mounts.show(there(real))
-        elif real.is_dir():
+        elif isdir(real):
             mounts.show(real)
-        elif place := next((each for each in own if real.is_relative_to(each)), None):
-            own[place].copy(real, real.relative_to(place))
+        elif place:
+            own[place].copy(Path(real), Path(real).relative_to(place))
 
 
-def _network_files(environment: Mapping[str, str]) -> list[Path]:
+def _network_files(environment: Mapping[str, str]) -> list[str]:
     """How names are looked up, and whom TLS trusts."""
     trusted = (environment.get(name, "") for name in TRUSTED)
-    return [Path("/etc/resolv.conf").resolve().parent, *(Path(each) for each in trusted if each.startswith("/"))]
+    return [dirname(realpath("/etc/resolv.conf")), *(each for each in trusted if each.startswith("/"))]
 
 
 def _inside(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without what leads to places that are hidden."""
     home = _home(environment)
     kept = {name: value for name, value in environment.items() if name not in _MOVED}
-    return kept | {"HOME": _TEMPORARY[0] if home == _ROOT else str(home), "TMPDIR": _TEMPORARY[0]}
+    return kept | {"HOME": _TEMPORARY[0] if home == "/" else home, "TMPDIR": _TEMPORARY[0]}
 
 
-def _paths(named: Sequence[str], environment: Mapping[str, str]) -> list[Path]:
+def _home(environment: Mapping[str, str]) -> str:
+    return realpath(environment.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir)
+
+
+def _paths(named: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """`~/x`, `$NAME/x`, `x` and `/x` as paths; what a missing variable leads to is left out."""
-    return [Path(each) for each in (_expanded(each, environment) for each in named) if each.startswith("/")]
+    return [each for each in (_expanded(each, environment) for each in named) if each.startswith("/")]
 
 
 def _expanded(path: str, environment: Mapping[str, str]) -> str:
-    first, slash, rest = _parted(path)
+    first, slash, rest = path.partition("/")
     if first.startswith("$"):
-        return environment.get(first[1:], "") + slash + rest
-    return path if first == "" else str(_home(environment) / (rest if first == "~" else path))
-
-
-def _parted(path: str) -> tuple[str, str, str]:
-    return path.partition("/")
+        value = environment.get(first[1:], "")
+        return value and value + slash + rest
+    return path if first == "" else f"{_home(environment)}/{rest if first == '~' else path}".rstrip("/")

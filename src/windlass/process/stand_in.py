@@ -26,10 +26,10 @@ class StandIn:
     def make(self) -> None:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def make_room(self, mounts: Iterable[Mount], home: Path) -> None:
+    def make_room(self, mounts: Iterable[Mount], home: str) -> None:
         """A folder or an empty file wherever something is to be put."""
         for each in mounts:
-            place = each.target.relative_to(home)
+            place = Path(each.target).relative_to(home)
             if each.is_link:
                 with self._folder(place.parent) as where:
                     _clear(where, place.name)
@@ -65,13 +65,14 @@ class StandIn:
             os.close(handle)
 
 
-def there(file: Path) -> Path:
+def there(path: str) -> str:
     """A file or folder that may not have been there: one that says nothing is made, so that nobody else can."""
+    file = Path(path)
     if not file.exists() and file.suffix:
         file.write_bytes(b"{}\n" if file.suffix == ".json" else b"")
     elif not file.exists():
         file.mkdir()
-    return file
+    return path
 
 
 def _step(above: int, part: str) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from posixpath import basename, dirname, isfile, realpath
 
 import windlass
 
@@ -19,68 +21,69 @@ _COMPANIONS = {".cargo": (".rustup",)}
 _MOST = 500
 """Entries of one folder that are looked at."""
 
-Hidden = Callable[[Path], bool]
+Hidden = Callable[[str], bool]
 
 
-def ours() -> Iterator[Path]:
+def ours() -> tuple[str, ...]:
     """Windlass itself and its Python, so that `windlass` works inside."""
-    yield from (Path(sys.prefix), Path(sys.base_prefix), Path(windlass.__file__).parent)
+    return sys.prefix, sys.base_prefix, dirname(windlass.__file__)
 
 
-def needed(path: str, program: str, hidden: Hidden) -> Iterator[Path]:
+def needed(path: str, program: str, hidden: Hidden) -> Iterator[str]:
     """What must be shown of hidden folders: those of the PATH, and whatever their links lead to."""
-    for folder in dict.fromkeys(Path(each) for each in path.split(":") if each.startswith("/")):
-        if hidden(folder.resolve()):
+    for folder in dict.fromkeys(each.rstrip("/") for each in path.split(":") if each.startswith("/")):
+        if hidden(realpath(folder)):
             yield from _tool(folder, hidden)
             yield from _led_to(_links(folder), hidden)
-    yield from _led_to([Path(program)], hidden)
+    yield from _led_to([program], hidden)
 
 
-def _led_to(programs: Iterable[Path], hidden: Hidden) -> Iterator[Path]:
+def _led_to(programs: Iterable[str], hidden: Hidden) -> Iterator[str]:
     """What a program is really, and the tool that it belongs to."""
-    for each in programs:
-        real = each.resolve()
-        if not real.is_file() or not hidden(real):
+    for real in dict.fromkeys(map(realpath, programs)):
+        if not hidden(real) or not isfile(real):
             continue
         yield real
-        if "node_modules" in real.parts:
-            yield Path(*real.parts[: real.parts.index("node_modules") + 1])
-        elif real.parent.name in _PROGRAMS:
-            yield from _tool(real.parent, hidden)
+        before, modules, _ = real.partition("/node_modules/")
+        if modules:
+            yield f"{before}/node_modules"
+        elif basename(dirname(real)) in _PROGRAMS:
+            yield from _tool(dirname(real), hidden)
 
 
-def _tool(folder: Path, hidden: Hidden) -> Iterator[Path]:
+def _tool(folder: str, hidden: Hidden) -> Iterator[str]:
     """A folder of programs, and what around it belongs to them."""
-    root = folder.parent
+    root = dirname(folder)
     yield folder
-    if folder.name not in _PROGRAMS or not hidden(root.resolve().parent):
+    if basename(folder) not in _PROGRAMS or not hidden(dirname(realpath(root))):
         return
-    if (root / "pyvenv.cfg").is_file():
+    if isfile(f"{root}/pyvenv.cfg"):
         yield root
-        yield from _base_of(root / "pyvenv.cfg", hidden)
-    elif _is_own(root.resolve(), hidden):
+        yield from _base_of(Path(root, "pyvenv.cfg"), hidden)
+    elif _is_own(realpath(root), hidden):
         yield root
     else:
-        yield from (root / each for each in _BESIDE)
-        yield from (root.with_name(each) for each in _COMPANIONS.get(root.name, ()))
+        yield from (f"{root}/{each}" for each in _BESIDE)
+        yield from (f"{dirname(root)}/{each}" for each in _COMPANIONS.get(basename(root), ()))
 
 
-def _is_own(root: Path, hidden: Hidden) -> bool:
+def _is_own(root: str, hidden: Hidden) -> bool:
     """Whether a folder is so deep among a tool's own files that it can only be one program's."""
-    above = [each for each in root.parents if hidden(each)]
+    above = [each for each in Path(root).parents if hidden(str(each))]
     return len(above) >= _DEEP and any(each.name.startswith(".") for each in above[:-1])
 
 
-def _base_of(settings: Path, hidden: Hidden) -> Iterator[Path]:
+def _base_of(settings: Path, hidden: Hidden) -> Iterator[str]:
     """The Python that a virtual environment was made from."""
     for line in settings.read_text("utf-8", "replace").splitlines():
         name, _, value = (each.strip() for each in line.partition("="))
-        if name == "home" and value and hidden(Path(value).resolve()):
-            yield from (Path(value).resolve().parent, Path(value).parent)
+        if name == "home" and value and hidden(realpath(value)):
+            yield from (dirname(realpath(value)), dirname(value))
 
 
-def _links(folder: Path) -> list[Path]:
+def _links(folder: str) -> list[str]:
     try:
-        return [each for each in islice(folder.iterdir(), _MOST) if each.is_symlink()]
+        with os.scandir(folder) as entries:
+            return [each.path for each in islice(entries, _MOST) if each.is_symlink()]
     except OSError:
         return []

@@ -24,7 +24,7 @@ def confined(stage: Stage, run: str, script: str, **terms: object) -> Launch:
     """A shell script in a sandbox in which it may write to `work`, and no more."""
     work = stage.path / "work"
     work.mkdir(exist_ok=True)
-    sandbox = replace(Sandbox(own=str(stage.path / "own"), writable=(str(work),)), **terms)  # type: ignore[arg-type]  the fields of a sandbox
+    sandbox = replace(Sandbox(own=str(stage.path / "own"), writable=(str(work),)), **terms)  # type: ignore[arg-type]  # the fields of a sandbox
     return replace(stage.launch(run, "sh", "-c", script), cwd=str(work), sandbox=sandbox)
 
 

@@ -1,0 +1,73 @@
+"""Whether a run is kept in a sandbox, and in which."""
+
+from __future__ import annotations
+
+import pytest
+
+from windlass.core.agent import Agent, Confinement, Permissions
+from windlass.core.errors import Unavailable
+from windlass.core.project import Project
+from windlass.core.provider import Provider
+from windlass.core.sandbox import Warden, decide_sandbox, enclosure, require, wanted
+from windlass.core.settings import SandboxSettings
+
+AUTO, ON, OFF = Confinement.AUTO, Confinement.ON, Confinement.OFF
+WORKS = Warden("bubblewrap")
+BROKEN = Warden("bubblewrap", "It is not installed.", "Install it.")
+
+
+def an_agent(**more: object) -> Agent:
+    return Agent(name="swift-otter", project="p1", provider="any", **more)  # type: ignore[arg-type]  # fields of an agent
+
+
+@pytest.mark.parametrize(
+    ("agent", "setting", "result"),
+    [(AUTO, AUTO, AUTO), (AUTO, OFF, OFF), (AUTO, ON, ON), (OFF, ON, OFF), (ON, OFF, ON)],
+)
+def test_the_agents_own_word_counts_more(agent: Confinement, setting: Confinement, result: Confinement) -> None:
+    """It was said for this piece of work; the setting is for all."""
+    assert wanted(an_agent(sandbox=agent), SandboxSettings(mode=setting)) is result
+
+
+@pytest.mark.parametrize(
+    ("mode", "warden", "keeper"),
+    [
+        (AUTO, WORKS, "bubblewrap"),
+        (AUTO, BROKEN, ""),
+        (ON, WORKS, "bubblewrap"),
+        (ON, BROKEN, "bubblewrap"),
+        (OFF, WORKS, ""),
+    ],
+)
+def test_what_has_to_keep_a_run(mode: Confinement, warden: Warden, keeper: str) -> None:
+    """With `on` it is never started without one, also if there was none when it was asked for."""
+    assert decide_sandbox(mode, warden) == keeper
+
+
+def test_on_without_one_is_refused() -> None:
+    """With the reason, and what to do; the other words are content."""
+    with pytest.raises(Unavailable, match="not installed") as refusal:
+        require(ON, BROKEN)
+    assert refusal.value.hint == "Install it."
+    require(ON, WORKS)
+    require(AUTO, BROKEN)
+    require(OFF, BROKEN)
+
+
+def test_a_run_gets_its_own_and_no_more() -> None:
+    """Our folder and the user's checkout are hidden; one that may only read writes nothing but its signal."""
+
+    def around(permissions: Permissions) -> tuple[str, ...]:
+        return enclosure(
+            home="/wl",
+            agent=an_agent(permissions=permissions),
+            project=Project(id="p1", name="p", path="/repo", main="main"),
+            provider=Provider(name="any", summary="", argv=lambda _: (), folders=(".any",)),
+            worktree="/wl/worktrees/x",
+            readable=("/wl/hub",),
+            writable=("/wl/git",),
+            settings=SandboxSettings(writable=("~/cache",)),
+        ).writable
+
+    assert around(Permissions.EDIT) == ("/wl/worktrees/x", "/wl/git", ".any", "~/cache")
+    assert around(Permissions.READ) == ("/wl/worktrees/x/.windlass", "/wl/git", ".any", "~/cache")
