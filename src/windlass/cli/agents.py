@@ -45,7 +45,7 @@ def _took(run: Row) -> str:
 
 
 _AGENTS = (
-    Column("NAME", lambda row: address(row), style=bold),
+    Column("NAME", address, style=bold),
     Column("STATUS", lambda row: row["status"], style=paint_state),
     Column("EVIDENCE", lambda row: row["evidence"], gives=True, spare=True),
     Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
