@@ -54,8 +54,9 @@ def test_one_agent_lands_two_tasks_one_after_the_other(house: Stage) -> None:
         "git add -A",
         'git commit -q -m "Add $n"',
     )
-    first = house.wl("work", "First", "--agent", "coder", "--command", command, "--json").value
-    second = house.begin("work", "Second", "--agent", "coder", "--command", command, "--wait")
+    how = ("--agent", "coder", "--command", command, "--sandbox", "off")  # the flag is outside
+    first = house.wl("work", "First", *how, "--json").value
+    second = house.begin("work", "Second", *how, "--wait")
     house.event("task.added", "t2")
     assert house.ask("/tasks/t2")["agent"]["evidence"] == "waits until coder is done with t1"
     go.touch()

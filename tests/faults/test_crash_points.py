@@ -28,6 +28,7 @@ QUESTIONS = {
         "locks",
         "has_worktree",
         "worktree_path",
+        "reach",
         "environment",
         "landed",
         "diff",

@@ -15,7 +15,6 @@ from sim_watch import WatchedChecks, WatchedGit, WatchedProcesses, Witness
 
 from windlass.core.errors import WindlassError
 from windlass.core.ports import Ports
-from windlass.core.prompt import BLOCKS
 from windlass.core.provider import Claim, Provider, Reading
 from windlass.core.run import Run, Usage
 from windlass.core.settings import CheckSettings, Limits, Settings
@@ -23,7 +22,7 @@ from windlass.daemon.loops import keep_all
 from windlass.engine import Engine
 from windlass.providers import FoundProviders
 from windlass.store.memory import MemoryReading, MemoryStore
-from windlass.testing import FakeProcess, FakeWorkdirs, FakeWorktree
+from windlass.testing import FakeLibrary, FakeProcess, FakeSetups, FakeWorkdirs, FakeWorktree
 
 HOME, REPOSITORY = "/sim/home", "/sim/repository"
 CHECK = "check"
@@ -116,7 +115,8 @@ class World:
             clock=self.clock,
             random=names.random,
             uuid=lambda: "project-1",
-            blocks={name: name for name in BLOCKS},
+            library=FakeLibrary(),
+            setups=FakeSetups(),
             home=HOME,
         )
 

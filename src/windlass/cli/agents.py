@@ -33,6 +33,11 @@ from windlass.core.plain import age, harmless
 name_argument = click.argument("name", type=AgentName())
 
 
+def address(row: Row) -> str:
+    """How an agent is called: `coder`, or `coder@web-shop` where several have that name."""
+    return f"{row['name']}@{row['instance']}" if row.get("instance") else str(row["name"])
+
+
 def _took(run: Row) -> str:
     if not run["started_at"]:
         return ""
@@ -40,7 +45,7 @@ def _took(run: Row) -> str:
 
 
 _AGENTS = (
-    Column("NAME", lambda row: row["name"], style=bold),
+    Column("NAME", address, style=bold),
     Column("STATUS", lambda row: row["status"], style=paint_state),
     Column("EVIDENCE", lambda row: row["evidence"], gives=True, spare=True),
     Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
@@ -108,7 +113,7 @@ def _head(agent: Row) -> list[str]:
     task = f"{agent['task']}  {agent.get('task_title') or ''}" if agent["task"] else ""
     change, saved = agent.get("change"), agent.get("rescue")
     return [
-        f"{bold(one_line(agent['name']))}  {paint_state(agent['status'])}: {one_line(agent['evidence'])}",
+        f"{bold(one_line(address(agent)))}  {paint_state(agent['status'])}: {one_line(agent['evidence'])}",
         "",
         *page(
             (

@@ -2,6 +2,7 @@
 
 from windlass.testing.checks import FakeChecks
 from windlass.testing.git import FakeGit
+from windlass.testing.library import FakeLibrary, FakeSetups
 from windlass.testing.processes import FakeProcess, FakeProcesses
 from windlass.testing.repository import FakeRepository, FakeWorktree
 from windlass.testing.workdirs import FakeWorkdirs
@@ -9,9 +10,11 @@ from windlass.testing.workdirs import FakeWorkdirs
 __all__ = [
     "FakeChecks",
     "FakeGit",
+    "FakeLibrary",
     "FakeProcess",
     "FakeProcesses",
     "FakeRepository",
+    "FakeSetups",
     "FakeWorkdirs",
     "FakeWorktree",
 ]

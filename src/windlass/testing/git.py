@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from windlass.core.agent import Agent
@@ -11,6 +11,7 @@ from windlass.core.change import Candidate, Landing
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.ports import Tree
 from windlass.core.project import Project
+from windlass.core.setup import LOCK_FILES
 from windlass.testing.archive import FakeArchive
 from windlass.testing.objects import Files, Objects, different
 from windlass.testing.repository import Edits, FakeHub, FakeRepository, FakeWorktree
@@ -48,6 +49,8 @@ class FakeGit:
         self.worktrees: dict[str, FakeWorktree] = {}
         """Agents', by path."""
         self.hubs: dict[str, FakeHub] = {}
+        self.hidden: dict[str, set[str]] = {}
+        """Paths that never count as work, by project."""
         self.archive = FakeArchive(self.objects, self.repositories, self.hubs)
         """What is kept for later, and the proof of what landed."""
         self._locks: dict[str, asyncio.Lock] = {}
@@ -91,6 +94,40 @@ class FakeGit:
             head = hub.refs[ref] = self.worktrees[path].branches.get(agent.branch, hub.refs.get(ref, main))
         return path, self.objects.base(main, head) or main
 
+    async def renew(self, project: Project, agent: Agent, /) -> str:
+        path, ref = self.worktree_path(project, agent), f"refs/heads/{agent.branch}"
+        hub, main, saved = self._hub(project), self._main(project), ""
+        async with self._lock(path):
+            if path in self.worktrees:
+                sight = self._see(project, agent)
+                if sight.holes:
+                    raise NotAllowed(f"The worktree of {agent.id} can't begin anew: {'; '.join(sight.holes)}.")
+                saved = self._rescue(project, agent, sight)
+                await self.pause("renew.saved")
+                files = dict(self.objects.files(main))
+                self.worktrees[path] = FakeWorktree(
+                    self.objects, self.now, {agent.branch: main, project.main: main}, agent.branch, files
+                )
+            elif ref in hub.refs:
+                saved = f"refs/windlass/rescue/{_key(agent)}/{hub.refs[ref]}/tree"
+                hub.refs[saved] = hub.refs[ref]
+            hub.refs[ref] = main
+        return saved if saved and not self.objects.contains(main, hub.refs[saved]) else ""
+
+    async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
+        del agent
+        self.hidden.setdefault(project.id, set()).update(names)
+
+    async def furnish(self, project: Project, agent: Agent, /) -> None:
+        """There are no ignored files here."""
+
+    async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
+        return sorted(self.objects.files(self._main(project))), False
+
+    async def locks(self, project: Project, agent: Agent, /) -> Mapping[str, str]:
+        files = self.objects.files(self._hub(project).refs[f"refs/heads/{agent.branch}"])
+        return {name: text for name, text in files.items() if LOCK_FILES.fullmatch(name.rpartition("/")[2])}
+
     def worktree_path(self, project: Project, agent: Agent, /) -> str:
         return f"{self.home}/worktrees/{project.id}/{_key(agent)}"
 
@@ -100,8 +137,8 @@ class FakeGit:
     def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
         return {"GIT_CONFIG_GLOBAL": f"{self.home}/gitconfig/{project.id}/{_key(agent)}/config"}
 
-    def shared_files(self, project: Project, agent: Agent, /) -> tuple[str, ...]:
-        return (self.environment(project, agent)["GIT_CONFIG_GLOBAL"],)
+    def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return (), (self.environment(project, agent)["GIT_CONFIG_GLOBAL"].removesuffix("/config"),)
 
     async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
         async with self._lock(self.worktree_path(project, agent)):
@@ -235,7 +272,9 @@ class FakeGit:
             refs[ref] = worktree.branches[agent.branch]
         else:
             holes = (f"{agent.branch}: the branch is gone from the worktree", *holes)
-        return Sight(main, refs.get(ref, main), worktree, dict(worktree.files), holes)
+        hidden = self.hidden.get(project.id, set())
+        files = {name: text for name, text in worktree.files.items() if name not in hidden}
+        return Sight(main, refs.get(ref, main), worktree, files, holes)
 
     def _keep(self, project: Project, sight: Sight, ref: str) -> str:
         """Put what was seen under a ref, as a commit on top of the branch, or the branch itself if it is the same."""

@@ -37,15 +37,17 @@ class FakeWorkdirs:
         manifest: Mapping[str, Any],
         inputs: Mapping[str, str],
         files: Mapping[str, str],
+        context: Mapping[str, str] | None = None,
     ) -> Briefing:
         if not self.exists(worktree):
             raise Unavailable(f"The files of run {run} could not be written: no such folder ({worktree}).")
         texts = {**inputs, "expected-pwd.txt": f"{worktree}\n"}
-        for name, text in texts.items():
+        known = {f"context/{name}": text for name, text in (context or {}).items()}
+        for name, text in {**texts, **known}.items():
             self.files[f"{worktree}/.windlass/input/{name}"] = _named(text, manifest)
         if (old := self.files.pop(_signal(worktree), None)) is not None:
             self.files[f"{worktree}/.windlass/output/signal.before-{run}.json"] = old
-        whole = {**manifest, "files": sorted(texts), "contextFiles": []}
+        whole = {**manifest, "files": sorted(texts), "contextFiles": sorted(known)}
         self.files[f"{worktree}/.windlass/input/manifest.json"] = json.dumps(whole)
         own = {name: f"{self.home}/runs/{run}/{name}" for name in files}
         self.files |= {own[name]: text for name, text in files.items()}
@@ -60,6 +62,9 @@ class FakeWorkdirs:
 
     def has_mirrors(self, checkout: str, /) -> bool:
         return checkout in self.mirrored
+
+    def shows(self, checkout: str, name: str, text: str, /) -> bool:
+        return self.files.get(f"{checkout}/.windlass/{name}") == text
 
     async def mirror(self, checkout: str, name: str, text: str, /) -> None:
         if checkout not in self.mirrored:
