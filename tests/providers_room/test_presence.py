@@ -62,7 +62,9 @@ def test_a_program_that_hangs_is_left(tmp_path: Path, monkeypatch: pytest.Monkey
     """A program that does not answer is ended with all that it started, and the rest is told without it."""
     monkeypatch.setattr(presence, "PATIENCE", 0.3)
     program(tmp_path, f"sleep 60 & echo $! > {tmp_path}/child; sleep 60")
+    began = time.monotonic()
     assert looked(tmp_path).version == ""
+    assert time.monotonic() - began < 20
     child = int((tmp_path / "child").read_text())
     deadline = time.monotonic() + 10
     while alive(child):

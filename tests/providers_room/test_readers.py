@@ -129,6 +129,27 @@ class TestRecorded:
         assert total.total
         assert total.usage == Usage(input_tokens=300, output_tokens=60)
 
+    def test_remembered_input_is_input(self) -> None:
+        """Claude counts its input in three parts; we count all of it, and what of it was remembered."""
+        used = {
+            "input_tokens": 3,
+            "cache_creation_input_tokens": 40,
+            "cache_read_input_tokens": 500,
+            "output_tokens": 6,
+        }
+        line = json.dumps({"type": "result", "is_error": False, "usage": used, "total_cost_usd": 0.5})
+        assert CLAUDE.read(line).usage == Usage(
+            input_tokens=543, output_tokens=6, cost_usd=0.5, cached_tokens=500, calls=1
+        )
+
+    @pytest.mark.parametrize("number", [-5, 2**70, True, 1.5, "7", None, [1]])
+    def test_numbers_that_cannot_be_are_none(self, number: object) -> None:
+        """What can't be a number of tokens, or a price, counts nothing."""
+        used = {"input_tokens": number, "output_tokens": number}
+        line = json.dumps({"type": "result", "is_error": False, "usage": used, "total_cost_usd": float("nan")})
+        assert CLAUDE.read(line).usage == Usage()
+        assert CODEX.read(json.dumps({"type": "turn.completed", "usage": used})).usage == Usage()
+
 
 class TestPieces:
     @READERS
