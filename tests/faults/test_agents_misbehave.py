@@ -26,8 +26,8 @@ BAD_SIGNALS = {
     "unknown": ("""echo '{"status": "finished"}' > "$WINDLASS_SIGNAL\"""", "none of done", "finished"),
     "doubled": ("""echo '{"status": "error", "status": "done"}' > "$WINDLASS_SIGNAL\"""", "twice", "error"),
     "deep": ("""head -c 900000 /dev/zero | tr '\\0' '[' > "$WINDLASS_SIGNAL\"""", "nested too deeply", "[[["),
-    "large": ("""head -c 50000000 /dev/zero | tr '\\0' 'x' > "$WINDLASS_SIGNAL\"""", "more than 1000000 bytes", "xxx"),
-    "link": (f"""echo '{DONE}' > "$SPARE" && ln -s "$SPARE" "$WINDLASS_SIGNAL\"""", "a symbolic link", ""),
+    "large": ("""printf xxx > "$WINDLASS_SIGNAL"; truncate -s 500M "$WINDLASS_SIGNAL\"""", "more than 1000000", "xxx"),
+    "link": (f"""echo '{DONE}' > spare && ln -s "$PWD/spare" "$WINDLASS_SIGNAL\"""", "a symbolic link", ""),
     "pipe": ('mkfifo "$WINDLASS_SIGNAL"', "not a file", ""),
     "folder": ('mkdir "$WINDLASS_SIGNAL"', "it is a folder", ""),
 }
@@ -37,7 +37,6 @@ BAD_SIGNALS = {
 def hasty() -> Iterator[Stage]:
     """Agents get one try."""
     with stage(settings=HASTY) as house:
-        house.environment["SPARE"] = str(house.flag("spare"))
         house.wl("daemon", "start")
         yield house
 
@@ -63,7 +62,7 @@ class TestSignals:
         assert len(told) < 1000
 
     def test_bad_ones_cost_no_memory(self, hasty: Stage, signallers: dict[str, str]) -> None:
-        """A signal of 50 MB is never read whole."""
+        """A signal of 500 MB is never read whole."""
         over(hasty, signallers["large"])
         assert most_memory(hasty) < 150 * MEGABYTE
 

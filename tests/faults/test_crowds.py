@@ -16,7 +16,7 @@ import pytest
 from e2e_stage import WITHIN, Stage, adds, lives, until
 from fault_stage import broken, descriptors, give, over, stage, subscriber
 
-AGENTS = int(os.environ.get("WINDLASS_TEST_CROWD", "80"))
+AGENTS = int(os.environ.get("WINDLASS_TEST_CROWD", "50"))
 """How many agents live, and then leave, at once."""
 DAEMONS = 50
 CROWD = f"[limits]\nruns = {2 * AGENTS}\nretries = 0\n[daemon]\nstop_grace_seconds = 0.5\n"
