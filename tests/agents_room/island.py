@@ -62,9 +62,8 @@ def island() -> Iterator[Island]:
             told, sockets, _, _ = socket.recv_fds(ours, 16, 1)
             if not sockets:
                 raise NoIsland(f"this system allows no network of one's own: {keeper.communicate()[1].strip()}")
-            with socket.socket(fileno=sockets[0]) as listener:
+            with ours, socket.socket(fileno=sockets[0]) as listener:  # the keeper leaves when ours is closed
                 yield Island(listener, keeper.pid, own_users=told == b"own users")
-            ours.close()
 
 
 # ── on the island ────────────────────────────────────────────────────────────────────────────────────────────

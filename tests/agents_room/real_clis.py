@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from island import Island
@@ -36,8 +36,13 @@ def program(name: str) -> str:
     found = folder / name
     if not found.exists():
         reason = f"there is no {found}; scripts/agents installs it, or WINDLASS_TEST_AGENTS says where it is"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+        do_without(reason)
     return str(found)
+
+
+def do_without(reason: str) -> NoReturn:
+    """Skip what can't be tested here; in CI that is a failure."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
 
 
 @dataclass(frozen=True, slots=True)

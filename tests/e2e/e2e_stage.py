@@ -54,9 +54,17 @@ class Stage:
     """One person's machine below a short folder: `home` is theirs, `wl` is Windlass's, `repo` their repository."""
 
     def __init__(
-        self, folder: Path, *, settings: str, place: str = "repo", state: str = "wl", **variables: str
+        self,
+        folder: Path,
+        *,
+        settings: str,
+        place: str = "repo",
+        state: str = "wl",
+        before: Sequence[str] = (),
+        **variables: str,
     ) -> None:
         self.folder = folder
+        self.program = (*before, *WINDLASS)
         self.state = folder / state
         self.repo = folder / place
         self.environment = _environment(folder, self.state) | variables
@@ -71,7 +79,7 @@ class Stage:
     def wl(self, *words: str, code: int | None = 0, cwd: Path | None = None, stdin: str = "", **more: str) -> Told:
         """Type one `windlass` command, and see that it ends with this code."""
         ran = subprocess.run(
-            (*WINDLASS, *words),
+            (*self.program, *words),
             cwd=cwd or self.repo,
             env=self.environment | more,
             input=stdin.encode(),
@@ -86,13 +94,13 @@ class Stage:
 
     def raw(self, *words: str) -> bytes:
         """The very bytes that a command prints."""
-        words = (*WINDLASS, *words)
+        words = (*self.program, *words)
         return subprocess.run(words, cwd=self.repo, env=self.environment, stdout=-1, timeout=WITHIN, check=True).stdout
 
     def begin(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
         """Begin a command; it is ended with the stage at the latest."""
         process = subprocess.Popen(
-            (*WINDLASS, *words),
+            (*self.program, *words),
             cwd=self.repo,
             env=self.environment | more,
             stdin=subprocess.DEVNULL,
@@ -108,7 +116,7 @@ class Stage:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = self.environment | {"TERM": "xterm"} | more
         process = subprocess.Popen(
-            (*WINDLASS, *words), cwd=self.repo, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+            (*self.program, *words), cwd=self.repo, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
         )
         os.close(theirs)
         shown = _read_all(ours)
@@ -242,11 +250,16 @@ class Stage:
 
 
 @contextmanager
-def stage(*, checks: str = "true", settings: str = "", begun: bool = True, **more: str) -> Iterator[Stage]:
-    """A stage with a repository of one commit (unless it is to be begun by the test), removed with all in it."""
+def stage(
+    *, checks: str = "true", settings: str = "", begun: bool = True, before: Sequence[str] = (), **more: str
+) -> Iterator[Stage]:
+    """A stage with a repository of one commit (unless it is to be begun by the test), removed with all in it.
+
+    Words may go before every `windlass`, such as `nsenter …`.
+    """
     folder = Path(tempfile.mkdtemp(dir=os.environ["WINDLASS_TEST_ROOT"], prefix=""))
     written = f"[checks]\ncommand = '''{checks}'''\n{settings}" if checks else settings
-    made = Stage(folder, settings=written, **more)
+    made = Stage(folder, settings=written, before=before, **more)
     try:
         if begun:
             made.repo.mkdir()

@@ -32,6 +32,7 @@ TROUBLES = {
     "claude/max-turns.jsonl": Trouble.ERROR,
     "claude/overloaded-529.jsonl": Trouble.OVERLOAD,
     "claude/rate-429-maxretries1.jsonl": Trouble.THROTTLE,
+    "claude/rate-429-oauth.jsonl": Trouble.THROTTLE,
     "claude/resume-bad.jsonl": Trouble.LOST,
     "claude/resume-bad.stderr": Trouble.LOST,
     "claude/resume-otherdir.jsonl": Trouble.LOST,

@@ -54,8 +54,8 @@ _WORDS = patterns(
         Trouble.CONTEXT: [r"prompt is too long", r"exceeds? the context"],
         Trouble.BILLING: [r"credit balance is too low", r"\bbilling\b"],
         Trouble.AUTH: [r"not logged in", r"run /login", r"invalid api key", r"oauth token", r"authentication"],
-        Trouble.QUOTA: [r"you.ve (hit|reached) your [\w ]*limit", r"\busage limit\b"],
-        Trouble.THROTTLE: [r"\b429\b", r"rate limit"],
+        Trouble.QUOTA: [r"you.ve (hit|reached) your [\w ]*limit", r"(?<!not your )\busage limit\b"],
+        Trouble.THROTTLE: [r"\b429\b", r"rate limit", r"limiting requests"],
         Trouble.OVERLOAD: [r"\b5\d\d\b", r"overloaded", r"timed? ?out", r"connection|unable to connect|fetch failed"],
     }
 )
