@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Message
+from windlass.core.plain import word
 from windlass.core.render import fenced
 from windlass.core.run import Cause
 from windlass.core.task import Task
@@ -62,7 +63,7 @@ def _filled(blocks: Mapping[str, str], *, main: str, branch: str) -> dict[str, s
     missing = [name for name in BLOCKS if not blocks.get(name, "").strip()]
     if missing:
         raise BadInput(f"The prompt has no block {missing[0]}.", hint=f"Write it to prompts/{missing[0]}.md.")
-    return {name: blocks[name].strip().replace("{MAIN}", main).replace("{BRANCH}", branch) for name in BLOCKS}
+    return {name: blocks[name].strip().replace("{MAIN}", word(main)).replace("{BRANCH}", branch) for name in BLOCKS}
 
 
 def _task(task: Task) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -95,6 +96,15 @@ _LEAST = {"limits.runs": 1, "checks.timeout_seconds": 0.1, "checks.output_bytes"
 """The smallest value that makes sense, where that is not 0."""
 
 
+_ANY = (re.compile(r"[^\0]*"), "a text without NUL characters")
+_FORMS = {
+    "project.main": (re.compile(r"(?![-/.])(?!.*(\.\.|@\{|//))[^\0-\x20\x7f~^:?*\[\\]+"), "the name of a branch"),
+    "project.uuid": (re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}"), "a uuid"),
+    "project.name": (re.compile(r"[^\0\n\r]{1,200}"), "one line of at most 200 characters"),
+}
+"""What a text must look like, where not every text will do."""
+
+
 def build(kind: type[T], *layers: tuple[str, Mapping[str, Any]]) -> T:
     """Settings from named layers, the later ones stronger; every bad key or value is refused by its full name."""
     merged: dict[str, Any] = {}
@@ -169,6 +179,8 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
     if typing.get_origin(kind) is tuple:
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
+    elif kind is str and isinstance(value, str):
+        return _plain(value, full)
     elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
         least = _LEAST.get(full.rpartition(" ")[2], 0)
         if kind in (int, float) and value < least:
@@ -176,6 +188,14 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
         if kind is not float or math.isfinite(value):
             return value
     raise BadInput(f"{full} must be {_words(kind)}, not {value!r}.")
+
+
+def _plain(value: str, full: str) -> str:
+    """A text without what no program could be given; a name or branch that can be one."""
+    pattern, words = _FORMS.get(full.rpartition(" ")[2], _ANY)
+    if value and not pattern.fullmatch(value):
+        raise BadInput(f"{full} must be {words}, not {value[:80]!r}.")
+    return value
 
 
 def _words(kind: Any) -> str:
