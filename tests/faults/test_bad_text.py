@@ -17,7 +17,7 @@ from e2e_stage import WINDLASS, Stage, stage
 
 pytestmark = pytest.mark.xdist_group("bad text")
 
-CLIPBOARD, CLEAR, LINK = "\x1b]52;c;cm0=\x07", "\x1b[2J\x1b[H", "\x1b]8;;http://evil.example\x1b\\here\x1b]8;;\x1b\\"
+CLIPBOARD, CLEAR, LINK = "\x1b]52;c;cm0=\x07", "\x1b[2J\x1b[H", "\x1b]8;;file:///etc\x1b\\here\x1b]8;;\x1b\\"
 BIDI, C1, BACK = "\N{RIGHT-TO-LEFT OVERRIDE}txt.exe\N{POP DIRECTIONAL ISOLATE}", "\x9b31m", "safe\x08\x08\x08\x08evil"
 EVIL = f"{CLEAR}{CLIPBOARD}{LINK}{BIDI}{C1}{BACK}"
 HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
