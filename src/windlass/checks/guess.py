@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +43,7 @@ def _make(top: Path) -> Found:
 def _node(top: Path) -> Found:
     try:
         scripts = json.loads(_text(top / "package.json") or "{}").get("scripts", {})
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     if not isinstance(scripts, dict) or "test" not in scripts:
         return None
@@ -80,16 +82,22 @@ def _uses_pytest(top: Path) -> bool:
         return True
     try:
         project = tomllib.loads(_text(top / "pyproject.toml"))
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return False
     return "pytest" in project.get("tool", {}) or "pytest" in json.dumps(project)
 
 
 def _text(file: Path) -> str:
+    """The beginning of a plain file; a repository may bring anything, and a pipe or device is not read."""
     try:
-        return file.read_text("utf-8", "replace")[:200_000]
+        opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
+    try:
+        plain = stat.S_ISREG(os.fstat(opened).st_mode)
+        return os.read(opened, 200_000).decode("utf-8", "replace") if plain else ""
+    finally:
+        os.close(opened)
 
 
 _LOOKS: tuple[Callable[[Path], Found], ...] = (_script, _make, _node, _cargo, _go, _python)

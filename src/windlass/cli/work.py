@@ -39,6 +39,8 @@ _HELD = {
     "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
 }
 """What a person does about a held change, by what it waits for."""
+_LONGEST_SCRIPT = 3_000_000
+"""Bytes; of a device no more are read."""
 _TRIES = 5
 """How often a daemon may go away without a word in between."""
 
@@ -142,7 +144,11 @@ def _read(script: str) -> str:
     from pathlib import Path  # noqa: PLC0415
 
     try:
-        return Path(script).read_text(encoding="utf-8")
+        with Path(script).open("rb") as file:
+            content = file.read(_LONGEST_SCRIPT + 1)
+        if len(content) > _LONGEST_SCRIPT:
+            raise BadInput(f"The script {script} has more than {_LONGEST_SCRIPT} bytes.")
+        return content.decode("utf-8")
     except FileNotFoundError as error:
         raise NotFound(f"There is no script {script}.", hint="--script takes the path of a YAML file.") from error
     except (OSError, UnicodeDecodeError) as error:

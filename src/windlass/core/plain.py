@@ -11,6 +11,7 @@ _HARMFUL = re.compile(
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, overrides and isolates
     "\u2028\u2029\ufeff\ufff9-\ufffb\ud800-\udfff]"  # line separators, invisible marks, half characters
 )
+_WORD = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 def age(seconds: float) -> str:
@@ -31,6 +32,11 @@ def harmless(text: str) -> str:
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def word(text: str) -> str:
+    """A text as one word of a shell, whatever is in it."""
+    return text if _WORD.fullmatch(text) else "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def short(commit: str) -> str:

@@ -10,6 +10,7 @@ from windlass.core.agent import Agent
 from windlass.core.definition import filled
 from windlass.core.errors import BadInput
 from windlass.core.message import Message
+from windlass.core.plain import word
 from windlass.core.render import fenced
 from windlass.core.run import Cause
 from windlass.core.task import Task
@@ -134,7 +135,7 @@ def _filled(blocks: Mapping[str, str], *, main: str, branch: str) -> dict[str, s
     if missing:
         raise BadInput(f"The prompt has no block {missing[0]}.", hint=f"Write it to prompts/{missing[0]}.md.")
     given = {name: blocks.get(name, "").strip() for name in (*BLOCKS, PROJECT)}
-    return {name: text.replace("{MAIN}", main).replace("{BRANCH}", branch) for name, text in given.items()}
+    return {name: text.replace("{MAIN}", word(main)).replace("{BRANCH}", branch) for name, text in given.items()}
 
 
 def _task(task: Task) -> str:

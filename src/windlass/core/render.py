@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, CheckResult
+from windlass.core.plain import word
 from windlass.core.run import Run
 from windlass.core.task import Task
 
@@ -73,7 +74,7 @@ def taken_back_note(change: Change, main: str, commits: str) -> str:
             "",
             f"Put your own commits, and only those, onto {main} as it is now (COMMIT is the newest one above):",
             "",
-            fenced(f"git fetch origin && git rebase --onto origin/{main} COMMIT"),
+            fenced(f"git fetch origin && git rebase --onto {word(f'origin/{main}')} COMMIT"),
             "",
             "Then signal done again.",
         )
@@ -90,7 +91,7 @@ def conflict_note(change: Change, main: str, conflict: str) -> str:
             "",
             "Take main in, resolve the conflicts keeping the intent of both sides, and commit the merge:",
             "",
-            fenced(f"git fetch origin && git merge origin/{main}"),
+            fenced(f"git fetch origin && git merge {word(f'origin/{main}')}"),
             "",
             "Then signal done again.",
         )

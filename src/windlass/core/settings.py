@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -154,6 +155,15 @@ _LEAST = {
 """The smallest value that makes sense, where that is not 0."""
 
 
+_ANY = (re.compile(r"[^\0]*"), "a text without NUL characters")
+_FORMS = {
+    "project.main": (re.compile(r"(?![-/.])(?!.*(\.\.|@\{|//))[^\0-\x20\x7f~^:?*\[\\]+"), "the name of a branch"),
+    "project.uuid": (re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}"), "a uuid"),
+    "project.name": (re.compile(r"[^\0\n\r]{1,200}"), "one line of at most 200 characters"),
+}
+"""What a text must look like, where not every text will do."""
+
+
 def build(kind: type[T], *layers: tuple[str, Mapping[str, Any]]) -> T:
     """Settings from named layers, the later ones stronger; every bad key or value is refused by its full name."""
     merged: dict[str, Any] = {}
@@ -258,6 +268,8 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
     elif issubclass(kind, StrEnum):
         if value in list(kind):
             return kind(value)
+    elif kind is str and isinstance(value, str):
+        return _plain(value, full)
     elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
         _check_least(kind, value, full)
         if kind is not float or math.isfinite(value):
@@ -269,6 +281,14 @@ def _check_least(kind: Any, value: Any, full: str) -> None:
     least = _LEAST.get(full.rpartition(" ")[2], 0)
     if kind in (int, float) and value < least:
         raise BadInput(f"{full} must be at least {least}." if least else f"{full} must not be negative.")
+
+
+def _plain(value: str, full: str) -> str:
+    """A text without what no program could be given; a name or branch that can be one."""
+    pattern, words = _FORMS.get(full.rpartition(" ")[2], _ANY)
+    if value and not pattern.fullmatch(value):
+        raise BadInput(f"{full} must be {words}, not {value[:80]!r}.")
+    return value
 
 
 def _words(kind: Any) -> str:

@@ -102,8 +102,9 @@ class Doctor:
         return Finding(name="sandbox", ok=mode is not Confinement.ON, detail=told, hint=warden.hint)
 
     async def _repository(self, path: str) -> list[Finding]:
-        if not any((each / ".git").exists() for each in (Path(path), *Path(path).parents)):
-            return [Finding(name="repository", ok=True, detail=f"{path} is in none, so there was none to look at")]
+        if not _in_repository(Path(path)):
+            detail = f"{path[:200]} is in none, so there was none to look at"
+            return [Finding(name="repository", ok=True, detail=detail)]
         try:
             top, main = await self.engine.projects.look(path)
             self.engine.ports.settings.check(top)
@@ -120,6 +121,13 @@ class Doctor:
                 hint=hint,
             ),
         ]
+
+
+def _in_repository(path: Path) -> bool:
+    try:
+        return any((each / ".git").exists() for each in (path, *path.parents))
+    except OSError:  # a name that no folder can have
+        return False
 
 
 def rivals(home: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,6 +25,9 @@ _HOME_ONLY = {
     "providers": "names programs that would run on your machine",
 }
 """Tables that a project's file must not have, and why."""
+
+LARGEST = 1_000_000
+"""Bytes of a settings file."""
 
 Layer = tuple[str, Mapping[str, Any]]
 Stamp = tuple[int, int, int]
@@ -158,7 +162,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_text(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return _content(file).decode("utf-8")
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
@@ -167,9 +171,25 @@ def _read_text(file: Path) -> str:
         raise Unavailable(f"{file} cannot be read: {error.strerror}.") from error
 
 
+def _content(file: Path) -> bytes:
+    """A repository may bring anything under this name: no pipe is waited for, and no device read."""
+    opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            raise BadInput(f"{file} is not a regular file.", hint="Remove it, or put a settings file there.")
+        if found.st_size > LARGEST:
+            raise BadInput(f"{file} has more than {LARGEST} bytes.", hint="Settings are short; put one there.")
+        return os.read(opened, LARGEST)
+    finally:
+        os.close(opened)
+
+
 def _parse(file: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
+    except RecursionError as error:
+        raise BadInput(f"{file} is nested too deeply.", hint="Settings are tables of plain values.") from error
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{file}: {error}.", hint="Mend the line named, or run `windlass config path`.") from error
 

@@ -182,7 +182,7 @@ def _check_title(title: str) -> str:
         raise BadInput(
             "The task has no words.", hint='Say what to do: windlass work "Fix the login race" --command CMD'
         )
-    if len(text) > LONGEST_TITLE or "\n" in text:
+    if len(text) > LONGEST_TITLE or len(text.splitlines()) > 1 or "\0" in text:
         raise BadInput(
             f"A title is one line of at most {LONGEST_TITLE} characters.", hint="Put the details into --brief."
         )

@@ -47,7 +47,10 @@ def shown(name: bytes) -> str:
 
 def there(path: str | Path) -> bool:
     """Whether a folder is there, perhaps behind a link."""
-    return Path(path).is_dir()
+    try:
+        return Path(path).is_dir()
+    except OSError:  # a name that no folder can have
+        return False
 
 
 def all_there(folder: Path, names: Iterable[str]) -> bool:
@@ -56,9 +59,11 @@ def all_there(folder: Path, names: Iterable[str]) -> bool:
 
 
 def make_folder(path: Path) -> None:
-    """A folder for our eyes only."""
+    """A folder for our eyes only, and those above it that are not there yet."""
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for each in (*reversed(path.parents), path):
+            if not each.is_dir():
+                each.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise Unavailable(f"The folder {path} could not be made: {error.strerror}.") from error
 

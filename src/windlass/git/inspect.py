@@ -32,8 +32,10 @@ def _inside(path: str, folder: Path) -> bool:
 
 async def _top(git: GitProgram, user: UserRepository, path: str) -> str:
     """The primary worktree of the repository, so that it is one project from wherever it is asked for."""
+    if not path.startswith("/"):
+        raise BadInput(f"{path[:200]!r} is not the absolute path of a folder.")
     if not there(path):
-        raise BadInput(f"There is no folder {path}.")
+        raise BadInput(f"There is no folder {path[:200]}.")
     asked = ("rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--show-toplevel")
     said = await git.theirs(path, *asked, ok=ANY)
     bare, inside, top = (*said.out.split(b"\n"), b"", b"", b"")[:3]

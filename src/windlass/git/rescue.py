@@ -77,7 +77,8 @@ class HubArchive:
     async def to_branch(self, project: Project, commit: str, branch: str, /) -> None:
         """Make a branch of the user's that nobody has; the lease holds even if one is made meanwhile."""
         hub, ref = self._hub(project), f"refs/heads/{branch}"
-        if (await self._git.ours(hub, "check-ref-format", "--branch", branch, ok=ANY)).code or branch.startswith("@"):
+        known_form = await self._git.ours(hub, "check-ref-format", "--branch", branch, ok=ANY)
+        if known_form.code or branch.startswith(("@", "refs/")):
             raise BadInput(f"{branch[:80]!r} is not the name of a branch.", hint="A good one is like rescue/mine.")
         if known := await self._user.ref(project, ref):
             same = "and is at this very commit" if known == commit else "and is elsewhere"

@@ -33,6 +33,7 @@ INSTALL = "Install git 2.38 or newer, for example with `apt install git` or `bre
 _OFF = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
+    *("-c", "core.alternateRefsCommand=true"),
     *("-c", "core.quotePath=false"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),

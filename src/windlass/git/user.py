@@ -19,7 +19,10 @@ _LARGEST_EXCLUDES = 1 << 20
 
 # Git lets go of its own settings when it starts the other side of a transfer, so they are said again here.
 # Whose repository it is was asked of the user's own settings when the project was added.
-_OTHER_SIDE = "git -c 'safe.directory=*' -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0"
+_OTHER_SIDE = (
+    "git -c 'safe.directory=*' -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true"
+    " -c gc.auto=0"
+)
 UPLOAD = f"--upload-pack={_OTHER_SIDE} upload-pack"
 RECEIVE = (
     f"--receive-pack={_OTHER_SIDE} -c receive.autogc=false -c receive.fsckObjects=false -c transfer.fsckObjects=false"

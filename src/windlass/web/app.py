@@ -66,7 +66,9 @@ RULES = (
 def build(engine: Engine, house: House, door: Doorkeeper) -> Starlette:
     """The whole API."""
     routes = [Route(rule.path, _endpoint(engine, house, door, rule), methods=[rule.method]) for rule in RULES]
-    return Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
+    app = Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
+    app.router.redirect_slashes = False
+    return app
 
 
 def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Callable[[Request], Awaitable[Response]]:

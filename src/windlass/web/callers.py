@@ -32,6 +32,19 @@ class Caller:
         return self.run
 
 
+HOSTS = frozenset(["windlass", "localhost", "127.0.0.1", "[::1]"])
+"""What a caller may take us for; a page that was tricked into calling us has another name."""
+
+
+def _refuse_browsers(request: Request) -> None:
+    """No page may call: the socket may have been forwarded to where a browser reaches it."""
+    if "origin" in request.headers or request.headers.get("sec-fetch-site"):
+        raise NotAllowed("Pages in a browser may not call this daemon.")
+    host = request.headers.get("host", "")
+    if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
+        raise NotAllowed(f"This daemon is not {host[:80]!r}.")
+
+
 class Doorkeeper:
     """Looks at the other end of the socket."""
 
@@ -41,6 +54,7 @@ class Doorkeeper:
 
     def caller(self, request: Request) -> Caller:
         """The peer's user must be ours; a process inside a run is that run."""
+        _refuse_browsers(request)
         if request.client is None:
             raise NotAllowed("The caller cannot be told apart.")
         uid, pid = int(request.client.host), request.client.port

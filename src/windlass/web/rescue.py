@@ -35,6 +35,6 @@ async def restore(call: Call) -> Response:
         item, made = await call.engine.rescue.to_branch(key, branch)
         return wire.answer({"ref": item.saved.ref, "commit": item.saved.commit, "branch": made}, status=201)
     if not posixpath.isabs(folder) or "\0" in folder:
-        raise BadInput(f"{folder!r} is not the absolute path of a folder.")
+        raise BadInput(f"{folder[:200]!r} is not the absolute path of a folder.")
     item = await call.engine.rescue.to_folder(key, folder)
     return wire.answer({"ref": item.saved.ref, "commit": item.saved.commit, "folder": folder}, status=201)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -12,6 +14,8 @@ from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TimedOut, Unavailable, WindlassError
 
 LARGEST_BODY = 4_000_000
+PATIENCE = 30.0
+"""Seconds in which a request must be whole."""
 
 NUMBERS: dict[type[WindlassError], int] = {
     BadInput: 400,
@@ -36,23 +40,46 @@ def listing(items: list[Any], *, now: float) -> Response:
 def refusal(error: WindlassError) -> Response:
     kind = next(each for each in type(error).__mro__ if each in NUMBERS or each is WindlassError)
     body = {"error": {"kind": kind.__name__, "message": str(error), "hint": error.hint}}
-    return answer(body, status=NUMBERS.get(kind, 500))
+    response = answer(body, status=NUMBERS.get(kind, 500))
+    response.headers["Connection"] = "close"  # nobody reads on what was refused
+    return response
 
 
 async def body(request: Request) -> Mapping[str, Any]:
     """The request's JSON object."""
-    content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > LARGEST_BODY:
-            raise BadInput(f"The request has more than {LARGEST_BODY} bytes.")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            content = await _content(request)
+    except TimeoutError as error:
+        raise TimedOut(f"The request was not whole after {PATIENCE:.0f} s.") from error
     try:
         value = codec.decode(content or b"{}")
+        json.loads(content or b"{}", object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"The request is not JSON that can be read: {error}.") from error
     if not isinstance(value, dict):
         raise BadInput("The request is not a JSON object.")
     return value
+
+
+async def _content(request: Request) -> bytes:
+    """The body. What is somewhat too long is read to its end, so that its sender can hear why it is refused."""
+    content, length = bytearray(), 0
+    async for part in request.stream():
+        length += len(part)
+        if length <= LARGEST_BODY:
+            content += part
+        elif length > 4 * LARGEST_BODY:
+            break
+    if length > LARGEST_BODY:
+        raise BadInput(f"The request has more than {LARGEST_BODY} bytes.")
+    return bytes(content)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object in which a key stands twice: readers differ in which of them they take."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key stands twice")
 
 
 def text(values: Mapping[str, Any], key: str, default: str | None = None) -> str:
