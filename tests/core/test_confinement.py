@@ -10,6 +10,7 @@ from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.sandbox import Warden, decide_sandbox, enclosure, require, wanted
 from windlass.core.settings import SandboxSettings
+from windlass.core.workdir import Site
 
 AUTO, ON, OFF = Confinement.AUTO, Confinement.ON, Confinement.OFF
 WORKS = Warden("bubblewrap")
@@ -60,10 +61,9 @@ def test_a_run_gets_its_own_and_no_more() -> None:
     def around(permissions: Permissions) -> tuple[str, ...]:
         return enclosure(
             home="/wl",
-            agent=an_agent(permissions=permissions),
-            project=Project(id="p1", name="p", path="/repo", main="main"),
+            site=Site(an_agent(permissions=permissions), (Project(id="p1", name="p", path="/repo", main="main"),)),
             provider=Provider(name="any", summary="", argv=lambda _: (), folders=(".any",)),
-            worktree="/wl/worktrees/x",
+            places=("/wl/worktrees/x",),
             readable=("/wl/hub",),
             writable=("/wl/git",),
             settings=SandboxSettings(writable=("~/cache",)),

@@ -270,17 +270,19 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
             return kind(value)
     elif kind is str and isinstance(value, str):
         return _plain(value, full)
-    elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
-        _check_least(kind, value, full)
-        if kind is not float or math.isfinite(value):
-            return value
+    elif isinstance(value, kind) and _is_number(kind, value, full):
+        return value
     raise BadInput(f"{full} must be {_words(kind)}, not {value!r}.")
 
 
-def _check_least(kind: Any, value: Any, full: str) -> None:
+def _is_number(kind: Any, value: Any, full: str) -> bool:
+    """Whether it is one that can be, or true or false where that is wanted; refuses one that is too small."""
+    if kind is bool or isinstance(value, bool):
+        return kind is bool
     least = _LEAST.get(full.rpartition(" ")[2], 0)
-    if kind in (int, float) and value < least:
+    if value < least:
         raise BadInput(f"{full} must be at least {least}." if least else f"{full} must not be negative.")
+    return math.isfinite(value)
 
 
 def _plain(value: str, full: str) -> str:

@@ -28,6 +28,9 @@ class FakeWorkdirs:
 
     # ── the port ──
 
+    async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
+        self.files |= {f"{folder}/{name}": worktree for name, worktree in worktrees.items()}
+
     async def brief(
         self,
         run: str,
