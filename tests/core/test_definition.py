@@ -87,6 +87,7 @@ class TestDefine:
             ("role", Entry("x" * 5000, 3), "5000 characters"),
             ("persistent", Entry("maybe", 4), "true or false, not maybe"),
             ("permissions", Entry("fulll", 4), "read, edit or full, not fulll. Did you mean full?"),
+            ("sandbox", Entry("off", 4), "sandbox can't be off here"),
             ("sandbox", Entry(("on",), 4), "sandbox must be a text"),
             ("triggers", Entry(None, 4), "triggers must be a list"),
         ],

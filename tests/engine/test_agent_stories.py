@@ -23,7 +23,7 @@ CODER = """---
 name: coder
 role: Senior developer
 permissions: read
-sandbox: off
+sandbox: auto
 model: big
 ---
 Work on {workplace_name}.
@@ -72,7 +72,7 @@ class TestDefinitions:
 
             assert coder.source == ".windlass/agents/coder.md"
             assert (coder.role, coder.body, coder.model) == ("Senior developer", "Work on {workplace_name}.", "big")
-            assert (coder.permissions, coder.sandbox) == (Permissions.READ, Confinement.OFF)
+            assert (coder.permissions, coder.sandbox) == (Permissions.READ, Confinement.AUTO)
             assert (later.id, later.role, later.permissions) == ("coder", "Junior developer", Permissions.EDIT)
             assert later.created_at == coder.created_at
 
@@ -82,7 +82,7 @@ class TestDefinitions:
         """Model, permissions, sandbox."""
 
         async def story() -> None:
-            typed = {"model": "small", "permissions": Permissions.FULL, "sandbox": Confinement.AUTO}
+            typed = {"model": "small", "permissions": Permissions.FULL, "sandbox": Confinement.OFF}
             _, coder = await give(stage, "It", **typed)
             assert (coder.model, coder.permissions, coder.sandbox) == tuple(typed.values())
 

@@ -70,6 +70,22 @@ class TestPlaces:
 
         play(tmp_path, story)
 
+    def test_a_link_shows_nothing_outside_the_folder_that_it_is_in(self, tmp_path: Path, own_home: Path) -> None:
+        """What is shown of the user's checkout must be in it: a repository may bring links to anywhere."""
+        key, checkout = own_home / "home/.ssh", tmp_path / "checkout"
+        key.mkdir()
+        (key / "id").write_text("hush")
+        (checkout / "modules").mkdir(parents=True)
+        (checkout / "modules/lib").write_text("seen")
+        (checkout / "keys").symlink_to(key)
+
+        async def story(stage: Stage) -> None:
+            readable = (str(checkout / "modules"), str(checkout / "keys"))
+            script = f"cat {checkout}/modules/lib; cat {checkout}/keys/id {key}/id 2>&- || echo hidden"
+            assert await told(stage, "r1", script, hidden=(str(checkout),), readable=readable) == "seenhidden\n"
+
+        play(tmp_path, story)
+
     def test_root_cannot_change_the_kernels_settings(self, tmp_path: Path) -> None:
         """Without any capability, root could still write some of /proc, and so run a program outside."""
 

@@ -174,6 +174,14 @@ class _Reader:
         return word or default
 
 
+def _sandbox(reader: _Reader) -> Confinement:
+    """A file comes with its repository, and agents' changes land in it: it may ask for a sandbox, never do without."""
+    said = Confinement(reader.word("sandbox", Confinement, Confinement.AUTO))
+    if said is Confinement.OFF:
+        reader.refuse(reader.line("sandbox"), "sandbox can't be off here, only where you type it: --sandbox off")
+    return said
+
+
 def define(
     file: str, folder: Folder, entries: Mapping[str, Entry], body: str
 ) -> tuple[Definition | None, list[Problem]]:
@@ -194,7 +202,7 @@ def define(
         habitat=folder.provider,
         model=reader.text("model"),
         permissions=Permissions(reader.word("permissions", Permissions, Permissions.EDIT)),
-        sandbox=Confinement(reader.word("sandbox", Confinement, Confinement.AUTO)),
+        sandbox=_sandbox(reader),
     )
     whole = not reader.problems  # a right that was misspelt must not be given by default
     _look_for_strangers(reader)

@@ -142,9 +142,15 @@ def _follow(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) ->
     for path in sandbox.hidden:
         mounts.clear(path, closed=True)
     for path in _paths(sandbox.readable, environment):
-        mounts.show(path)
+        if not _leads_out(path, sandbox.hidden):
+            mounts.show(path)
     for path in writable:
         mounts.open(path)
+
+
+def _leads_out(path: str, hidden: Sequence[str]) -> bool:
+    """Whether a path in a hidden folder leads out of it by a link, which someone else may have put there."""
+    return any(path.startswith(f"{each}/") and not realpath(path).startswith(f"{realpath(each)}/") for each in hidden)
 
 
 def _protect(mounts: Mounts, own: Mapping[str, StandIn], paths: Sequence[str]) -> None:
