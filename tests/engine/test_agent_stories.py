@@ -283,6 +283,22 @@ class TestPrompt:
 
         play(story)
 
+    def test_what_others_write_into_the_projects_status_is_overwritten(self, stage: Stage) -> None:
+        """It is a mirror: no entry that anyone puts there is believed, and none stays."""
+        (stage.repo / ".windlass/.gitignore").write_text("*\n")
+        status = stage.repo / ".windlass/process-status.json"
+
+        async def story() -> None:
+            await give(stage, "First")
+            await stage.move()
+            status.write_text(json.dumps({"coder": {"status": "completed"}}))
+            await stage.move()
+
+            assert json.loads(status.read_text())["coder"]["status"] == "running"
+            assert (await stage.run_of("coder")).live
+
+        play(story)
+
 
 class TestSetup:
     def test_a_worktree_is_made_ready_before_the_agent_starts(self, stage: Stage) -> None:

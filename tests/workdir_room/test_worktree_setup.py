@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from windlass.core.errors import BadInput
+from windlass.core.sandbox import Sandbox
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import Prepared
 from windlass.process.sandbox import Bubblewrap
@@ -30,7 +31,7 @@ class Place:
         (self.checkout / "node_modules/left-pad").mkdir(parents=True)
         (self.checkout / "node_modules/left-pad/index.js").write_text("pad\n")
 
-    def prepare(self, *, key: str = "k1", **settings: object) -> Prepared:
+    def prepare(self, *, key: str = "k1", sandbox: Sandbox | None = None, **settings: object) -> Prepared:
         setup = WorktreeSetup(
             "home", shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ | {"SECRET": "hush"}
         )
@@ -41,8 +42,8 @@ class Place:
                 "coder",
                 WorktreeSettings(**settings),  # type: ignore[arg-type]  # settings by name, as a file has them
                 key=key,
-                environment={"WINDLASS_PORT": "20010"},
-                sandbox=None,
+                environment={"WINDLASS_PORT": "20010", "CHECKOUT": str(self.checkout)},
+                sandbox=sandbox,
             )
         )
 
@@ -129,9 +130,9 @@ class TestBringing:
 class TestCommand:
     def test_it_runs_once_and_again_when_its_key_changes(self, place: Place) -> None:
         """In the worktree, with what was copied there."""
-        how = {"copy": (".env",), "setup": "cat .env; echo run >> runs"}
+        command = "cat .env; echo run >> runs"
 
-        outputs = [place.prepare(key=key, **how).output for key in ("k1", "k1", "k2", "k2")]
+        outputs = [place.prepare(key=key, copy=(".env",), setup=command).output for key in ("k1", "k1", "k2", "k2")]
 
         assert outputs == ["KEY=value\n", "", "KEY=value\n", ""]
         assert (place.worktree / "runs").read_text() == "run\nrun\n"
@@ -166,6 +167,23 @@ class TestCommand:
 
         assert place.prepare(setup=command).output == "20010 .\n"
         assert place.prepare(setup=command, key="k2", environment=("SECRET",)).output == "20010 hush.\n"
+
+    @pytest.mark.skipif(bool(Bubblewrap().warden().problem), reason="bubblewrap does not work here")
+    def test_in_a_sandbox_it_reaches_no_more_than_its_agent(self, place: Place, own_home: Path) -> None:
+        """It writes to its worktree; the user's home and what is hidden are empty to it."""
+        (own_home / "home/secret").write_text("hush")
+        command = 'cat ~/secret; cat "$CHECKOUT/.env"; echo made > made; echo done'
+
+        shut = Sandbox(
+            own=str(place.folder / "own"), hidden=(str(place.checkout),), writable=(str(place.worktree),), network=False
+        )
+        prepared = [place.prepare(key=str(n), setup=command, sandbox=each) for n, each in enumerate((None, shut))]
+
+        assert [each.failure for each in prepared] == ["", ""]
+        assert "hush" in prepared[0].output and "KEY=value" in prepared[0].output
+        assert "hush" not in prepared[1].output and "KEY=value" not in prepared[1].output
+        assert prepared[1].output.endswith("done\n")
+        assert (place.worktree / "made").read_text() == "made\n"
 
     def test_an_agent_that_meddles_only_hurts_itself(self, place: Place) -> None:
         """A forged or broken note means at most that the set-up is done once more, or not."""
