@@ -81,6 +81,8 @@ async def _plan(world: World, project: Project, needs: tuple[str, ...]) -> None:
         store.record("task.added", task.id, task, agent)
 
     await world.store.write(step)
+    if world.engine is not None:
+        world.engine.bell.ring()
 
 
 def answer(world: World, which: int, how: int) -> None:
