@@ -35,6 +35,12 @@ CAN_FAIL: dict[str, tuple[bool, ...]] = {
 
 DRIVER = "driver"
 """The task of the test itself."""
+TARGETS = (
+    *(f"{name}.{when}" for name in CAN_FAIL for when in ("before", "after")),
+    *("git.worktree.make", "git.look.snapshot", "git.look.show", "git.land.move", "git.land.moved"),
+    *("git.remove_worktree.saved", "git.revert.after", "processes.stop.before", "processes.stop.after"),
+)
+"""Places that are worth dying at, and rarely come to by chance."""
 PORTS = ("git", "processes", "workdirs", "checks")
 
 
@@ -45,6 +51,8 @@ class Strain:
         self.chance = chance
         self.fuse: int | None = None
         """At how many awaited points from now the daemon dies."""
+        self.target = ""
+        """Or the place where it dies."""
         self.refusals: Counter[tuple[str, bool]] = Counter()
         """How often the next call of a name fails, before or after it has done its work."""
         self.calm = False
@@ -54,6 +62,12 @@ class Strain:
         self.points: Counter[str] = Counter()
         """Where the daemon could have died."""
         self.deaths: Counter[str] = Counter()
+
+    def kills(self, name: str) -> bool:
+        """Whether the daemon dies here."""
+        if self.fuse is not None:
+            self.fuse -= 1
+        return name == self.target or (self.fuse is not None and self.fuse < 0)
 
     def refuses(self, name: str, *, after: bool) -> None:
         if self.refusals[name, after] > 0:
@@ -76,11 +90,9 @@ class Life:
         if strain.calm:
             return
         strain.points[name] += 1
-        if strain.fuse is not None:
-            strain.fuse -= 1
-            if strain.fuse < 0:
-                self.end(name)
-                raise asyncio.CancelledError
+        if strain.kills(name):
+            self.end(name)
+            raise asyncio.CancelledError
         drawn = strain.chance.random()
         for _ in range(int(drawn * 3)):
             await asyncio.sleep(0)
@@ -91,7 +103,7 @@ class Life:
 
     def end(self, name: str) -> None:
         """Die, as by SIGKILL: all work is broken off where it stands."""
-        self.over, self.strain.fuse = True, None
+        self.over, self.strain.fuse, self.strain.target = True, None, ""
         self.strain.deaths[name] += 1
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimLoop)

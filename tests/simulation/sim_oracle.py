@@ -20,8 +20,8 @@ from windlass.engine import Engine
 from windlass.engine.audit import Audit, Told
 from windlass.engine.slots import Slots
 
-QUIET = 16.0
-"""Seconds in which something happens if anything will."""
+QUIET, HELD_QUIET = 6.5, 16.0
+"""Seconds in which something happens if anything will; held changes are looked at more rarely."""
 ROUNDS = 40
 _MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)
 
@@ -90,7 +90,7 @@ class Oracle:
         """With nobody doing anything, everything comes to rest, and whatever waits has a reason to."""
         world = self.world
         world.strain.calm = world.checks.calm = True
-        world.strain.fuse = None
+        world.strain.fuse, world.strain.target = None, ""
         world.strain.refusals.clear()
         world.checks.flakes = 0
         if world.life is None:
@@ -102,7 +102,7 @@ class Oracle:
     def _quiet(self) -> None:
         for _ in range(ROUNDS):
             seq = self.world.now.last_seq()
-            self.world.wait(QUIET)
+            self.world.wait(HELD_QUIET if self.world.now.changes() else QUIET)
             self.world.wait(0.001)  # what began at that very moment is over, too
             self.check()
             if seq == self.world.now.last_seq() and not self.world.calls and not self._paused():
