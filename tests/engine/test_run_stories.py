@@ -33,6 +33,27 @@ class TestStarting:
 
         play(story)
 
+    def test_no_more_runs_than_the_limit_although_two_ticks_start_them(self, repo: Path, tmp_path: Path) -> None:
+        """A ready task and an answered question, looked at in the same moment, share the one free slot."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            stage.limit(runs=1)
+            asking = await stage.order("Ask")
+            await stage.move()
+            await stage.signal(asking, '{"status": "questions", "questions": ["Which?"]}')
+            await stage.exit(asking)
+            await stage.move()
+            await stage.engine.talk.answer(asking, "That one.")
+            await stage.order("Another")
+            ticks = stage.engine.ticks
+            await asyncio.gather(ticks["dispatch"].tick(), ticks["deliver"].tick())
+            await stage.engine.settle()
+            assert len(await stage.store.read(lambda store: store.live_runs())) == 1
+            assert stage.engine.troubles.all() == []
+
+        play(story)
+
     def test_a_start_that_fails_is_said_and_does_not_hang(self, repo: Path, tmp_path: Path) -> None:
         """The run ends with the reason, the task fails, and nothing is stuck."""
 

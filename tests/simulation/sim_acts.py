@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sim_life import CAN_FAIL
+from sim_life import CAN_FAIL, TARGETS
 from sim_world import CHECK, REPOSITORY, World
 
 from windlass.core.agent import Agent
@@ -81,6 +81,8 @@ async def _plan(world: World, project: Project, needs: tuple[str, ...]) -> None:
         store.record("task.added", task.id, task, agent)
 
     await world.store.write(step)
+    if world.engine is not None:
+        world.engine.bell.ring()
 
 
 def answer(world: World, which: int, how: int) -> None:
@@ -316,8 +318,10 @@ def linger(world: World, which: int, how: int) -> None:
 
 
 def crash(world: World, which: int, how: int) -> None:
-    """Let the daemon die at one of the next awaited points."""
-    if world.life is not None and world.strain.fuse is None:
+    """Let the daemon die at one of the next awaited points, or when it comes to a certain one."""
+    if how % 2:
+        world.strain.target = TARGETS[which % len(TARGETS)]
+    elif world.strain.fuse is None:
         world.strain.fuse = which % 40
 
 
@@ -325,6 +329,13 @@ def kill(world: World, which: int, how: int) -> None:
     """Let the daemon die now, or leave in good order."""
     if world.life is not None:
         world.kill() if how % 2 else world.leave()
+
+
+def reboot(world: World, which: int, how: int) -> None:
+    """Let the whole machine go down: no process is left, and none could say how it ended."""
+    for process in world.living():
+        world.processes.vanish(process.launch.run)
+    world.kill()
 
 
 def boot(world: World, which: int, how: int) -> None:
@@ -401,6 +412,7 @@ RULES: dict[str, Rule] = {
     "linger": Rule(linger, 6),
     "crash": Rule(crash, 8, _is_up),
     "kill": Rule(kill, 2, _is_up),
+    "reboot": Rule(reboot, 1, _is_up),
     "boot": Rule(boot, 40, _is_down),
 }
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sim_loop import SimLoop
 
@@ -35,6 +35,12 @@ CAN_FAIL: dict[str, tuple[bool, ...]] = {
 
 DRIVER = "driver"
 """The task of the test itself."""
+TARGETS = (
+    *(f"{name}.{when}" for name in CAN_FAIL for when in ("before", "after")),
+    *("git.worktree.make", "git.look.snapshot", "git.look.show", "git.land.move", "git.land.moved"),
+    *("git.remove_worktree.saved", "git.revert.after", "processes.stop.before", "processes.stop.after"),
+)
+"""Places that are worth dying at, and rarely come to by chance."""
 PORTS = ("git", "processes", "workdirs", "checks")
 
 
@@ -45,13 +51,23 @@ class Strain:
         self.chance = chance
         self.fuse: int | None = None
         """At how many awaited points from now the daemon dies."""
+        self.target = ""
+        """Or the place where it dies."""
         self.refusals: Counter[tuple[str, bool]] = Counter()
         """How often the next call of a name fails, before or after it has done its work."""
         self.calm = False
         """Nothing unusual happens any more."""
         self.meddle: Callable[[], None] = lambda: None
         """What people and agents do in the middle of something."""
-        self.points = 0
+        self.points: Counter[str] = Counter()
+        """Where the daemon could have died."""
+        self.deaths: Counter[str] = Counter()
+
+    def kills(self, name: str) -> bool:
+        """Whether the daemon dies here."""
+        if self.fuse is not None:
+            self.fuse -= 1
+        return name == self.target or (self.fuse is not None and self.fuse < 0)
 
     def refuses(self, name: str, *, after: bool) -> None:
         if self.refusals[name, after] > 0:
@@ -65,44 +81,35 @@ class Life:
     def __init__(self, strain: Strain) -> None:
         self.strain = strain
         self.over = False
-        self.died_at = ""
 
     async def point(self, name: str) -> None:
         """Others have a turn; something may happen; or it ends here."""
         strain = self.strain
         if self.over:
-            await self._stand_still()
+            raise asyncio.CancelledError
         if strain.calm:
             return
-        strain.points += 1
-        if strain.fuse is not None:
-            strain.fuse -= 1
-            if strain.fuse < 0:
-                await self._die(name)
+        strain.points[name] += 1
+        if strain.kills(name):
+            self.end(name)
+            raise asyncio.CancelledError
         drawn = strain.chance.random()
         for _ in range(int(drawn * 3)):
             await asyncio.sleep(0)
         if drawn < 0.015:
             strain.meddle()
         if self.over:
-            await self._stand_still()
+            raise asyncio.CancelledError
 
     def end(self, name: str) -> None:
         """Die, as by SIGKILL: all work is broken off where it stands."""
-        self.over, self.died_at, self.strain.fuse = True, name, None
+        self.over, self.strain.fuse, self.strain.target = True, None, ""
+        self.strain.deaths[name] += 1
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimLoop)
         for task in loop.tasks():
             if task.get_name() != DRIVER:
                 task.cancel()
-
-    async def _die(self, name: str) -> NoReturn:
-        self.end(name)
-        await self._stand_still()
-
-    async def _stand_still(self) -> NoReturn:
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError("the dead do not go on")
 
 
 def lived(ports: Ports, life: Life) -> Ports:

@@ -20,8 +20,8 @@ from windlass.engine import Engine
 from windlass.engine.audit import Audit, Told
 from windlass.engine.slots import Slots
 
-QUIET = 16.0
-"""Seconds in which something happens if anything will."""
+QUIET, HELD_QUIET = 6.5, 16.0
+"""Seconds in which something happens if anything will; held changes are looked at more rarely."""
 ROUNDS = 40
 _MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)
 
@@ -90,7 +90,7 @@ class Oracle:
         """With nobody doing anything, everything comes to rest, and whatever waits has a reason to."""
         world = self.world
         world.strain.calm = world.checks.calm = True
-        world.strain.fuse = None
+        world.strain.fuse, world.strain.target = None, ""
         world.strain.refusals.clear()
         world.checks.flakes = 0
         if world.life is None:
@@ -102,7 +102,7 @@ class Oracle:
     def _quiet(self) -> None:
         for _ in range(ROUNDS):
             seq = self.world.now.last_seq()
-            self.world.wait(QUIET)
+            self.world.wait(HELD_QUIET if self.world.now.changes() else QUIET)
             self.world.wait(0.001)  # what began at that very moment is over, too
             self.check()
             if seq == self.world.now.last_seq() and not self.world.calls and not self._paused():
@@ -223,11 +223,9 @@ class Oracle:
             if now.find(Delivery, f"{key}/{reader}") is None:
                 yield f"I4: {key} to {reader} was accepted and is lost"
         receipts = {each.landing.after for each in now._all(Change) if each.landing}
-        yield from (
-            f"main moved to {each[:8]}, and no change has landed"
-            for each in world.witness.landed
-            if each not in receipts
-        )
+        kept = world.git.objects.history(world.repository.branches["main"])  # a person may have thrown some away
+        lacking = [each for each in world.witness.landed if each in kept and each not in receipts]
+        yield from (f"main moved to {each[:8]}, and no change has landed" for each in lacking)
         for task in now._all(Task):
             if task.state is TaskState.DONE and not self._is_in_main(task):
                 yield f"{task.id} is done, and main never had what {task.agent} committed"

@@ -35,6 +35,8 @@ class Witness:
         """Tasks that were taken."""
         self.answers: dict[str, str] = {}
         """Messages that were taken, each with its reader."""
+        self.most = 0
+        """The largest number of runs that was ever allowed."""
         self.spawned = 0
         self.landed: list[str] = []
         """The commits that the gate has moved main to."""
@@ -59,6 +61,9 @@ class WatchedProcesses(FakeProcesses):
         for run, each in self.started.items():
             if each.alive and each.launch.cwd == launch.cwd:
                 self.witness.object(f"I9: {launch.run} was started in {launch.cwd}, where {run} lives")
+        living = sum(each.alive for each in self.started.values())
+        if living >= self.witness.most:
+            self.witness.object(f"limits: {launch.run} was started beside {living} others")
         known = self.witness.store.find(Run, launch.run)
         if known is None or not known.live:
             self.witness.object(f"I9: {launch.run} was started, and is not to live: {known}")

@@ -32,8 +32,10 @@ Verb = Callable[[Engine], Coroutine[Any, Any, Any]]
 class SetSettings:
     """Settings that a person can change at any moment."""
 
-    def __init__(self) -> None:
-        self.settings = Settings(checks=CheckSettings(command=CHECK), limits=Limits(runs=3, returns=2))
+    def __init__(self, witness: Witness) -> None:
+        self.witness = witness
+        self.settings = Settings(checks=CheckSettings(command=CHECK), limits=Limits(returns=2))
+        self.limit(2)
 
     def at(self, path: str, /) -> Settings:
         del path
@@ -43,6 +45,7 @@ class SetSettings:
         """There is no file to be broken."""
 
     def limit(self, runs: int) -> None:
+        self.witness.most = max(self.witness.most, runs)
         self.settings = replace(self.settings, limits=replace(self.settings.limits, runs=runs))
 
     def check_with(self, command: str) -> None:
@@ -87,7 +90,9 @@ class World:
         self.processes = WatchedProcesses(self.witness)
         self.checks = WatchedChecks(self.git, self.witness, self.strain.chance)
         self.workdirs = FakeWorkdirs(HOME, exists=self.git.worktrees.__contains__)
-        self.settings = SetSettings()
+        if chance.random() < 0.15:
+            self.workdirs.mirrored.add(REPOSITORY)
+        self.settings = SetSettings(self.witness)
         self.life: Life | None = None
         self.engine: Engine | None = None
         self.calls: set[asyncio.Task[Any]] = set()

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from sim_play import play
 
+from windlass.daemon.steps import EFFECTS
+
 SEEDS = int(os.environ.get("WINDLASS_SIMULATION_SEEDS", "2000"))
 """How many histories. A hundred thousand take the better part of an hour of one core."""
 ONE = os.environ.get("WINDLASS_SIMULATION_SEED", "")
@@ -24,6 +26,13 @@ def test_every_promise_holds_in_every_history(seeds: Iterable[int]) -> None:
     """Whatever agents, people and the machine do, and wherever the daemon dies: nothing is lost, doubled or stuck."""
     for seed in seeds:
         play(seed, tell=bool(ONE))
+
+
+def test_the_daemon_can_die_before_and_after_every_effect() -> None:
+    """Every call that changes the world is a place where histories end a daemon's life."""
+    seen = {name for seed in range(150) for name in play(seed).world.strain.points}
+    effects = {f"{port}.{effect}" for port, names in EFFECTS.items() for effect in names} | {"store.write"}
+    assert {f"{each}.{when}" for each in effects for when in ("before", "after")} <= seen
 
 
 def test_a_number_tells_the_same_history_again() -> None:

@@ -71,7 +71,7 @@ class Engine:
         self.diffs = Diffs(ports)
         self.rescue = Rescue(ports)
         self.audit = Audit(ports)
-        self.runs = Runs(ports, bell, fences, self._starts)
+        self.runs = Runs(ports, bell, fences, self._starts, slots)
         intake = Intake(ports, bell, fences)
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)

@@ -26,6 +26,7 @@ from windlass.engine.fences import Fences
 from windlass.engine.lanes import Lanes
 from windlass.engine.setup import Place, Setup
 from windlass.engine.sites import site_of
+from windlass.engine.slots import Slots
 from windlass.engine.talk import current_task
 
 log = logging.getLogger("windlass")
@@ -45,7 +46,7 @@ class Assignment:
 class Runs:
     """Starts and stops runs. The row of a live run is the claim: one per agent."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences, lanes: Lanes) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences, lanes: Lanes, slots: Slots) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -56,6 +57,7 @@ class Runs:
         self.bell = bell
         self.fences = fences
         self.lanes = lanes
+        self.slots = slots
         self.setup = Setup(ports, bell, fences)
         self.briefings = Briefings(ports)
         self.home = ports.home
@@ -74,6 +76,7 @@ class Runs:
             session=session,
             sandbox=sandbox,
             now=self.clock.now(),
+            fits=self.slots.fits,
         )
         run = await self.store.write(claim.make)
         self.bell.ring()
@@ -255,6 +258,8 @@ class Claim:
     session: str
     sandbox: str
     now: float
+    fits: Callable[[Reading, str], bool]
+    """Whether one more run of a project may start: asked again here, because other ticks start runs, too."""
 
     def make(self, store: Writing) -> Run:
         """Write the run, the task taken up, and the mail put into its prompt; or refuse."""
@@ -264,6 +269,8 @@ class Claim:
         task = store.find(Task, self.task)
         if task is None or task.ended:
             raise Conflict(f"The task of {self.agent.id} is over.")
+        if not self.fits(store, self.agent.project):
+            raise Conflict(f"There is no slot for {self.agent.id}.")
         run = Run(
             id=store.next_id(Run),
             agent=self.agent.id,

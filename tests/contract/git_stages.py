@@ -1,0 +1,200 @@
+"""A person's repository and an agent's worktree, behind the git port: with real git, and in memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from windlass.core.agent import Agent
+from windlass.core.ports import Git
+from windlass.core.project import Project
+from windlass.git import HubGit
+from windlass.testing import FakeGit
+from windlass.testing.repository import Edits
+
+FIRST = {"a.txt": "one\n", "b.txt": "two\n", "dir/c.txt": "three\n"}
+
+
+class GitStage(Protocol):
+    """A port under test, and the hands of people and agents."""
+
+    port: Git
+    project: Project
+
+    def tip(self, branch: str = "main") -> str: ...
+    def commit(self, edits: Edits) -> str:
+        """Commit to the user's main."""
+        ...
+
+    def edit(self, edits: Edits) -> None:
+        """Edit the user's checkout without committing."""
+        ...
+
+    def files(self) -> Mapping[str, str]:
+        """What lies in the user's checkout."""
+        ...
+
+    def leave_main(self) -> None:
+        """Check out another branch."""
+        ...
+
+    def reset(self, commit: str) -> None:
+        """Put main elsewhere."""
+        ...
+
+    def write(self, worktree: str, edits: Edits) -> None: ...
+    def agent_commits(self, worktree: str, edits: Edits) -> str: ...
+    def agent_switches(self, worktree: str, branch: str) -> None: ...
+    def nest(self, worktree: str) -> None:
+        """Put a repository into a worktree."""
+        ...
+
+    def lose(self, worktree: str) -> None:
+        """Remove a worktree by hand."""
+        ...
+
+    def folder(self, name: str) -> str: ...
+    def read_folder(self, folder: str) -> Mapping[str, str]: ...
+
+
+def an_agent(name: str = "coder", instance: str = "") -> Agent:
+    return Agent(name=name, instance=instance, project="p-1", provider="command")
+
+
+class RealGit:
+    """HubGit, and git as people and agents type it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.repository = path / "repository"
+        self.repository.mkdir()
+        (path / "state").mkdir()
+        self.project = Project(id="p-1", name="repository", path=str(self.repository), main="main")
+        self.hub = HubGit(path / "state", environment=os.environ)
+        self.port: Git = self.hub
+        self._git("init", "-q", "-b", "main")
+        self.commit(FIRST)
+
+    def tip(self, branch: str = "main") -> str:
+        return self._git("rev-parse", f"refs/heads/{branch}")
+
+    def commit(self, edits: Edits) -> str:
+        return self._commit(self.repository, edits)
+
+    def edit(self, edits: Edits) -> None:
+        _write(self.repository, edits)
+
+    def files(self) -> Mapping[str, str]:
+        return _read(self.repository)
+
+    def leave_main(self) -> None:
+        self._git("switch", "-q", "-c", "elsewhere")
+
+    def reset(self, commit: str) -> None:
+        self._git("reset", "-q", "--hard", commit)
+
+    def write(self, worktree: str, edits: Edits) -> None:
+        _write(Path(worktree), edits)
+
+    def agent_commits(self, worktree: str, edits: Edits) -> str:
+        return self._commit(Path(worktree), edits)
+
+    def agent_switches(self, worktree: str, branch: str) -> None:
+        self._git("switch", "-q", "-c", branch, at=Path(worktree))
+
+    def nest(self, worktree: str) -> None:
+        inner = Path(worktree) / "vendor"
+        inner.mkdir()
+        self._git("init", "-q", at=inner)
+        self._commit(inner, {"x": "x\n"})
+
+    def lose(self, worktree: str) -> None:
+        subprocess.run(("rm", "-rf", "--", worktree), check=True)
+
+    def folder(self, name: str) -> str:
+        return str(self.path / name)
+
+    def read_folder(self, folder: str) -> Mapping[str, str]:
+        return _read(Path(folder))
+
+    def _commit(self, at: Path, edits: Edits) -> str:
+        _write(at, edits)
+        self._git("add", "-A", at=at)
+        self._git("commit", "-q", "-m", "Work", at=at)
+        return self._git("rev-parse", "HEAD", at=at)
+
+    def _git(self, *words: str, at: Path | None = None) -> str:
+        ran = subprocess.run(["git", *words], cwd=at or self.repository, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.strip()
+
+
+def _write(folder: Path, edits: Edits) -> None:
+    for name, text in edits.items():
+        if text is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+
+
+def _read(folder: Path) -> dict[str, str]:
+    files = (each for each in folder.rglob("*") if each.is_file() and ".git" not in each.parts)
+    return {str(each.relative_to(folder)): each.read_text() for each in files}
+
+
+class MemoryGit:
+    """FakeGit, moved directly."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+        self.project = Project(id="p-1", name="repository", path=f"{path}/repository", main="main")
+        self.fake = FakeGit(f"{path}/state", now=lambda: 1_700_000_000.0)
+        self.port: Git = self.fake
+        self.repository = self.fake.repository(self.project.path, FIRST)
+
+    def tip(self, branch: str = "main") -> str:
+        return self.repository.branches[branch]
+
+    def commit(self, edits: Edits) -> str:
+        return self.repository.commit(edits)
+
+    def edit(self, edits: Edits) -> None:
+        self.repository.write(edits)
+
+    def files(self) -> Mapping[str, str]:
+        return self.repository.files
+
+    def leave_main(self) -> None:
+        self.repository.branches["elsewhere"] = self.tip()
+        self.repository.switch("elsewhere")
+
+    def reset(self, commit: str) -> None:
+        self.repository.reset("main", commit)
+
+    def write(self, worktree: str, edits: Edits) -> None:
+        self.fake.worktrees[worktree].write(edits)
+
+    def agent_commits(self, worktree: str, edits: Edits) -> str:
+        return self.fake.worktrees[worktree].commit(edits)
+
+    def agent_switches(self, worktree: str, branch: str) -> None:
+        self.fake.worktrees[worktree].switch(branch)
+
+    def nest(self, worktree: str) -> None:
+        self.fake.worktrees[worktree].nested.add("vendor")
+
+    def lose(self, worktree: str) -> None:
+        del self.fake.worktrees[worktree]
+
+    def folder(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def read_folder(self, folder: str) -> Mapping[str, str]:
+        return self.fake.archive.folders[folder]
+
+
+STAGES: dict[str, Callable[[Path], GitStage]] = {"hub": RealGit, "fake": MemoryGit}

@@ -1,0 +1,173 @@
+"""What every implementation of the `Workdirs` port promises: the real one on a disk, and the fake."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from windlass.core.errors import Unavailable
+from windlass.core.ports import Briefing, Workdirs
+from windlass.core.signal import BadSignal, SaidDone, SaidQuestions
+from windlass.testing import FakeWorkdirs
+from windlass.workdir import RunFolders
+
+DONE = '{"status": "done", "result": "Fixed."}'
+MANIFEST = {"agentId": "otter@pr-7", "agentName": "otter", "mode": "execute"}
+
+
+class WorkdirStage(Protocol):
+    """A port under test, one worktree and one checkout, and an agent's hands."""
+
+    port: Workdirs
+    worktree: str
+    checkout: str
+
+    def text(self, path: str) -> str: ...
+    def give(self, signal: str) -> None: ...
+    def lose(self) -> None: ...
+    def show(self) -> None:
+        """Make the folder in the checkout that shows what happens."""
+        ...
+
+
+class Folders:
+    """RunFolders below a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.port: Workdirs = RunFolders(path / "state")
+        self.worktree, self.checkout = str(path / "tree"), str(path / "checkout")
+        (path / "tree").mkdir()
+        (path / "checkout").mkdir()
+
+    def text(self, path: str) -> str:
+        return Path(path).read_text()
+
+    def give(self, signal: str) -> None:
+        file = Path(self.worktree) / ".windlass/output/signal.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(signal)
+
+    def lose(self) -> None:
+        shutil.rmtree(self.worktree)
+
+    def show(self) -> None:
+        folder = Path(self.checkout) / ".windlass"
+        folder.mkdir()
+        (folder / ".gitignore").write_text("*\n")
+
+
+class Memory:
+    """FakeWorkdirs, with a worktree that is said to be there."""
+
+    def __init__(self, path: Path) -> None:
+        self.worktree, self.checkout = f"{path}/tree", f"{path}/checkout"
+        self.folders = {self.worktree}
+        self.fake = FakeWorkdirs(f"{path}/state", exists=self.folders.__contains__)
+        self.port: Workdirs = self.fake
+
+    def text(self, path: str) -> str:
+        return self.fake.files[path]
+
+    def give(self, signal: str) -> None:
+        self.fake.give(self.worktree, signal)
+
+    def lose(self) -> None:
+        self.folders.clear()
+
+    def show(self) -> None:
+        self.fake.mirrored.add(self.checkout)
+
+
+STAGES: dict[str, Callable[[Path], WorkdirStage]] = {"folders": Folders, "fake": Memory}
+
+
+@pytest.fixture(params=STAGES)
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> WorkdirStage:
+    return STAGES[request.param](tmp_path)
+
+
+def brief(stage: WorkdirStage, run: str = "r1") -> Briefing:
+    return asyncio.run(
+        stage.port.brief(
+            run,
+            stage.worktree,
+            prompt="You are {AGENT_NAME}.",
+            manifest=MANIFEST,
+            inputs={"task.md": "For {AGENT_ID}."},
+            files={"script": "- say: {AGENT_ID}"},
+        )
+    )
+
+
+def test_a_run_finds_its_files(stage: WorkdirStage) -> None:
+    """Prompt, provider files and inputs, each knowing its agent; the manifest lists what there is."""
+    briefing = brief(stage)
+    given = f"{stage.worktree}/.windlass/input"
+    assert stage.text(briefing.prompt) == "You are otter."
+    assert stage.text(briefing.files["script"]) == "- say: {AGENT_ID}"
+    assert stage.text(f"{given}/task.md") == "For otter@pr-7."
+    assert stage.text(f"{given}/expected-pwd.txt") == f"{stage.worktree}\n"
+    assert json.loads(stage.text(f"{given}/manifest.json"))["files"] == ["expected-pwd.txt", "task.md"]
+    assert briefing.signal == f"{stage.worktree}/.windlass/output/signal.json"
+
+
+def test_each_run_has_files_of_its_own(stage: WorkdirStage) -> None:
+    """What an earlier run was told stays readable."""
+    first, second = brief(stage), brief(stage, "r2")
+    assert first.prompt != second.prompt
+    assert stage.text(first.prompt) == stage.text(second.prompt)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (DONE, SaidDone),
+        ('{"status": "questions", "questions": ["Which?"]}', SaidQuestions),
+        ('{"status": "done"', BadSignal),
+        ("", BadSignal),
+        ("[]", BadSignal),
+    ],
+)
+def test_a_signal_is_understood_or_said_to_be_bad(stage: WorkdirStage, text: str, kind: type) -> None:
+    """Without one there is nothing; what can't be read is not taken for silence."""
+    brief(stage)
+    assert stage.port.signal("r1", stage.worktree) is None
+    stage.give(text)
+    assert isinstance(stage.port.signal("r1", stage.worktree), kind)
+
+
+def test_only_a_signal_given_in_this_run_counts(stage: WorkdirStage) -> None:
+    """An older one is moved away when the next run is briefed, and kept."""
+    brief(stage)
+    stage.give(DONE)
+    brief(stage, "r2")
+    assert stage.port.signal("r2", stage.worktree) is None
+    assert stage.text(f"{stage.worktree}/.windlass/output/signal.before-r2.json") == DONE
+
+
+def test_a_worktree_that_is_gone_says_nothing(stage: WorkdirStage) -> None:
+    """Neither a signal nor a briefing: the first is silence, the second may be tried again."""
+    brief(stage)
+    stage.give(DONE)
+    stage.lose()
+    assert stage.port.signal("r1", stage.worktree) is None
+    with pytest.raises(Unavailable):
+        brief(stage, "r2")
+
+
+def test_a_checkout_shows_what_happens_only_where_it_was_asked_to(stage: WorkdirStage) -> None:
+    """No folder is made for it; where there is one, the file is put there and replaced."""
+    assert not stage.port.has_mirrors(stage.checkout)
+    with pytest.raises(Unavailable):
+        asyncio.run(stage.port.mirror(stage.checkout, "status.json", "{}"))
+    stage.show()
+    assert stage.port.has_mirrors(stage.checkout)
+    for text in ("{}\n", "[]\n"):
+        asyncio.run(stage.port.mirror(stage.checkout, "status.json", text))
+        assert stage.text(f"{stage.checkout}/.windlass/status.json") == text

@@ -1,0 +1,273 @@
+"""An engine broken on purpose, in one way at a time, and what its judge must say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from windlass.core import policy
+from windlass.core.change import Candidate, Landing
+from windlass.core.errors import Conflict
+from windlass.core.message import Receipt
+from windlass.core.ports import Launch
+from windlass.core.project import Project
+from windlass.core.run import Run
+from windlass.core.task import TaskState
+from windlass.engine import endings, finish, landing, lanes, runs, slots, talk, tidy, verdicts, watch
+from windlass.store.memory import MemoryReading
+from windlass.testing import FakeGit
+
+Patch = pytest.MonkeyPatch
+
+
+def forget_to_adopt(patch: Patch) -> None:
+    """A run whose start was not recorded is started again, whether its process lives or not."""
+
+    async def recover(self: runs.Runs, run: Any) -> bool:
+        self.lanes.begin(run.id, lambda: self.launch(run))
+        return True
+
+    patch.setattr(runs.Runs, "recover", recover)
+
+
+def forget_the_claim(patch: Patch) -> None:
+    """An agent that is running gets a second run."""
+    make = runs.Claim.make
+
+    def careless(self: runs.Claim, store: Any) -> Any:
+        return make(self, Blind(store))
+
+    patch.setattr(runs.Claim, "make", careless)
+    patch.setattr("windlass.core.policy.decide_wake", lambda *_, **__: policy.Wake())
+
+
+class Blind:
+    """A store that does not say which runs there are."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def runs_of(self, agent: str) -> list[Any]:
+        return [replace(each, outcome="done") for each in self._store.runs_of(agent)]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def start_twice(patch: Patch) -> None:
+    """A start that is under way is begun again, and nobody looks whether it is needed any more."""
+
+    async def launch(self: runs.Runs, run: Any) -> None:
+        given = await self.store.read(lambda store: runs._assignment(store, run))
+        worktree, base = await self.git.worktree(given.project, given.agent)
+        identity = await self.processes.start(await self._prepare(run, given, worktree))
+        await self._began(replace(run, identity=identity, base=base))
+
+    patch.setattr(runs.Runs, "launch", launch)
+    patch.setattr(lanes.Lanes, "busy", lambda *_: False)
+
+
+def deliver_twice(patch: Patch) -> None:
+    """What a run was told is told to the next one again."""
+
+    def record(judged: Any, verdict: Any, ending: Any, now: float, store: Any) -> Any:
+        return finish_record(judged, verdict, ending, now, Forgetful(store))
+
+    finish_record = finish.record
+    patch.setattr(finish, "record", record)
+
+
+class Forgetful:
+    """A store that knows of no delivery a run has carried."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def deliveries_of(self, run: str) -> list[Any]:
+        return []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def ignore_limits(patch: Patch) -> None:
+    """There is always a slot."""
+    patch.setattr(slots.Slots, "fits", lambda *_: True)
+
+
+def lose_mail(patch: Patch) -> None:
+    """Mail counts as read although the run that carried it crashed."""
+    seen = finish.record
+
+    def record(judged: Any, verdict: Any, ending: Any, now: float, store: Any) -> Any:
+        result = seen(judged, verdict, ending, now, store)
+        for each in store.undelivered(reader=judged.agent):
+            store.record("message.dropped", judged.agent, each.move(Receipt.READ, run=judged.id))
+        return result
+
+    patch.setattr(finish, "record", record)
+
+
+def land_unchecked(patch: Patch) -> None:
+    """A result of another tree is taken for this one's."""
+
+    def known(change: Any, tree: str, checks: Any) -> Any:
+        return next((replace(each, tree=tree) for each in change.checks if each.passed), None)
+
+    patch.setattr("windlass.core.gate.known_result", known)
+
+
+def skip_compare_and_swap(patch: Patch) -> None:
+    """Main is moved wherever it is."""
+
+    def move(self: FakeGit, project: Project, candidate: Candidate) -> None:
+        self.repositories[project.path].reset(project.main, candidate.commit)
+
+    patch.setattr(FakeGit, "_move", move)
+    patch.setattr(FakeGit, "_prove", lambda *_: None)
+
+
+def call_a_conflict_landed(patch: Patch) -> None:
+    """When main has moved, the change is said to have landed all the same."""
+
+    land = FakeGit.land
+
+    async def said(self: FakeGit, project: Project, candidate: Candidate) -> Landing:
+        try:
+            return await land(self, project, candidate)
+        except Conflict:
+            return Landing(
+                main=project.main,
+                before=candidate.before,
+                after=candidate.commit,
+                tree=candidate.tree,
+                commits=candidate.commits,
+                files=candidate.files,
+                landed_at=0.0,
+            )
+
+    patch.setattr(FakeGit, "land", said)
+
+
+def forget_what_landed(patch: Patch) -> None:
+    """A landing that a crash kept from being recorded is never recorded."""
+
+    async def never(self: landing.Gate, project: Project, change: Any) -> bool:
+        return False
+
+    patch.setattr(landing.Gate, "_landed_before", never)
+
+
+def lose_a_refused_change(patch: Patch) -> None:
+    """The author of a refused change is not told."""
+    patch.setattr(verdicts, "say", lambda *_, **__: None)
+
+
+def let_the_tested_go(patch: Patch) -> None:
+    """A change that is being tested can be given up, and lands."""
+
+    def give_up(store: Any, agent: str, reason: str, now: float) -> bool:
+        task = store.task_of(agent)
+        change = store.change_of_task(task.id) if task else None
+        if task is None or change is None or task.state is not TaskState.LANDING:
+            return False
+        store.record("change.closed", change.id, change.move("closed", reason=reason))
+        endings.end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+        return True
+
+    patch.setattr("windlass.engine.changes._withdraw", give_up)
+
+
+def miss_the_last_words(patch: Patch) -> None:
+    """What a process said just before it ended is not read."""
+    ingest = watch.Watch._ingest
+
+    async def once(self: watch.Watch, run: Any, tail: Any) -> None:
+        if run.identity is not None and self.processes.alive(run.identity):
+            await ingest(self, run, tail)
+
+    patch.setattr(watch.Watch, "_ingest", once)
+
+
+def ignore_stop(patch: Patch) -> None:
+    """A process that was asked to stop is left alone."""
+    over = watch.Watch._is_over
+
+    def is_over(self: watch.Watch, run: Any, tail: Any) -> bool:
+        return over(self, replace(run, stopping=""), tail)
+
+    patch.setattr(watch.Watch, "_is_over", is_over)
+
+
+def ignore_needs(patch: Patch) -> None:
+    """A task begins before what it needs is done."""
+    patch.setattr(MemoryReading, "_met", lambda *_: True)
+
+
+def tidy_too_much(patch: Patch) -> None:
+    """The worktree of a task that was given up is removed at once."""
+    finished = tidy._finished
+
+    def over(task: Any, now: float) -> bool:
+        return bool(task.ended)
+
+    patch.setattr(tidy, "_is_over", over)
+    patch.setattr(tidy, "_finished", lambda store, now: [replace(each, landed=True) for each in finished(store, now)])
+
+
+def leave_mail_to_the_dead(patch: Patch) -> None:
+    """Mail of an agent whose task has ended stays on its way."""
+    patch.setattr(endings, "Receipt", type("Receipts", (), {"FAILED": Receipt.PENDING}))
+
+
+def let_a_question_hang(patch: Patch) -> None:
+    """An answer is kept, and wakes nobody."""
+    say = talk.say
+
+    def silent(store: Any, **given: Any) -> Any:
+        return say(store, **given | ({"to": ("human",)} if given["sender"] == "human" else {}))
+
+    patch.setattr(talk, "say", silent)
+
+
+def act_before_commit(patch: Patch) -> None:
+    """The process is started before its intent is written down."""
+
+    async def start(self: runs.Runs, agent: Any, task: Any, cause: Any, *, mail: Any = (), session: str = "") -> None:
+        claim = runs.Claim(
+            agent=agent, task=task.id, cause=cause, mail=tuple(mail), session=session, now=0.0, fits=self.slots.fits
+        )
+        run = await self.store.write(lambda store: store.next_id(Run))
+        await self.processes.start(Launch(run=run, argv=("x",), cwd=agent.id, environment={}))
+        await asyncio.sleep(0)
+        await self.store.write(claim.make)
+
+    patch.setattr(runs.Runs, "start", start)
+
+
+MUTANTS: dict[Callable[[Patch], None], str] = {
+    forget_to_adopt: r"I9: r\d+ was started in .*, where r\d+ lives",
+    forget_the_claim: r"I6: agent .* has r\d+ and r\d+ alive|I9: r\d+ was started in .*, where r\d+ lives",
+    start_twice: r"I9: r\d+ (was started in .*, where r\d+ lives|lives, and its run has ended)",
+    deliver_twice: r"I4|end: r\d+ is live",
+    ignore_limits: r"limits: r\d+ was started beside \d others",
+    lose_mail: r"rest: t\d+ of .* is active for ever",
+    land_unchecked: r"I1: main moved to .*, whose tree no check has passed on",
+    skip_compare_and_swap: r"I2: main moved from .*, which does not stand on it",
+    call_a_conflict_landed: r"I2 history of main",
+    forget_what_landed: r"end: main moved to .*, and no change has landed",
+    lose_a_refused_change: r"rest: t\d+ of .* is active for ever",
+    let_the_tested_go: r"end: main moved to .*, and no change has landed",
+    miss_the_last_words: r"I5: r\d+: its file has more",
+    ignore_stop: r"rest: r\d+ of .* should be over",
+    ignore_needs: r"I7: t\d+ is active, although t\d+, which it needs, is not done",
+    tidy_too_much: r"I10",
+    leave_mail_to_the_dead: r"rest: m\d+/.* is (pending|delivered) for ever",
+    let_a_question_hang: r"rest: t\d+ of .* is waiting for ever|end: t\d+ is waiting",
+    act_before_commit: r"I9: r\d+ was started, and is not to live",
+}
+"""Ways to break an engine, and what is said about each."""

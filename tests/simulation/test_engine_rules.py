@@ -1,0 +1,87 @@
+"""The same acts as rules of a Hypothesis state machine, which looks for the shortest history that breaks a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from sim_acts import RULES
+from sim_mutants import ignore_needs
+from sim_play import STEPS, TURNS, Play, Step, quiet
+
+NUMBERS = st.integers(0, 99)
+SETTINGS = settings(
+    max_examples=40,
+    stateful_step_count=STEPS,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class Machine(RuleBasedStateMachine):
+    """One history: an act at a time, each checked; left alone and brought to its end when no act follows."""
+
+    play: Play | None = None
+    broken = False
+
+    @initialize(seed=st.integers(0, 2**32 - 1))
+    def begin(self, seed: int) -> None:
+        self.play = Play(seed)
+
+    def take(self, step: Step) -> None:
+        assert self.play is not None
+        with self._judged():
+            self.play.take(step)
+
+    def teardown(self) -> None:
+        if self.play is None:
+            return
+        try:
+            if not self.broken:
+                with self._judged():
+                    self.play.end()
+        finally:
+            self.play.close()
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        """A broken history is not played to its end."""
+        try:
+            with quiet():
+                yield
+        except BaseException:
+            self.broken = True
+            raise
+
+
+def _rule(name: str) -> Callable[..., None]:
+    def take(self: Machine, which: int, how: int, turns: int) -> None:
+        self.take(Step(name, which, how, turns))
+
+    def fits(self: Machine) -> bool:
+        return self.play is not None and RULES[name].fits(self.play.world)
+
+    take.__name__ = name
+    made: Callable[..., None] = rule(which=NUMBERS, how=NUMBERS, turns=st.sampled_from(TURNS))(take)
+    return precondition(fits)(made)
+
+
+EngineMachine: type[Machine] = type("EngineMachine", (Machine,), {name: _rule(name) for name in RULES})
+
+
+def test_no_rule_breaks_a_promise() -> None:
+    """Whatever is done in whichever order, every promise holds, and everything comes to its end."""
+    run_state_machine_as_test(EngineMachine, settings=SETTINGS)
+
+
+def test_the_machine_finds_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that starts tasks before what they need is done does not get past it."""
+    ignore_needs(monkeypatch)
+    with pytest.raises(AssertionError, match="I7"):
+        run_state_machine_as_test(EngineMachine, settings=settings(SETTINGS, phases=[Phase.generate], max_examples=300))
