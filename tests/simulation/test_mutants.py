@@ -68,9 +68,9 @@ def start_twice(patch: Patch) -> None:
 
     async def launch(self: runs.Runs, run: Any) -> None:
         given = await self.store.read(lambda store: runs._assignment(store, run))
-        worktree, base, more = await self.setup.place(run, given.project, given.agent)
-        identity = await self.processes.start(await self._prepare(run, given, worktree, more))
-        await self._began(replace(run, identity=identity, base=base))
+        place = await self.setup.place(run, given.site)
+        identity = await self.processes.start(await self._prepare(run, given, place))
+        await self._began(replace(run, identity=identity, base=place.base))
 
     patch.setattr(runs.Runs, "launch", launch)
     patch.setattr(lanes.Lanes, "busy", lambda *_: False)
