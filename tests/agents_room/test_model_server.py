@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,24 @@ def test_trouble_can_pass(api: str) -> None:
         codes = [post(models, f"/s/bad{PATHS[api]}", request(api, "Hello."))[0] for _ in range(3)]
         assert [each.answer for each in models.requests("bad")] == ["server", "server", "answer"]
     assert codes == [500, 500, 200]
+
+
+def test_trouble_can_pass_for_all(api: str) -> None:
+    """What is counted over all conversations goes wrong in the first one only."""
+    with ModelServer({"bad": [fail(Fault.SERVER, times=1, in_all=True, text="well again")]}) as models:
+        for conversation in ("one", "two"):
+            post(models, f"/s/bad{PATHS[api]}", request(api, "Hello.") | {"prompt_cache_key": conversation})
+        assert [each.answer for each in models.requests("bad")] == ["server", "answer"]
+
+
+def test_an_answer_waits_for_its_gate(api: str) -> None:
+    """Nothing is said before the gate is open."""
+    with ModelServer({"later": [say("Now.", gate="go")]}) as models, ThreadPoolExecutor() as others:
+        answer = others.submit(post, models, f"/s/later{PATHS[api]}", request(api, "Hello."))
+        assert models.wait_for(lambda: models.requests("later"))
+        assert not wait([answer], timeout=0.2).done
+        models.gates.add("go")
+        assert "Now." in answer.result(10)[2]
 
 
 @pytest.mark.parametrize(

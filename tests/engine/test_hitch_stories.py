@@ -10,7 +10,7 @@ from stage import Stage, play
 
 from windlass.core.agent import Status
 from windlass.core.provider import Provider, Reading
-from windlass.core.run import Hitch, Outcome, Run, Trouble, Usage
+from windlass.core.run import Hitch, Identity, Outcome, Run, Trouble, Usage
 from windlass.core.task import TaskState
 from windlass.engine.tasks import Order
 from windlass.providers import FoundProviders
@@ -181,6 +181,27 @@ def test_a_trouble_that_the_program_overcame_is_forgotten(stage: TalkerStage) ->
             None,
             "it ended without a signal",
         )
+
+    play(story)
+
+
+def test_what_a_program_says_because_we_end_it_is_no_trouble(stage: TalkerStage) -> None:
+    """Some report a failure when they are stopped; it is our own doing."""
+
+    async def story() -> None:
+        await stage.begin()
+        stop = stage.processes.stop
+
+        async def complaining(run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
+            stage.processes.say(run, b'{"hitch": "error", "words": "interrupted"}\n')
+            return await stop(run, identity, grace=grace, gently=gently)
+
+        stage.processes.stop = complaining  # type: ignore[method-assign]  # a program that complains when it is ended
+        await stage.engine.runs.stop(stage.name, "stopped by hand")
+        await stage.move()
+        run = await stage.latest()
+        assert (run.outcome, run.reason, run.hitch) == (Outcome.STOPPED, "stopped by hand", None)
+        assert not any("interrupted" in each for each in run.evidence)
 
     play(story)
 

@@ -71,8 +71,12 @@ class Step:
     """Let it go wrong after the answer has begun, instead of before."""
     times: int | None = None
     """How often it goes wrong in one conversation before the answer is given. None: always."""
+    in_all: bool = False
+    """Count `times` over all conversations of the scenario together."""
     delay: float = 0.0
     """Seconds before anything is said."""
+    gate: str = ""
+    """Say nothing before the test has opened this gate."""
     resets_in: int = 3600
     """Seconds until a quota is there again."""
     retry_after: int | None = None
@@ -122,7 +126,7 @@ def load(path: Path) -> dict[str, list[Step]]:
 
 def parse_step(value: Mapping[str, Any]) -> Step:
     """A step as JSON: the fields of `Step`, and `shell` and `write` for single calls."""
-    known = {each.name for each in dataclasses.fields(Step)} - {"calls"}
+    known = {each.name for each in dataclasses.fields(Step)} - {"calls", "gate"}
     unknown = set(value) - known - {"shell", "write"}
     if unknown:
         raise ValueError(f"A step has no {', '.join(sorted(unknown))}: {json.dumps(value)}")

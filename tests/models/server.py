@@ -27,6 +27,8 @@ from .tools import named
 APIS = (anthropic.API, responses.API)
 IN_PATH = re.compile(r"/s/([\w.-]+)(/.*)")
 IN_PROMPT = re.compile(r"\bscenario:([\w.-]*\w)")
+LOOK = 0.05
+"""Seconds between two looks at a gate."""
 ASIDE = say("Aside.")
 """The answer to a request without tools: no turn of the work, but a title or a question by the way."""
 
@@ -61,6 +63,8 @@ class ModelServer:
         self.news = threading.Condition()
         self.errors: list[str] = []
         """What was asked for and could not be answered: a fault of the script, or of this server."""
+        self.gates: set[str] = set()
+        """Those that are open."""
         self._record = record
         self._asked: Counter[tuple[str, str, int]] = Counter()
         self.http = _Http(self, listener or socket.create_server(("127.0.0.1", port)))
@@ -118,9 +122,10 @@ class ModelServer:
         step = step_at(self.scenarios[scenario], asked.turn)
         for call in step.calls:
             named(call, asked)  # refuses what this CLI has no tool for, before anything is said
+        counted = scenario, "" if step.in_all else asked.conversation, asked.turn
         with self.news:
-            self._asked[scenario, asked.conversation, asked.turn] += 1
-            over = step.times is not None and self._asked[scenario, asked.conversation, asked.turn] > step.times
+            self._asked[counted] += 1
+            over = step.times is not None and self._asked[counted] > step.times
         return step, "answer" if over or not step.trouble else step.trouble
 
 
@@ -193,6 +198,8 @@ class _Conversation(BaseHTTPRequestHandler):
         models.note(request)
         try:
             self._wait(step.delay)
+            while step.gate and step.gate not in models.gates:
+                self._wait(LOOK)
             self._answer(api, Reply(asked=asked, step=step, id=uuid.uuid4().hex[:20]), answer)
         except ConnectionError:
             self.close_connection = True

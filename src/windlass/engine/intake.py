@@ -188,8 +188,9 @@ def _keep(chunk: Chunk, told: Told, store: Writing) -> None:
 
 
 def _hitch(run: Run, reading: Reading) -> Hitch | None:
-    """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays."""
-    if was_halted(run):
+    """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays, and what
+    a program says because we end it is none."""
+    if was_halted(run) or run.stopping:
         return run.hitch
     new, old = reading.hitch, run.hitch
     if new and old and new.kind is old.kind and new.until is None:
