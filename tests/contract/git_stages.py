@@ -15,7 +15,7 @@ from windlass.git import HubGit
 from windlass.testing import FakeGit
 from windlass.testing.repository import Edits
 
-FIRST = {"a.txt": "one\n", "b.txt": "two\n", "dir/c.txt": "three\n"}
+FIRST = {"a.txt": "one\n", "b.txt": "two\n", "dir/c.txt": "three\n", ".gitignore": "*.log\n"}
 
 
 class GitStage(Protocol):
@@ -50,6 +50,14 @@ class GitStage(Protocol):
     def agent_switches(self, worktree: str, branch: str) -> None: ...
     def nest(self, worktree: str) -> None:
         """Put a repository into a worktree."""
+        ...
+
+    def litter(self, worktree: str, name: str) -> None:
+        """Leave a file there that git ignores."""
+        ...
+
+    def seen(self, worktree: str) -> Mapping[str, str]:
+        """What lies in a worktree, without what git ignores."""
         ...
 
     def lose(self, worktree: str) -> None:
@@ -110,6 +118,12 @@ class RealGit:
         inner.mkdir()
         self._git("init", "-q", at=inner)
         self._commit(inner, {"x": "x\n"})
+
+    def litter(self, worktree: str, name: str) -> None:
+        _write(Path(worktree), {f"{name}.log": "noise\n"})
+
+    def seen(self, worktree: str) -> Mapping[str, str]:
+        return {name: text for name, text in _read(Path(worktree)).items() if not name.endswith(".log")}
 
     def lose(self, worktree: str) -> None:
         subprocess.run(("rm", "-rf", "--", worktree), check=True)
@@ -186,6 +200,12 @@ class MemoryGit:
 
     def nest(self, worktree: str) -> None:
         self.fake.worktrees[worktree].nested.add("vendor")
+
+    def litter(self, worktree: str, name: str) -> None:
+        self.fake.worktrees[worktree].ignored.add(f"{name}.log")
+
+    def seen(self, worktree: str) -> Mapping[str, str]:
+        return self.fake.worktrees[worktree].files
 
     def lose(self, worktree: str) -> None:
         del self.fake.worktrees[worktree]

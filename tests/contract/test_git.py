@@ -13,7 +13,7 @@ from git_stages import FIRST, STAGES, GitStage, an_agent
 
 from windlass.core.archive import Whereabouts
 from windlass.core.change import Candidate, Change, ChangeState, Landing
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Git
 from windlass.testing.repository import Edits
 
@@ -124,7 +124,8 @@ class TestWorktree:
             assert (tree.changed, tree.untracked) == (("a.txt", "b.txt"), ("new.txt",))
             assert (tree.head, tree.commits, tree.holes) == (head, 1, ())
             await port.archive.to_folder(stage.project, tree.snapshot, stage.folder("seen"))
-            seen = {"a.txt": "again\n", "d.txt": "four\n", "dir/c.txt": "three\n", "new.txt": "new\n"}
+            seen = {**FIRST, "a.txt": "again\n", "d.txt": "four\n", "new.txt": "new\n"}
+            del seen["b.txt"]
             assert stage.read_folder(stage.folder("seen")) == seen
 
         play(stage, story)
@@ -186,6 +187,111 @@ class TestWorktree:
 
         play(stage, story)
 
+    def test_what_is_hidden_never_counts_as_work(self, stage: GitStage) -> None:
+        """Files and folders that worktrees are given are neither changed nor untracked there."""
+
+        async def story(port: Git) -> None:
+            path, _ = await port.worktree(stage.project, an_agent())
+            await port.hide(stage.project, an_agent(), [".env", "modules"])
+            stage.write(path, {".env": "x\n", "modules/a/b": "y\n", "mine.txt": "z\n"})
+            assert (await port.look(stage.project, an_agent(), "r1")).untracked == ("mine.txt",)
+
+        play(stage, story)
+
+    def test_the_files_and_lock_files_are_known(self, stage: GitStage) -> None:
+        """Those of main, and those on the agent's branch by their content."""
+
+        async def story(port: Git) -> None:
+            assert await port.worktree(stage.project, an_agent())
+            names, cut = await port.files(stage.project)
+            assert (sorted(names), cut) == (sorted(FIRST), False)
+            assert await port.locks(stage.project, an_agent()) == {}
+            keys = []
+            for text in ("one\n", "two\n"):
+                await committed(stage, {"web/uv.lock": text, "uv.lock.md": text})
+                keys.append(await port.locks(stage.project, an_agent()))
+            assert [set(each) for each in keys] == [{"web/uv.lock"}] * 2
+            assert keys[0] != keys[1]
+
+        play(stage, story)
+
+    def test_an_agents_git_reaches_the_hub_and_its_own_settings(self, stage: GitStage) -> None:
+        """Each is named, and none of it is the user's repository."""
+        readable, writable = stage.port.reach(stage.project, an_agent())
+        assert readable and writable
+        assert not any(each.startswith(stage.project.path) for each in (*readable, *writable))
+
+
+class TestRenewal:
+    def test_an_agent_that_stands_at_main_has_nothing_to_renew(self, stage: GitStage) -> None:
+        """Nothing is saved, and nothing changes."""
+
+        async def story(port: Git) -> None:
+            await port.worktree(stage.project, an_agent())
+            assert await port.renew(stage.project, an_agent()) == ""
+            assert await port.archive.saved(stage.project) == []
+
+        play(stage, story)
+
+    def test_what_had_not_landed_is_saved_and_the_worktree_begins_at_main(self, stage: GitStage) -> None:
+        """Commits and files are under the ref that is returned; what git ignores stays."""
+
+        async def story(port: Git) -> None:
+            path, _ = await port.worktree(stage.project, an_agent())
+            stage.agent_commits(path, {"a.txt": "mine\n"})
+            stage.agent_switches(path, "side")
+            stage.write(path, {"new.txt": "new\n"})
+            stage.litter(path, "noise")
+            tip = stage.commit({"b.txt": "theirs\n"})
+            ref = await port.renew(stage.project, an_agent())
+            assert stage.seen(path) == FIRST | {"b.txt": "theirs\n"}
+            tree = await port.look(stage.project, an_agent(), "r2")
+            assert (tree.head, tree.branch, tree.clean, tree.commits) == (tip, "work/coder", True, 0)
+            saved = {each.ref: each for each in await port.archive.saved(stage.project)}
+            await port.archive.to_folder(stage.project, saved[ref].commit, stage.folder("saved"))
+            assert stage.read_folder(stage.folder("saved")) == FIRST | {"a.txt": "mine\n", "new.txt": "new\n"}
+            with pytest.raises(NotAllowed, match="noise"):
+                await port.remove_worktree(stage.project, an_agent())
+
+        play(stage, story)
+
+    def test_what_has_landed_is_nothing_to_tell_of(self, stage: GitStage) -> None:
+        """The worktree is at main again, and no ref is named."""
+
+        async def story(port: Git) -> None:
+            landing = await port.land(stage.project, await staged(stage, {"a.txt": "mine\n"}))
+            assert await port.renew(stage.project, an_agent()) == ""
+            assert (await port.look(stage.project, an_agent(), "r2")).head == landing.after
+
+        play(stage, story)
+
+    def test_a_branch_without_a_worktree_is_kept_as_well(self, stage: GitStage) -> None:
+        """Its commits are saved, and the next worktree begins at main."""
+
+        async def story(port: Git) -> None:
+            head = await committed(stage, {"a.txt": "mine\n"})
+            stage.lose(port.worktree_path(stage.project, an_agent()))
+            ref = await port.renew(stage.project, an_agent())
+            saved = {each.ref: each.commit for each in await port.archive.saved(stage.project)}
+            assert saved[ref] == head
+            path, base = await port.worktree(stage.project, an_agent())
+            assert (stage.seen(path), base) == (FIRST, stage.tip())
+
+        play(stage, story)
+
+    def test_what_can_not_be_saved_keeps_its_worktree(self, stage: GitStage) -> None:
+        """A nested repository is named, and nothing is touched."""
+
+        async def story(port: Git) -> None:
+            path, _ = await port.worktree(stage.project, an_agent())
+            stage.agent_commits(path, {"a.txt": "mine\n"})
+            stage.nest(path)
+            with pytest.raises(NotAllowed, match="vendor"):
+                await port.renew(stage.project, an_agent())
+            assert (await port.look(stage.project, an_agent(), "r1")).commits == 1
+
+        play(stage, story)
+
 
 class TestLanding:
     def test_a_candidate_is_a_merge_onto_main(self, stage: GitStage) -> None:
@@ -242,9 +348,25 @@ class TestLanding:
             landing = await port.land(stage.project, candidate)
             assert (landing.before, landing.after, landing.tree) == (before, stage.tip(), candidate.tree)
             assert landing.files == ("a.txt", "b.txt")
-            assert stage.files() == {"a.txt": "mine\n", "dir/c.txt": "three\n"}
+            expected = FIRST | {"a.txt": "mine\n"}
+            del expected["b.txt"]
+            assert stage.files() == expected
             assert await port.land(stage.project, candidate) == landing
             assert await port.landed(stage.project, candidate.commit)
+
+        play(stage, story)
+
+    def test_what_a_person_took_out_of_main_does_not_come_back(self, stage: GitStage) -> None:
+        """A branch that stands on a commit that main has lost is refused, and names it."""
+
+        async def story(port: Git) -> None:
+            before = stage.tip()
+            await port.main(stage.project)
+            lost = stage.commit({"secret.txt": "oops\n"})
+            head = await committed(stage, {"a.txt": "mine\n"})
+            stage.reset(before)
+            with pytest.raises(TakenBack, match=lost):
+                await port.stage(stage.project, head, "Land it")
 
         play(stage, story)
 
@@ -358,8 +480,23 @@ class TestArchive:
             assert stage.tip("rescue/mine") == saved.commit
             with pytest.raises(Conflict):
                 await port.archive.to_branch(stage.project, saved.commit, "rescue/mine")
+            assert await port.remove_worktree(stage.project, an_agent()) == ref, "as after a crash"
             with pytest.raises(NotFound):
+                await port.remove_worktree(stage.project, an_agent("nobody"))
+
+        play(stage, story)
+
+    def test_what_git_ignores_is_kept_unless_it_was_given(self, stage: GitStage) -> None:
+        """A worktree goes with what it was furnished with; what its agent left there holds it."""
+
+        async def story(port: Git) -> None:
+            path, _ = await port.worktree(stage.project, an_agent())
+            stage.litter(path, "given")
+            await port.furnish(stage.project, an_agent())
+            stage.litter(path, "own")
+            with pytest.raises(NotAllowed) as caught:
                 await port.remove_worktree(stage.project, an_agent())
+            assert "own.log" in str(caught.value) and "given.log" not in str(caught.value)
 
         play(stage, story)
 

@@ -13,7 +13,7 @@ import pytest
 
 from windlass.core.errors import Unavailable
 from windlass.core.ports import Briefing, Workdirs
-from windlass.core.signal import BadSignal, SaidDone, SaidQuestions
+from windlass.core.signal import BadSignal, SaidDone, SaidError, SaidQuestions
 from windlass.testing import FakeWorkdirs
 from windlass.workdir import RunFolders
 
@@ -30,6 +30,10 @@ class WorkdirStage(Protocol):
 
     def text(self, path: str) -> str: ...
     def give(self, signal: str) -> None: ...
+    def write_status(self, text: str) -> None:
+        """Write a status file, as some agents are told to."""
+        ...
+
     def lose(self) -> None: ...
     def show(self) -> None:
         """Make the folder in the checkout that shows what happens."""
@@ -52,6 +56,9 @@ class Folders:
         file = Path(self.worktree) / ".windlass/output/signal.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(signal)
+
+    def write_status(self, text: str) -> None:
+        (Path(self.worktree) / ".windlass/process-status.json").write_text(text)
 
     def lose(self) -> None:
         shutil.rmtree(self.worktree)
@@ -76,6 +83,9 @@ class Memory:
 
     def give(self, signal: str) -> None:
         self.fake.give(self.worktree, signal)
+
+    def write_status(self, text: str) -> None:
+        self.fake.files[f"{self.worktree}/.windlass/process-status.json"] = text
 
     def lose(self) -> None:
         self.folders.clear()
@@ -161,6 +171,45 @@ def test_a_worktree_that_is_gone_says_nothing(stage: WorkdirStage) -> None:
         brief(stage, "r2")
 
 
+def test_what_a_run_may_only_read_is_listed_and_replaced_by_the_next(stage: WorkdirStage) -> None:
+    """Its context is found by name; that of an earlier run is gone."""
+    for run, context in (("r1", {"tasks/t1.md": "For {AGENT_NAME}.", "tasks/t2.md": ""}), ("r2", {"tasks/t2.md": "2"})):
+        asyncio.run(
+            stage.port.brief(run, stage.worktree, prompt="", manifest=MANIFEST, inputs={}, files={}, context=context)
+        )
+        given = f"{stage.worktree}/.windlass/input"
+        listed = json.loads(stage.text(f"{given}/manifest.json"))["contextFiles"]
+        assert listed == [f"context/{each}" for each in context]
+        assert [stage.text(f"{given}/{each}").replace("otter", "{AGENT_NAME}") for each in listed] == [
+            *context.values()
+        ]
+    with pytest.raises((OSError, KeyError)):
+        stage.text(f"{stage.worktree}/.windlass/input/context/tasks/t1.md")
+
+
+def test_an_agents_own_status_counts_where_there_is_no_signal(stage: WorkdirStage) -> None:
+    """By its name or its id, in the run that it was written in."""
+    brief(stage)
+    stage.write_status('{"stranger": {"status": "completed"}}')
+    assert stage.port.signal("r1", stage.worktree) is None
+    stage.write_status('{"otter": {"status": "completed", "result": "It is done."}}')
+    assert stage.port.signal("r1", stage.worktree) == SaidDone("It is done.")
+    stage.give('{"status": "error", "error": "No."}')
+    assert stage.port.signal("r1", stage.worktree) == SaidError("No.")
+    brief(stage, "r2")
+    assert stage.port.signal("r2", stage.worktree) is None
+
+
+def test_several_worktrees_are_found_in_one_folder(stage: WorkdirStage) -> None:
+    """A folder that leads to them is a place to be briefed in, and making it again changes nothing."""
+    folder = f"{stage.worktree}-of-all"
+    for _ in range(2):
+        asyncio.run(stage.port.gather(folder, {"api": stage.worktree}))
+    asyncio.run(stage.port.brief("r1", folder, prompt="", manifest=MANIFEST, inputs={"task.md": "It."}, files={}))
+    assert stage.text(f"{folder}/.windlass/input/task.md") == "It."
+    assert stage.port.signal("r1", folder) is None
+
+
 def test_a_checkout_shows_what_happens_only_where_it_was_asked_to(stage: WorkdirStage) -> None:
     """No folder is made for it; where there is one, the file is put there and replaced."""
     assert not stage.port.has_mirrors(stage.checkout)
@@ -169,5 +218,7 @@ def test_a_checkout_shows_what_happens_only_where_it_was_asked_to(stage: Workdir
     stage.show()
     assert stage.port.has_mirrors(stage.checkout)
     for text in ("{}\n", "[]\n"):
+        assert not stage.port.shows(stage.checkout, "status.json", text)
         asyncio.run(stage.port.mirror(stage.checkout, "status.json", text))
+        assert stage.port.shows(stage.checkout, "status.json", text)
         assert stage.text(f"{stage.checkout}/.windlass/status.json") == text

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sim_life import CAN_FAIL, TARGETS
-from sim_world import CHECK, REPOSITORY, World
+from sim_stands import CHECK, KEEPER, REPOSITORY
+from sim_world import Place, World
 
 from windlass.core.agent import Agent
 from windlass.core.change import ChangeState
@@ -17,7 +18,7 @@ from windlass.core.project import Project
 from windlass.core.task import Task
 from windlass.engine import Engine
 from windlass.engine.tasks import Order
-from windlass.testing import FakeProcess
+from windlass.testing import FakeProcess, FakeRepository
 
 T = TypeVar("T")
 Act = Callable[[World, int, int], None]
@@ -54,8 +55,11 @@ def _agents(world: World) -> list[Agent]:
 
 def work(world: World, which: int, how: int) -> None:
     """Order something."""
-    provider = ("plain", "talker")[how % 2]
-    order = Order(path=REPOSITORY, title=f"Task {world.number()}", provider=provider, options={})
+    title = f"Task {world.number()}"
+    if which % 6 == 0:
+        order = Order(path=REPOSITORY, title=title, agent=KEEPER)
+    else:
+        order = Order(path=REPOSITORY, title=title, provider=("plain", "talker")[how % 2])
 
     def then(given: tuple[Task, Agent]) -> None:
         world.witness.accepted.append(given[0].id)
@@ -94,7 +98,7 @@ def answer(world: World, which: int, how: int) -> None:
         world.witness.answers[message.id] = name
 
     if name:
-        world.call("answer", lambda engine: engine.talk.answer(name, f"Answer {world.number()}."), then)
+        world.call("answer", lambda engine: engine.talk.answer(name, [f"Answer {world.number()}."]), then)
 
 
 def stop(world: World, which: int, how: int) -> None:
@@ -136,40 +140,56 @@ def set_limit(world: World, which: int, how: int) -> None:
     world.settings.limit(1 + how % 4)
 
 
+def set_setup(world: World, which: int, how: int) -> None:
+    """Have worktrees made ready by a command, which may fail; or not."""
+    world.settings.prepare_with("make" if how % 2 else "")
+    world.setups.failures += how % 4 == 3
+
+
+def set_repositories(world: World, which: int, how: int) -> None:
+    """Have agents change another repository, too; or only this one."""
+    world.settings.work_in(*(("../other",) if how % 2 else ()))
+
+
 # ── a person at the repository ──
+
+
+def _repository(world: World, which: int) -> FakeRepository:
+    return world.repositories[which % 4 == 3]
 
 
 def commit_main(world: World, which: int, how: int) -> None:
     """Commit to main, wherever the queue is."""
     word = TEXTS[how % 3]
-    world.repository.commit({NAMES[which % len(NAMES)]: f"{word} by hand {world.number()}\n"})
+    _repository(world, which).commit({NAMES[how % len(NAMES)]: f"{word} by hand {world.number()}\n"})
 
 
 def rewrite_main(world: World, which: int, how: int) -> None:
     """Throw the newest commits of main away."""
-    objects, tip = world.git.objects, world.repository.branches["main"]
+    repository = _repository(world, which)
+    tip = repository.branches["main"]
     for _ in range(1 + how % 2):
-        tip = next(iter(objects.commits[tip].parents), tip)
-    world.repository.reset("main", tip)
+        tip = next(iter(world.git.objects.commits[tip].parents), tip)
+    repository.reset("main", tip)
 
 
 def merge_by_hand(world: World, which: int, how: int) -> None:
     """Merge an agent's branch into main without asking anyone."""
-    branches = sorted(each for each in world.repository.branches if each.startswith("work/"))
-    if branch := _pick(branches, which):
-        objects = world.git.objects
-        if not objects.merge(world.repository.branches["main"], world.repository.branches[branch]).conflicts:
-            world.repository.merge("main", branch)
+    repository = _repository(world, which)
+    branches = sorted(each for each in repository.branches if each.startswith("work/"))
+    branch = _pick(branches, how)
+    if branch and not world.git.objects.merge(repository.branches["main"], repository.branches[branch]).conflicts:
+        repository.merge("main", branch)
 
 
 def edit_checkout(world: World, which: int, how: int) -> None:
     """Leave something in the way."""
-    world.repository.write({NAMES[which % len(NAMES)]: f"mine {world.number()}\n"})
+    _repository(world, which).write({NAMES[how % len(NAMES)]: f"mine {world.number()}\n"})
 
 
 def clean_checkout(world: World, which: int, how: int) -> None:
     """Have main checked out and clean, or not checked out at all."""
-    world.repository.switch("" if how % 3 == 0 else "main")
+    _repository(world, which).switch("" if how % 3 == 0 else "main")
 
 
 # ── agents ──
@@ -179,47 +199,54 @@ def _process(world: World, which: int) -> FakeProcess | None:
     return _pick(world.living(), which)
 
 
+def _place(world: World, which: int, how: int) -> Place | None:
+    """A worktree that somebody works in."""
+    process = _process(world, which)
+    return _pick(world.places(process), how // 7) if process else None
+
+
 def say(world: World, which: int, how: int) -> None:
     if process := _process(world, which):
         world.processes.say(process.launch.run, WORDS[how % len(WORDS)])
 
 
+def stumble(world: World, which: int, how: int) -> None:
+    """Say that something outside got in the way, and perhaps leave."""
+    if process := _process(world, which):
+        trouble = ("quota", "auth", "error", "context", "lost")[how % 5]
+        until = f" {world.clock.now() + 20}" if trouble == "quota" else ""
+        world.processes.say(process.launch.run, f"hitch {trouble}{until}\n".encode())
+        if how % 2:
+            world.processes.exit(process.launch.run, 1)
+
+
 def edit(world: World, which: int, how: int) -> None:
     """Change a file, or add one, and do not commit it."""
-    process = _process(world, which)
-    if process and (tree := world.worktree_of(process)):
-        tree.write({(*NAMES, "new")[how % 5]: f"draft {world.number()}\n"})
+    if place := _place(world, which, how):
+        place.tree.write({(*NAMES, "new")[how % 5]: f"draft {world.number()}\n"})
 
 
 def commit(world: World, which: int, how: int) -> None:
-    process = _process(world, which)
-    if process and (tree := world.worktree_of(process)):
+    if place := _place(world, which, how):
         name, word = NAMES[how % len(NAMES)], TEXTS[(how // 4) % len(TEXTS)]
-        tree.commit({name: None if how % 11 == 0 else f"{word} {world.number()}\n"})
+        place.tree.commit({name: None if how % 11 == 0 else f"{word} {world.number()}\n"})
 
 
 def merge_main(world: World, which: int, how: int) -> None:
     """Take main in, with one's own side where both changed something."""
-    process = _process(world, which)
-    if process:
-        take_main(world, process)
-
-
-def take_main(world: World, process: FakeProcess) -> None:
-    tree = world.worktree_of(process)
-    main = world.repository.branches["main"]
-    if tree is None or world.git.objects.contains(tree.branches[tree.branch], main):
-        return
-    merged = world.git.objects.merge(main, tree.branches[tree.branch])
-    gone = {name: None for name in tree.files if name not in merged.files}
-    tree.commit({**gone, **merged.files}, merging=main)
+    if place := _place(world, which, how):
+        objects, tree, main = world.git.objects, place.tree, place.repository.branches["main"]
+        if not objects.contains(tree.branches[tree.branch], main):
+            merged = objects.merge(main, tree.branches[tree.branch])
+            gone = {name: None for name in tree.files if name not in merged.files}
+            tree.commit({**gone, **merged.files}, merging=main)
 
 
 def wander(world: World, which: int, how: int) -> None:
     """Go to another branch, or come back."""
-    process = _process(world, which)
-    if process and (tree := world.worktree_of(process)):
-        tree.switch("side" if how % 2 else own_branch(world, process))
+    process, place = _process(world, which), _place(world, which, how)
+    if process and place:
+        place.tree.switch("side" if how % 2 else own_branch(world, process))
 
 
 def own_branch(world: World, process: FakeProcess) -> str:
@@ -229,22 +256,21 @@ def own_branch(world: World, process: FakeProcess) -> str:
 
 
 def nest(world: World, which: int, how: int) -> None:
-    """Make a repository in the worktree, which no snapshot covers."""
-    process = _process(world, which)
-    if process and (tree := world.worktree_of(process)):
-        tree.nested.add("vendor")
+    """Put something into the worktree that no snapshot covers."""
+    if place := _place(world, which, how):
+        (place.tree.nested if how % 2 else place.tree.ignored).add("vendor")
 
 
 def lose_worktree(world: World, which: int, how: int) -> None:
     """Remove a worktree under its agent."""
-    if process := _process(world, which):
-        world.git.worktrees.pop(process.launch.cwd, None)
+    if place := _place(world, which, how):
+        del world.git.worktrees[place.path]
 
 
 def signal(world: World, which: int, how: int) -> None:
     """Write a signal, good or bad."""
     process = _process(world, which)
-    if process and world.worktree_of(process):
+    if process and world.places(process):
         world.workdirs.give(process.launch.cwd, SIGNALS[how % len(SIGNALS)])
 
 
@@ -278,9 +304,11 @@ def leave(world: World, which: int, how: int) -> None:
 def finish(world: World, which: int, how: int) -> None:
     """Commit, say done and leave, as a good agent does."""
     if process := _process(world, which):
-        if tree := world.worktree_of(process):
+        places = world.places(process)
+        for place in places[: 1 + how % 2]:
             word = TEXTS[(how // 4) % len(TEXTS)]
-            tree.commit({NAMES[how % len(NAMES)]: f"{word} {world.number()}\n"})
+            place.tree.commit({NAMES[how % len(NAMES)]: f"{word} {world.number()}\n"})
+        if places:
             world.workdirs.give(process.launch.cwd, DONE)
         world.processes.exit(process.launch.run, 0)
 
@@ -288,7 +316,7 @@ def finish(world: World, which: int, how: int) -> None:
 def ask(world: World, which: int, how: int) -> None:
     """Ask and leave."""
     if process := _process(world, which):
-        if world.worktree_of(process):
+        if world.places(process):
             world.workdirs.give(process.launch.cwd, SIGNALS[1])
         world.processes.exit(process.launch.run, 0)
 
@@ -389,6 +417,8 @@ RULES: dict[str, Rule] = {
     "look": Rule(look, 2, _has_past),
     "set_checks": Rule(set_checks, 2),
     "set_limit": Rule(set_limit, 2),
+    "set_setup": Rule(set_setup, 1),
+    "set_repositories": Rule(set_repositories, 2),
     "commit_main": Rule(commit_main, 4),
     "rewrite_main": Rule(rewrite_main, 1),
     "merge_by_hand": Rule(merge_by_hand, 2),
@@ -398,6 +428,7 @@ RULES: dict[str, Rule] = {
     "ask": Rule(ask, 5, _has_agents),
     "leave": Rule(leave, 6, _has_agents),
     "say": Rule(say, 5, _has_agents),
+    "stumble": Rule(stumble, 3, _has_agents),
     "edit": Rule(edit, 3, _has_agents),
     "commit": Rule(commit, 4, _has_agents),
     "merge_main": Rule(merge_main, 2, _has_agents),

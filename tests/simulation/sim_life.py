@@ -27,6 +27,8 @@ CAN_FAIL: dict[str, tuple[bool, ...]] = {
     "git.land": (False, True),
     "git.landed": (False,),
     "git.remove_worktree": (False, True),
+    "git.renew": (False, True),
+    "setups.prepare": (False, True),
     "processes.start": (False,),
     "workdirs.brief": (False, True),
     "checks.run": (False, True),
@@ -38,10 +40,17 @@ DRIVER = "driver"
 TARGETS = (
     *(f"{name}.{when}" for name in CAN_FAIL for when in ("before", "after")),
     *("git.worktree.make", "git.look.snapshot", "git.look.show", "git.land.move", "git.land.moved"),
-    *("git.remove_worktree.saved", "git.revert.after", "processes.stop.before", "processes.stop.after"),
+    *(
+        "git.renew.saved",
+        "git.renew.rebuilt",
+        "git.remove_worktree.saved",
+        "git.revert.after",
+        "processes.stop.before",
+        "processes.stop.after",
+    ),
 )
 """Places that are worth dying at, and rarely come to by chance."""
-PORTS = ("git", "processes", "workdirs", "checks")
+PORTS = ("git", "processes", "workdirs", "checks", "setups", "library")
 
 
 class Strain:

@@ -17,7 +17,7 @@ from windlass.core.ports import Launch
 from windlass.core.project import Project
 from windlass.core.run import Run
 from windlass.core.task import TaskState
-from windlass.engine import endings, finish, landing, lanes, runs, slots, talk, tidy, verdicts, watch
+from windlass.engine import endings, finish, intake, landing, lanes, runs, slots, talk, tidy, verdicts, watch
 from windlass.store.memory import MemoryReading
 from windlass.testing import FakeGit
 
@@ -63,9 +63,9 @@ def start_twice(patch: Patch) -> None:
 
     async def launch(self: runs.Runs, run: Any) -> None:
         given = await self.store.read(lambda store: runs._assignment(store, run))
-        worktree, base = await self.git.worktree(given.project, given.agent)
-        identity = await self.processes.start(await self._prepare(run, given, worktree))
-        await self._began(replace(run, identity=identity, base=base))
+        place = await self.setup.place(run, given.site)
+        identity = await self.processes.start(await self._prepare(run, given, place))
+        await self._began(replace(run, identity=identity, base=place.base))
 
     patch.setattr(runs.Runs, "launch", launch)
     patch.setattr(lanes.Lanes, "busy", lambda *_: False)
@@ -184,13 +184,13 @@ def let_the_tested_go(patch: Patch) -> None:
 
 def miss_the_last_words(patch: Patch) -> None:
     """What a process said just before it ended is not read."""
-    ingest = watch.Watch._ingest
+    take = intake.Intake.take
 
-    async def once(self: watch.Watch, run: Any, tail: Any) -> None:
-        if run.identity is not None and self.processes.alive(run.identity):
-            await ingest(self, run, tail)
+    async def once(self: intake.Intake, run: Any, tail: Any, **named: Any) -> bool:
+        lives = run.identity is not None and self.processes.alive(run.identity)
+        return await take(self, run, tail, **named) if lives else True
 
-    patch.setattr(watch.Watch, "_ingest", once)
+    patch.setattr(intake.Intake, "take", once)
 
 
 def ignore_stop(patch: Patch) -> None:
@@ -239,7 +239,14 @@ def act_before_commit(patch: Patch) -> None:
 
     async def start(self: runs.Runs, agent: Any, task: Any, cause: Any, *, mail: Any = (), session: str = "") -> None:
         claim = runs.Claim(
-            agent=agent, task=task.id, cause=cause, mail=tuple(mail), session=session, now=0.0, fits=self.slots.fits
+            agent=agent,
+            task=task.id,
+            cause=cause,
+            mail=tuple(mail),
+            session=session,
+            sandbox="",
+            now=0.0,
+            fits=self.slots.fits,
         )
         run = await self.store.write(lambda store: store.next_id(Run))
         await self.processes.start(Launch(run=run, argv=("x",), cwd=agent.id, environment={}))

@@ -6,19 +6,24 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from sim_acts import DONE, own_branch, take_main
-from sim_world import CHECK, World
+from sim_acts import DONE, own_branch
+from sim_stands import CHECK, PROVIDERS
+from sim_world import Place, World
 
 from windlass.core import policy, promises
 from windlass.core.agent import Agent
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message, Receipt
+from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
 from windlass.core.task import Task, TaskState
 from windlass.engine import Engine
 from windlass.engine.audit import Audit, Told
+from windlass.engine.deliver import _waiting
+from windlass.engine.dispatch import _ready
 from windlass.engine.slots import Slots
+from windlass.store.memory import MemoryReading
 
 QUIET, HELD_QUIET = 6.5, 16.0
 """Seconds in which something happens if anything will; held changes are looked at more rarely."""
@@ -89,10 +94,10 @@ class Oracle:
     def rest(self) -> None:
         """With nobody doing anything, everything comes to rest, and whatever waits has a reason to."""
         world = self.world
-        world.strain.calm = world.checks.calm = True
+        world.strain.calm = world.checks.calm = world.setups.calm = True
         world.strain.fuse, world.strain.target = None, ""
         world.strain.refusals.clear()
-        world.checks.flakes = 0
+        world.checks.flakes = world.setups.failures = 0
         if world.life is None:
             world.boot()
         self._quiet()
@@ -133,9 +138,18 @@ class Oracle:
             if not self._may_wait(task):
                 yield f"{task.id} of {task.agent} is {task.state} for ever: {task.reason}"
         for delivery in now.undelivered():
-            latest = now.latest_runs([delivery.reader]).get(delivery.reader)
-            if self._slot() and not (latest and latest.live):
+            if not self._may_rest(delivery.reader):
                 yield f"{delivery.id} is {delivery.receipt} for ever"
+
+    def _may_rest(self, reader: str) -> bool:
+        """Whether an agent with mail has a reason not to be woken."""
+        mail = next((each for each in _waiting(self.world.now) if each.agent.id == reader), None)
+        if mail is None or not self._slot():
+            return mail is not None
+        now = self.world.clock.now()
+        resumes = PROVIDERS.get(mail.agent.provider).resumes
+        wake = policy.decide_wake(mail.agent, mail.runs, mail.messages, resumes=resumes, now=now)
+        return isinstance(wake, policy.Wait)
 
     def _waiting_change(self, change: Change) -> Iterator[str]:
         if change.state in (ChangeState.QUEUED, ChangeState.TESTING):
@@ -148,9 +162,9 @@ class Oracle:
         latest = now.latest_runs([task.agent]).get(task.agent)
         match task.state:
             case TaskState.OPEN:
-                return not self._slot() or task.id not in {each.id for each in now.ready_tasks()}
-            case TaskState.ACTIVE | TaskState.WAITING if now.undelivered(reader=task.agent) and not self._slot():
-                return True
+                return not self._slot() or task.id not in {each.id for each, _ in _ready(now)}
+            case TaskState.ACTIVE | TaskState.WAITING if now.undelivered(reader=task.agent):
+                return self._may_rest(task.agent)
             case TaskState.ACTIVE:
                 return bool(latest and latest.live)
         return policy.is_settled(task, now.change_of_task(task.id), asked=bool(now.open_asks(sender=task.agent)))
@@ -167,7 +181,8 @@ class Oracle:
         world = self.world
         world.settings.check_with(CHECK)
         world.settings.limit(8)
-        world.repository.switch("main")
+        for repository in world.repositories:
+            repository.switch("main")
         for _ in range(ROUNDS):
             if not list(self._unfinished()):
                 break
@@ -199,14 +214,22 @@ class Oracle:
     def _finish(self, run: str) -> None:
         """A good agent: back on its branch, all mended, main taken in, committed, said, gone."""
         world, process = self.world, self.world.processes.started[run]
-        tree = world.worktree_of(process)
-        if tree is not None:
-            tree.branch = own_branch(world, process)
-            tree.commit()
-            take_main(world, process)
-            tree.commit({name: text.replace("bad", "well").replace("odd", "even") for name, text in tree.files.items()})
+        places = world.places(process)
+        for place in places:
+            self._mend(place, own_branch(world, process))
+        if places:
             world.workdirs.give(process.launch.cwd, DONE)
         world.processes.exit(run, 0)
+
+    def _mend(self, place: Place, branch: str) -> None:
+        """Put one's own changes, made good, on main as it is: nothing of what main has lost comes back with them."""
+        objects, tree, main = self.world.git.objects, place.tree, place.repository.branches["main"]
+        tree.switch(branch)
+        tree.commit()
+        merged = objects.merge(main, tree.branches[branch]).files
+        tree.files = {name: text.replace("bad", "well").replace("odd", "even") for name, text in merged.items()}
+        tree.branches[branch] = main
+        tree.commit({f"done-{self.world.number()}": "well\n"})
 
     def _answer(self) -> None:
         world = self.world
@@ -223,19 +246,29 @@ class Oracle:
             if now.find(Delivery, f"{key}/{reader}") is None:
                 yield f"I4: {key} to {reader} was accepted and is lost"
         receipts = {each.landing.after for each in now._all(Change) if each.landing}
-        kept = world.git.objects.history(world.repository.branches["main"])  # a person may have thrown some away
-        lacking = [each for each in world.witness.landed if each in kept and each not in receipts]
-        yield from (f"main moved to {each[:8]}, and no change has landed" for each in lacking)
+        for path, commit in world.witness.landed:
+            kept = world.git.objects.history(world.git.repositories[path].branches["main"])  # some may be thrown away
+            if commit in kept and commit not in receipts:
+                yield f"main moved to {commit[:8]}, and no change has landed"
         for task in now._all(Task):
             if task.state is TaskState.DONE and not self._is_in_main(task):
                 yield f"{task.id} is done, and main never had what {task.agent} committed"
         yield from self._mail()
 
     def _is_in_main(self, task: Task) -> bool:
-        objects, refs = self.world.git.objects, self.world.git.hubs[task.project].refs
-        head = refs[f"refs/heads/work/{task.agent}"]
-        tips = [commit for branch, commit, _ in self.world.repository.log if branch == "main"]
-        return any(objects.contains(each, head) for each in reversed(tips))
+        """Whether each main had at some time what the agent of a task, if that was its last one, has committed."""
+        now, git = self.world.now, self.world.git
+        agent, latest = now.find(Agent, task.agent), now.latest_runs([task.agent]).get(task.agent)
+        if agent is None or latest is None or latest.task != task.id:
+            return True
+        return all(
+            self._had(each.path, git.hubs[each.id].refs[f"refs/heads/{agent.branch}"]) for each in _projects(now, agent)
+        )
+
+    def _had(self, path: str, commit: str) -> bool:
+        repository = self.world.git.repositories[path]
+        tips = [tip for branch, tip, _ in repository.log if branch == "main"]
+        return any(self.world.git.objects.contains(each, commit) for each in reversed(tips))
 
     def _mail(self) -> Iterator[str]:
         """I4: what counts as read stood in the prompt of the run that is named; once, unless that run crashed."""
@@ -248,7 +281,7 @@ class Oracle:
             for each in numbers:
                 shown.setdefault(f"m{each}", []).append(run)
         for key, runs in shown.items():
-            if any(each.outcome is not Outcome.CRASHED for each in runs[:-1]):
+            if any(each.outcome is not Outcome.CRASHED and each.hitch is None for each in runs[:-1]):
                 yield f"I4: {key} was shown to {', '.join(each.id for each in runs)}"
         for delivery in now._all(Delivery):
             if delivery.receipt is Receipt.READ and delivery.run not in {
@@ -271,5 +304,9 @@ class Oracle:
                 self.world.witness.object(f"{each.name}: {each.detail}")
 
 
+def _projects(store: MemoryReading, agent: Agent) -> list[Project]:
+    return [found for each in agent.projects if (found := store.find(Project, each))]
+
+
 async def _go_on(name: str, engine: Engine) -> None:
-    await engine.talk.answer(name, "Go on.")
+    await engine.talk.answer(name, ["Go on."])

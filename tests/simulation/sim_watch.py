@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 from windlass.core.agent import Agent
@@ -38,8 +39,8 @@ class Witness:
         self.most = 0
         """The largest number of runs that was ever allowed."""
         self.spawned = 0
-        self.landed: list[str] = []
-        """The commits that the gate has moved main to."""
+        self.landed: list[tuple[str, str]] = []
+        """Where the gate has moved which main to."""
 
     def object(self, words: str) -> None:
         self.broken.append(words)
@@ -53,8 +54,8 @@ class Witness:
 class WatchedProcesses(FakeProcesses):
     """No second process for a run, a worktree or an agent; none without an intent that was written down."""
 
-    def __init__(self, witness: Witness) -> None:
-        super().__init__()
+    def __init__(self, witness: Witness, *, monotonic: Callable[[], float]) -> None:
+        super().__init__(monotonic=monotonic)
         self.witness = witness
 
     async def start(self, launch: Launch, /) -> Identity:
@@ -92,7 +93,7 @@ class WatchedGit(FakeGit):
             self.witness.object(f"I1: main moved to {after[:8]}, whose tree no check has passed on")
         if len(parents) != 2 or self._expected(before, parents[1]) != self.objects.files(after):
             self.witness.object(f"I3: main moved to {after[:8]}, which is not the change's own difference")
-        self.witness.landed.append(after)
+        self.witness.landed.append((project.path, after))
 
     def _expected(self, main: str, head: str) -> Files:
         """Main with the files that the branch has changed since they parted."""

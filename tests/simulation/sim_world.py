@@ -6,72 +6,35 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from sim_life import DRIVER, Life, Strain, lived
 from sim_loop import SimClock, SimLoop
+from sim_stands import HOME, OTHER, PROVIDERS, REPOSITORY, SetSettings, SimLibrary, SimSetups
 from sim_watch import WatchedChecks, WatchedGit, WatchedProcesses, Witness
 
 from windlass.core.errors import WindlassError
 from windlass.core.ports import Ports
-from windlass.core.provider import Claim, Provider, Reading
-from windlass.core.run import Run, Usage
-from windlass.core.settings import CheckSettings, Limits, Settings
+from windlass.core.project import Project
+from windlass.core.run import Run
 from windlass.daemon.loops import keep_all
 from windlass.engine import Engine
-from windlass.providers import FoundProviders
 from windlass.store.memory import MemoryReading, MemoryStore
-from windlass.testing import FakeLibrary, FakeProcess, FakeSetups, FakeWorkdirs, FakeWorktree
+from windlass.testing import FakeProcess, FakeRepository, FakeWorkdirs, FakeWorktree
 
-HOME, REPOSITORY = "/sim/home", "/sim/repository"
-CHECK = "check"
 Verb = Callable[[Engine], Coroutine[Any, Any, Any]]
+EXPECTED = ("says no.", "has no room for checks.", "no such folder")
+"""How the troubles end that the world itself makes."""
 
 
-class SetSettings:
-    """Settings that a person can change at any moment."""
+@dataclass(frozen=True)
+class Place:
+    """One worktree of an agent, and the repository that it is for."""
 
-    def __init__(self, witness: Witness) -> None:
-        self.witness = witness
-        self.settings = Settings(checks=CheckSettings(command=CHECK), limits=Limits(returns=2))
-        self.limit(2)
-
-    def at(self, path: str, /) -> Settings:
-        del path
-        return self.settings
-
-    def check(self, path: str, /) -> None:
-        """There is no file to be broken."""
-
-    def limit(self, runs: int) -> None:
-        self.witness.most = max(self.witness.most, runs)
-        self.settings = replace(self.settings, limits=replace(self.settings.limits, runs=runs))
-
-    def check_with(self, command: str) -> None:
-        self.settings = replace(self.settings, checks=CheckSettings(command=command))
-
-
-def _read(line: str) -> Reading:
-    kind, _, rest = line.partition(" ")
-    match kind:
-        case "session":
-            return Reading(session=rest)
-        case "cost":
-            return Reading(usage=Usage(1, 1, 0.25))
-        case "result":
-            return Reading(result=rest)
-    return Reading(text=line)
-
-
-PROVIDERS = FoundProviders(
-    {
-        "plain": Provider(name="plain", summary="ends with 0", argv=lambda _: ("plain",), claim=Claim.EXIT),
-        "talker": Provider(
-            name="talker", summary="says so", argv=lambda start: ("talker", start.session), read=_read, resumes=True
-        ),
-    }
-)
+    path: str
+    tree: FakeWorktree
+    repository: FakeRepository
 
 
 class World:
@@ -86,17 +49,20 @@ class World:
         self.witness = Witness(MemoryReading(self.store._tables))
         self.git = WatchedGit(HOME, now=self.clock.now, pause=self._pause)
         self.git.witness = self.witness
-        self.repository = self.git.repository(REPOSITORY, {"README": "hello\n", "a": "one\n"})
-        self.processes = WatchedProcesses(self.witness)
+        first = {"README": "hello\n", "a": "one\n"}
+        self.repositories = [self.git.repository(each, first) for each in (REPOSITORY, OTHER)]
+        self.processes = WatchedProcesses(self.witness, monotonic=self.clock.monotonic)
         self.checks = WatchedChecks(self.git, self.witness, self.strain.chance)
         self.workdirs = FakeWorkdirs(HOME, exists=self.git.worktrees.__contains__)
         if chance.random() < 0.15:
             self.workdirs.mirrored.add(REPOSITORY)
         self.settings = SetSettings(self.witness)
+        self.settings.prepare_with("")
+        self.setups = SimSetups(self.strain.chance)
         self.life: Life | None = None
         self.engine: Engine | None = None
         self.calls: set[asyncio.Task[Any]] = set()
-        self.counter = 0
+        self.counter = self.projects = 0
         self.boot()
 
     # ── the daemon ──
@@ -119,11 +85,15 @@ class World:
             settings=self.settings,
             clock=self.clock,
             random=names.random,
-            uuid=lambda: "project-1",
-            library=FakeLibrary(),
-            setups=FakeSetups(),
+            uuid=self._uuid,
+            library=SimLibrary(),
+            setups=self.setups,
             home=HOME,
         )
+
+    def _uuid(self) -> str:
+        self.projects += 1
+        return f"project-{self.projects}"
 
     async def _pause(self, name: str) -> None:
         if self.life is not None:
@@ -197,7 +167,7 @@ class World:
         if self.moving.done():
             self.witness.object(f"the ticks have ended: {self.moving}")
         for each in self.engine.troubles.all():
-            if not each.message.startswith("Unavailable"):
+            if not each.message.removesuffix(")").endswith(EXPECTED):
                 self.witness.object(f"trouble in {each.tick}: {each.message}")
 
     def close(self) -> None:
@@ -237,8 +207,20 @@ class World:
     def living(self) -> list[FakeProcess]:
         return [each for each in self.processes.started.values() if each.alive]
 
-    def worktree_of(self, process: FakeProcess) -> FakeWorktree | None:
-        return self.git.worktrees.get(process.launch.cwd)
+    def places(self, process: FakeProcess) -> list[Place]:
+        """Where it works: its only worktree, or several that its folder leads to; those that are there."""
+        folder = process.launch.cwd
+        paths = self.workdirs.gathered.get(folder, {"": folder}).values()
+        return [
+            Place(each, self.git.worktrees[each], self._repository(each))
+            for each in paths
+            if each in self.git.worktrees
+        ]
+
+    def _repository(self, worktree: str) -> FakeRepository:
+        project = self.now.find(Project, worktree.split("/")[-2])
+        assert project is not None
+        return self.git.repositories[project.path]
 
     def run_of(self, process: FakeProcess) -> Run:
         run = self.now.find(Run, process.launch.run)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import posixpath
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from windlass.core.agent import Agent
 from windlass.core.change import Candidate, Landing
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Tree
 from windlass.core.project import Project
 from windlass.core.setup import LOCK_FILES
@@ -18,6 +20,9 @@ from windlass.testing.repository import Edits, FakeHub, FakeRepository, FakeWork
 
 Pause = Callable[[str], Awaitable[None]]
 """Awaited between two effects of one call: there, others may have a turn, or all may end."""
+
+LOST = "refs/windlass/lost/"
+"""Tips of main that a person has rewritten since."""
 
 
 async def no_pause(name: str) -> None:
@@ -49,8 +54,6 @@ class FakeGit:
         self.worktrees: dict[str, FakeWorktree] = {}
         """Agents', by path."""
         self.hubs: dict[str, FakeHub] = {}
-        self.hidden: dict[str, set[str]] = {}
-        """Paths that never count as work, by project."""
         self.archive = FakeArchive(self.objects, self.repositories, self.hubs)
         """What is kept for later, and the proof of what landed."""
         self._locks: dict[str, asyncio.Lock] = {}
@@ -64,19 +67,23 @@ class FakeGit:
     # ── the user's repository ──
 
     async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
-        repository = self.repositories.get(path)
+        top = posixpath.normpath(path)
+        repository = self.repositories.get(top)
         if repository is None:
             raise BadInput(f"{path} is not in a git repository.", hint="Go to one, or make one: git init && git commit")
         branch = main or "main"
         if branch not in repository.branches:
-            raise BadInput(f"{path} has no branch {branch!r}.", hint="Name the branch to land on.")
-        return path, branch
+            raise BadInput(f"{top} has no branch {branch!r}.", hint="Name the branch to land on.")
+        return top, branch
 
     async def main(self, project: Project, /) -> str:
         return self._main(project)
 
     async def branch_taken(self, project: Project, branch: str, /) -> bool:
         return f"refs/heads/{branch}" in self._hub(project).refs or branch in self._user(project).branches
+
+    async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
+        return sorted(self.objects.files(self._main(project))), False
 
     # ── worktrees ──
 
@@ -94,40 +101,6 @@ class FakeGit:
             head = hub.refs[ref] = self.worktrees[path].branches.get(agent.branch, hub.refs.get(ref, main))
         return path, self.objects.base(main, head) or main
 
-    async def renew(self, project: Project, agent: Agent, /) -> str:
-        path, ref = self.worktree_path(project, agent), f"refs/heads/{agent.branch}"
-        hub, main, saved = self._hub(project), self._main(project), ""
-        async with self._lock(path):
-            if path in self.worktrees:
-                sight = self._see(project, agent)
-                if sight.holes:
-                    raise NotAllowed(f"The worktree of {agent.id} can't begin anew: {'; '.join(sight.holes)}.")
-                saved = self._rescue(project, agent, sight)
-                await self.pause("renew.saved")
-                files = dict(self.objects.files(main))
-                self.worktrees[path] = FakeWorktree(
-                    self.objects, self.now, {agent.branch: main, project.main: main}, agent.branch, files
-                )
-            elif ref in hub.refs:
-                saved = f"refs/windlass/rescue/{_key(agent)}/{hub.refs[ref]}/tree"
-                hub.refs[saved] = hub.refs[ref]
-            hub.refs[ref] = main
-        return saved if saved and not self.objects.contains(main, hub.refs[saved]) else ""
-
-    async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
-        del agent
-        self.hidden.setdefault(project.id, set()).update(names)
-
-    async def furnish(self, project: Project, agent: Agent, /) -> None:
-        """There are no ignored files here."""
-
-    async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
-        return sorted(self.objects.files(self._main(project))), False
-
-    async def locks(self, project: Project, agent: Agent, /) -> Mapping[str, str]:
-        files = self.objects.files(self._hub(project).refs[f"refs/heads/{agent.branch}"])
-        return {name: text for name, text in files.items() if LOCK_FILES.fullmatch(name.rpartition("/")[2])}
-
     def worktree_path(self, project: Project, agent: Agent, /) -> str:
         return f"{self.home}/worktrees/{project.id}/{_key(agent)}"
 
@@ -138,7 +111,31 @@ class FakeGit:
         return {"GIT_CONFIG_GLOBAL": f"{self.home}/gitconfig/{project.id}/{_key(agent)}/config"}
 
     def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        return (), (self.environment(project, agent)["GIT_CONFIG_GLOBAL"].removesuffix("/config"),)
+        return (f"{self.home}/hubs/{project.id}.git",), (f"{self.home}/gitconfig/{project.id}/{_key(agent)}",)
+
+    async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
+        del agent  # it counts for all of them
+        self._hub(project).hidden.update(names)
+
+    async def furnish(self, project: Project, agent: Agent, /) -> None:
+        if worktree := self.worktrees.get(self.worktree_path(project, agent)):
+            self._hub(project).given.setdefault(_key(agent), frozenset(worktree.ignored))
+
+    async def locks(self, project: Project, agent: Agent, /) -> Mapping[str, str]:
+        files = self.objects.files(self._hub(project).refs[f"refs/heads/{agent.branch}"])
+        found = {name: text for name, text in files.items() if LOCK_FILES.fullmatch(posixpath.basename(name))}
+        return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in found.items()}
+
+    async def renew(self, project: Project, agent: Agent, /) -> str:
+        path, hub, main = self.worktree_path(project, agent), self._hub(project), self._main(project)
+        async with self._lock(path):
+            if path in self.worktrees:
+                saved = await self._begin_anew(project, agent, main)
+            else:
+                saved = self._save_branch(project, agent, main)
+            hub.refs[f"refs/heads/{agent.branch}"] = main
+            hub.refs.pop(f"refs/windlass/renewing/{_key(agent)}", None)
+        return saved if saved and not self.objects.contains(main, hub.refs[saved]) else ""
 
     async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
         async with self._lock(self.worktree_path(project, agent)):
@@ -178,9 +175,13 @@ class FakeGit:
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
         path = self.worktree_path(project, agent)
         async with self._lock(path):
+            if path not in self.worktrees and (taken := self._rescues(project, agent)):
+                return _rescue_ref(agent, taken)  # it was removed already, and nobody could tell
             sight = self._see(project, agent)
-            if sight.holes:
-                why = f"a snapshot cannot hold all of it: {'; '.join(sight.holes)}"
+            given = self._hub(project).given.get(_key(agent), frozenset()) | self._hub(project).hidden
+            ignored = (f"{each}: ignored by git" for each in sorted(sight.worktree.ignored - given))
+            if holes := (*sight.holes, *ignored):
+                why = f"a snapshot cannot hold all of it: {'; '.join(holes)}"
                 raise NotAllowed(f"The worktree of {agent.id} is kept, because {why}.", hint=f"Look at {path}.")
             ref = self._rescue(project, agent, sight)
             await self.pause("remove_worktree.saved")
@@ -195,6 +196,7 @@ class FakeGit:
         if self.objects.contains(before, head):
             tree = self.objects.tree(before)
             return Candidate(commit=before, tree=tree, before=before, commits=(), files=())
+        self._refuse_taken_back(project, before, head)
         merged = self.objects.merge(before, head)
         if merged.conflicts:
             raise Conflict(self._explain(merged.conflicts, before, head), hint="Merge origin/main into the branch.")
@@ -258,7 +260,11 @@ class FakeGit:
         tip = self._user(project).branches.get(project.main)
         if tip is None:
             raise NotFound(f"{project.path} has no branch {project.main}.", hint="Name the branch to land on.")
-        self._hub(project).refs[f"refs/heads/{project.main}"] = tip
+        refs = self._hub(project).refs
+        known = refs.get(f"refs/heads/{project.main}", "")
+        if known and not self.objects.contains(tip, known):
+            refs[f"{LOST}{known}"] = known
+        refs[f"refs/heads/{project.main}"] = tip
         return tip
 
     def _see(self, project: Project, agent: Agent) -> Sight:
@@ -272,8 +278,8 @@ class FakeGit:
             refs[ref] = worktree.branches[agent.branch]
         else:
             holes = (f"{agent.branch}: the branch is gone from the worktree", *holes)
-        hidden = self.hidden.get(project.id, set())
-        files = {name: text for name, text in worktree.files.items() if name not in hidden}
+        hidden = self._hub(project).hidden
+        files = {name: text for name, text in worktree.files.items() if hidden.isdisjoint(_way(name))}
         return Sight(main, refs.get(ref, main), worktree, files, holes)
 
     def _keep(self, project: Project, sight: Sight, ref: str) -> str:
@@ -297,14 +303,54 @@ class FakeGit:
 
     def _rescue(self, project: Project, agent: Agent, sight: Sight) -> str:
         """Keep the files, and every commit that the clone keeps by a name."""
-        folder, hub = f"refs/windlass/rescue/{_key(agent)}/", self._hub(project)
-        taken = [int(each.removeprefix(folder).split("/")[0]) for each in hub.refs if each.startswith(folder)]
-        number = 1 + max(taken, default=0)
+        ref = _rescue_ref(agent, self._rescues(project, agent) + 1)
         for count, (name, commit) in enumerate(sight.worktree.branches.items()):
-            hub.refs[f"{folder}{number}/{count}-{name.replace('/', '-')}"] = commit
-        ref = f"{folder}{number}/tree"
+            self._hub(project).refs[f"{ref.removesuffix('tree')}{count}-{name.replace('/', '-')}"] = commit
         self._keep(project, sight, ref)
         return ref
+
+    def _rescues(self, project: Project, agent: Agent) -> int:
+        """How often a worktree of this agent was saved."""
+        folder = f"refs/windlass/rescue/{_key(agent)}/"
+        saved = (each for each in self._hub(project).refs if each.startswith(folder) and each.endswith("/tree"))
+        return max((int(each.removeprefix(folder).split("/")[0]) for each in saved), default=0)
+
+    async def _begin_anew(self, project: Project, agent: Agent, main: str) -> str:
+        """Save what is there, then bring it to main. A mark says that it is saved, in case the rest is broken off."""
+        refs, mark = self._hub(project).refs, f"refs/windlass/renewing/{_key(agent)}"
+        if mark not in refs:
+            sight = self._see(project, agent)
+            same = self.objects.write_tree(sight.files) == self.objects.tree(main) and not sight.holes
+            if same and (sight.head, sight.worktree.branch) == (main, agent.branch):
+                return ""
+            if sight.holes:
+                why = f"not all of it can be saved: {'; '.join(sight.holes)}"
+                raise NotAllowed(f"The worktree of {agent.id} can't begin anew, because {why}.", hint="Look at it.")
+            self._rescue(project, agent, sight)
+            refs[mark] = main
+        await self.pause("renew.saved")
+        worktree = self.worktrees[self.worktree_path(project, agent)]
+        worktree.branches = {agent.branch: main, project.main: main}
+        worktree.branch, worktree.files = agent.branch, dict(self.objects.files(main))
+        await self.pause("renew.rebuilt")
+        return _rescue_ref(agent, self._rescues(project, agent))
+
+    def _save_branch(self, project: Project, agent: Agent, main: str) -> str:
+        """A branch without a worktree: only its commits are to be kept."""
+        refs = self._hub(project).refs
+        head = refs.get(f"refs/heads/{agent.branch}", "")
+        if not head or self.objects.contains(main, head):
+            return ""
+        saved = _rescue_ref(agent, self._rescues(project, agent) + 1)
+        refs[saved] = head
+        return saved
+
+    def _refuse_taken_back(self, project: Project, main: str, head: str) -> None:
+        """What a person took out of main does not come back in an agent's history."""
+        lost = [commit for ref, commit in self._hub(project).refs.items() if ref.startswith(LOST)]
+        gone = frozenset[str]().union(*map(self.objects.history, lost)) - self.objects.history(main)
+        if back := [each for each in self.objects.beyond(main, head) if each in gone]:
+            raise TakenBack("\n".join(f"{each} {self.objects.commits[each].message}" for each in back))
 
     def _require(self, commit: str) -> None:
         if commit not in self.objects.commits:
@@ -343,6 +389,16 @@ class FakeGit:
                 )
             user.write({each: after.get(each) for each in touched})
         user.move(project.main, candidate.commit)
+
+
+def _way(name: str) -> set[str]:
+    """A file, and the folders that it is in."""
+    parts = name.split("/")
+    return {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
+
+
+def _rescue_ref(agent: Agent, number: int) -> str:
+    return f"refs/windlass/rescue/{_key(agent)}/{number}/tree"
 
 
 def _key(agent: Agent) -> str:

@@ -87,6 +87,8 @@ class FakeWorktree:
     files: dict[str, str]
     nested: set[str] = field(default_factory=set)
     """Repositories inside this one, which no snapshot covers."""
+    ignored: set[str] = field(default_factory=set)
+    """Files that git ignores: no snapshot has them either."""
 
     def write(self, edits: Edits) -> None:
         """Edit files without committing."""
@@ -111,3 +113,7 @@ class FakeHub:
 
     refs: dict[str, str] = field(default_factory=dict)
     landed_at: dict[str, float] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    """Paths of worktrees that never count as work."""
+    given: dict[str, frozenset[str]] = field(default_factory=dict)
+    """What git ignores in each agent's worktree that the agent did not put there."""

@@ -1,0 +1,116 @@
+"""What else a daemon is given, as a person can set it at any moment: settings, providers, agent files, set-ups."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sim_watch import Witness
+
+from windlass.core.definition import Definition, Roster
+from windlass.core.prompt import BLOCKS
+from windlass.core.provider import Claim, Provider, Reading
+from windlass.core.run import Hitch, Trouble, Usage
+from windlass.core.settings import CheckSettings, Limits, ProjectSettings, Settings, WorktreeSettings
+from windlass.core.setup import Prepared
+from windlass.providers import FoundProviders
+
+HOME, REPOSITORY, OTHER = "/sim/home", "/sim/repository", "/sim/other"
+CHECK = "check"
+KEEPER = "keeper"
+"""An agent that stays, from a file of the repository."""
+
+
+class SetSettings:
+    """Settings that a person can change at any moment."""
+
+    def __init__(self, witness: Witness) -> None:
+        self.witness = witness
+        self.settings = Settings(checks=CheckSettings(command=CHECK), limits=Limits(returns=2))
+        self.repositories: tuple[str, ...] = ()
+        self.limit(2)
+
+    def at(self, path: str, /) -> Settings:
+        return self._whole if path == REPOSITORY else self.settings
+
+    def check(self, path: str, /) -> None:
+        """There is no file to be broken."""
+
+    def limit(self, runs: int) -> None:
+        self.witness.most = max(self.witness.most, runs)
+        self._set(limits=replace(self.settings.limits, runs=runs))
+
+    def check_with(self, command: str) -> None:
+        self._set(checks=CheckSettings(command=command))
+
+    def prepare_with(self, command: str) -> None:
+        self._set(worktree=WorktreeSettings(setup=command, ports=10 if command else 0))
+
+    def work_in(self, *repositories: str) -> None:
+        """Other repositories that agents change, too."""
+        self.repositories = repositories
+        self._set()
+
+    def _set(self, **changed: Any) -> None:
+        self.settings = replace(self.settings, **changed)
+        self._whole = replace(self.settings, project=ProjectSettings(repositories=self.repositories))
+
+
+def _read(line: str) -> Reading:
+    kind, _, rest = line.partition(" ")
+    match kind:
+        case "session":
+            return Reading(session=rest)
+        case "cost":
+            return Reading(usage=Usage(1, 1, 0.25))
+        case "result":
+            return Reading(result=rest, ended=True)
+        case "hitch":
+            trouble, _, until = rest.partition(" ")
+            return Reading(hitch=Hitch(Trouble(trouble), "so it said", float(until) if until else None))
+    return Reading(text=line)
+
+
+PROVIDERS = FoundProviders(
+    {
+        "plain": Provider(name="plain", summary="ends with 0", argv=lambda _: ("plain",), claim=Claim.EXIT),
+        "talker": Provider(
+            name="talker", summary="says so", argv=lambda start: ("talker", start.session), read=_read, resumes=True
+        ),
+    }
+)
+
+
+class SimLibrary:
+    """Every repository has one agent file."""
+
+    guarded = (".windlass/agents/",)
+
+    async def roster(self, checkout: str, /) -> Roster:
+        del checkout
+        return Roster((Definition(name=KEEPER, role="Keeps it.", file=".windlass/agents/keeper.md", provider="plain"),))
+
+    async def blocks(self, checkout: str, /) -> Mapping[str, str]:
+        del checkout
+        return {name: name for name in BLOCKS}
+
+
+class SimSetups:
+    """Set-ups that take their time, and fail as they are told."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.failures = 0
+        self.calm = False
+
+    async def prepare(self, worktree: str, checkout: str, agent: str, *given: Any, **named: Any) -> Prepared:
+        del worktree, checkout, agent, given, named
+        if not self.calm:
+            await asyncio.sleep(self.chance.choice((0, 0, 0.3)))
+        if self.failures > 0:
+            self.failures -= 1
+            return Prepared(output="setting up\n", failure="exit code 1")
+        return Prepared(output="ready\n")
