@@ -43,12 +43,14 @@ class TestNames:
         for name in (*NAMES, "refs/heads/main"):
             desk.refuses("GET", path % quote(name, safe=""), numbers=(400, 404))
 
-    def test_of_providers_and_settings_are_refused(self, desk: Desk) -> None:
+    def test_of_providers_agent_files_and_settings_are_refused(self, desk: Desk) -> None:
         """None of them is a file's path or a key."""
         house = desk.house
         for name in NAMES:
             order = {"path": str(house.repo), "title": "Fix it", "provider": name, "options": {"command": "true"}}
             desk.refuses("POST", "/tasks", order, numbers=(400, 404))
+            named = order | {"provider": "command", "agent": name}
+            desk.refuses("POST", "/tasks", named, numbers=(400, 404))
             desk.refuses("POST", "/settings", {"path": str(house.repo), "key": name, "value": "1"})
             desk.refuses("POST", "/settings", {"path": str(house.repo), "key": f"limits.{name}", "value": "1"})
 

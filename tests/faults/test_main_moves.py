@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from e2e_stage import Stage, adds, stage
 
@@ -82,12 +80,3 @@ def test_what_the_person_takes_out_of_main_does_not_come_back_with_an_agents_wor
         assert (house.repo / "oops.txt").exists() == (how != "dropped")
         assert (house.repo / "kept.txt").exists() == (how != "rebased")
         house.wl("doctor", "--check")
-
-
-def test_a_commit_by_hand_between_two_landings_is_built_upon(house: Stage) -> None:
-    """The next agent's change is staged on top of it."""
-    house.land("Add a", adds("a.txt"))
-    mine = house.commit({"mine.txt": "mine\n"}, "Mine")
-    house.land("Add b", adds("b.txt"))
-    assert house.git("rev-parse", "main^1") == mine
-    assert sorted(each.name for each in Path(house.repo).glob("*.txt")) == ["a.txt", "b.txt", "mine.txt"]

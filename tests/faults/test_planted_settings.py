@@ -87,7 +87,8 @@ class TestThePersonsRepository:
             plant(house, program, house.repo, settings=(*SETTINGS, *FILTERS))
             house.wl("daemon", "start")
             canary.unlink(missing_ok=True)
-            everything(house)
+            house.land("Add b", adds("b.txt"))
+            house.wl("doctor", "--check")
             assert not canary.exists(), canary.read_text()
 
     def test_that_is_trapped_would_tell(self, house: Stage) -> None:

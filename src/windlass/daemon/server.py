@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from windlass.core import codec
 
 GRACE_SECONDS = 2
-HEAD_SECONDS = 10.0
+HEAD_SECONDS = 5.0
 """In which the head of a request must be whole."""
 LARGEST_HEAD = 64_000
 MOST_CALLERS = 4000
