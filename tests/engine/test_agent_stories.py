@@ -174,8 +174,6 @@ class TestOneAfterTheOther:
             assert not (await stage.worktree("coder") / "half.txt").exists()
             await stage.exit("coder", 1)
             await stage.move()
-            stage.clock.time += 3600
-            await stage.move()
             assert (await stage.run_of("coder")).number == 3  # it was tried again
 
             page = await stage.engine.status.page("coder")
