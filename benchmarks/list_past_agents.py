@@ -5,31 +5,33 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from measure import Result, interleaved
-from task_throughput import Clock
 
 from windlass.core.agent import Agent
 from windlass.core.ports import Reading, Writing
 from windlass.core.run import Outcome, Run
+from windlass.daemon.clock import SystemClock
 from windlass.store.sqlite import SqliteStore
 
 PAGE = 100
 
 
-def list_past_agents() -> Result:
+def list_past_agents(*, quick: bool) -> Sequence[Result]:
     """The newest hundred, with their last runs, last words and costs."""
     with tempfile.TemporaryDirectory(prefix="wl") as folder:
         few, many = (_store(Path(folder) / f"{count}.db", count) for count in (100, 10_000))
-        ours, floor = interleaved(lambda: _timed(many), lambda: _timed(few), rounds=21)
+        ours, floor = interleaved(lambda: _timed(many), lambda: _timed(few), rounds=9 if quick else 21)
         for store in (few, many):
             asyncio.run(store.close())
-    return Result("list", "a page with 10,000 past agents / with 100", "ms", ours, floor, 1.2)
+    what = "a page with 10,000 past agents / with 100"
+    return [Result(name="list", what=what, unit="ms", ours=ours, floor=floor, goal=1.2)]
 
 
 def _store(path: Path, count: int) -> SqliteStore:
-    store = SqliteStore(str(path), Clock())
+    store = SqliteStore(str(path), SystemClock())
 
     def fill(writing: Writing) -> None:
         for number in range(count):

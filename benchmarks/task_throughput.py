@@ -6,47 +6,51 @@ import asyncio
 import sqlite3
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 
-from measure import Result, interleaved
+from measure import Result
 
 from windlass.core.ports import Writing
 from windlass.core.task import Task, TaskState
+from windlass.daemon.clock import SystemClock
 from windlass.store.sqlite import SqliteStore
 
-TASKS = 10_000
-STEPS = 300
+FEW, MANY = 10_000, 100_000
+STEPS = 200
+ROUNDS = 5
 
 
-class Clock:
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-
-def task_throughput() -> Result:
-    """With 10,000 tasks that wait; each finished one makes the next one ready."""
+def task_throughput(*, quick: bool) -> Sequence[Result]:
+    """With tasks that wait for one another; each finished one makes the next one ready."""
     with tempfile.TemporaryDirectory(prefix="wl") as folder:
-        store = SqliteStore(str(Path(folder) / "windlass.db"), Clock())
-        asyncio.run(_fill(store))
+        sizes = (FEW,) if quick else (FEW, MANY)
+        stores = [asyncio.run(_store(Path(folder) / f"{size}.db", size)) for size in sizes]
         bare = _bare(Path(folder) / "bare.db")
-        ours, floor = interleaved(lambda: asyncio.run(_ours(store)), lambda: _floor(bare), rounds=5)
-        asyncio.run(store.close())
+        rounds = [(_floor(bare), *(asyncio.run(_ours(each)) for each in stores)) for _ in range(ROUNDS)]
+        for store in stores:
+            asyncio.run(store.close())
         bare.close()
-    return Result("tasks", f"claim + complete + unblock with {TASKS} tasks / bare SQLite", "ms", ours, floor, 3.3)
+    floor, few, *many = (median(each) for each in zip(*rounds, strict=True))
+    what = f"claim + complete + unblock with {FEW} tasks / bare SQLite"
+    results = [Result(name="tasks", what=what, unit="ms", ours=few, floor=floor, goal=3.3)]
+    flat = f"the same with {MANY} tasks / with {FEW}"
+    return results + [Result(name="tasks-flat", what=flat, unit="ms", ours=each, floor=few, goal=1.2) for each in many]
 
 
-async def _fill(store: SqliteStore) -> None:
-    def step(writing: Writing) -> None:
-        for number in range(1, TASKS + 1):
+async def _store(path: Path, tasks: int) -> SqliteStore:
+    store = SqliteStore(str(path), SystemClock())
+
+    def fill(writing: Writing) -> None:
+        for number in range(1, tasks + 1):
             needs = (f"t{number - 1}",) if number > 1 else ()
             task = Task(id=f"t{number}", project="p", title="Do it", needs=needs)
             writing.record("task.added", task.id, task)
 
-    await store.write(step)
+    await store.write(fill)
+    return store
 
 
 async def _ours(store: SqliteStore) -> float:
@@ -76,17 +80,19 @@ def _bare(path: Path) -> sqlite3.Connection:
         "CREATE INDEX ready ON tasks (id) WHERE state = 'open';"
         "CREATE TABLE events (seq INTEGER PRIMARY KEY, payload TEXT);"
     )
-    bare.executemany("INSERT INTO tasks VALUES (?, 'open', ?)", [(each, each - 1) for each in range(1, TASKS + 1)])
+    bare.execute("BEGIN")
+    bare.executemany("INSERT INTO tasks VALUES (?, 'open', ?)", [(each, each - 1) for each in range(1, FEW + 1)])
+    bare.execute("COMMIT")
     return bare
 
 
 def _floor(bare: sqlite3.Connection) -> float:
     began = time.perf_counter()
     for _ in range(STEPS):
-        for before, after in (("open", "active"), ("active", "done")):
+        (found,) = bare.execute("SELECT id FROM tasks WHERE state = 'open' ORDER BY id LIMIT 1").fetchone()
+        for state in ("active", "done"):
             bare.execute("BEGIN IMMEDIATE")
-            (found,) = bare.execute("SELECT id FROM tasks WHERE state = ? LIMIT 1", (before,)).fetchone()
-            bare.execute("UPDATE tasks SET state = ? WHERE id = ?", (after, found))
+            bare.execute("UPDATE tasks SET state = ? WHERE id = ?", (state, found))
             bare.execute("INSERT INTO events (payload) VALUES (?)", ("x" * 300,))
             bare.execute("COMMIT")
     return (time.perf_counter() - began) * 1000 / STEPS

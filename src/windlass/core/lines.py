@@ -28,8 +28,8 @@ class Lines:
             whole = whole[1:]
         elif self.skipping:
             return replace(self, rest=b""), []
-        odd = self.odd | _oddities(b"\n".join(whole))
-        lines = [each[:LONGEST].removesuffix(b"\r").decode("utf-8", "replace") for each in whole]
+        lines, oddities = _read(whole)
+        odd = self.odd | oddities
         if len(rest) > LONGEST:
             return Lines(skipping=True, odd=odd | {TOO_LONG}), [*lines, rest[:LONGEST].decode("utf-8", "replace")]
         return Lines(rest, odd=odd), lines
@@ -39,11 +39,18 @@ class Lines:
         return [self.rest.decode("utf-8", "replace")] if self.rest else []
 
 
-def _oddities(content: bytes) -> set[str]:
-    """What is strange about some whole lines."""
+def _read(whole: list[bytes]) -> tuple[list[str], set[str]]:
+    """Lines as text, and what is strange about them. All are decoded in one go: there may be very many."""
+    if not whole:
+        return [], set()
+    content = b"\n".join(whole)
     found = {ZEROS} if b"\0" in content else set()
     try:
-        content.decode()
+        text = content.decode()
     except UnicodeDecodeError:
         found.add(NOT_TEXT)
-    return found
+        text = content.decode("utf-8", "replace")
+    if max(map(len, whole)) > LONGEST:
+        return [each[:LONGEST].removesuffix(b"\r").decode("utf-8", "replace") for each in whole], found
+    lines = text.split("\n")
+    return [each.removesuffix("\r") for each in lines] if "\r" in text else lines, found

@@ -171,6 +171,11 @@ class Provider:
     protected: tuple[str, ...] = ()
     """What else of the user's it needs in a sandbox, such as settings, and can't change: later it may run outside."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether its lines are words for people, and tell nothing about the run."""
+        return self.read is _as_text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:

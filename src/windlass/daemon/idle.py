@@ -19,16 +19,18 @@ LOOK_EVERY = 5.0
 async def leave_when_idle(building: Building, home: Path, leaving: asyncio.Event) -> None:
     """Leave when nothing has happened for a while and nothing can call for us; at once if the home is gone."""
     clock, store = building.engine.ports.clock, building.engine.ports.store
-    seen, since = -1, clock.monotonic()
+    seen, needed, since = -1, True, clock.monotonic()
     while not leaving.is_set():
         await asyncio.sleep(LOOK_EVERY)
         if not (home / "daemon.sock").exists():
             log.info("the home is gone")
             leaving.set()
             return
-        last, needed = await store.read(lambda reading: (reading.last_seq(), is_needed(reading)))
-        if needed or last != seen:
-            seen, since = last, clock.monotonic()
+        last = await store.read(lambda reading: reading.last_seq())
+        if last != seen:  # else nothing is different from what it was
+            seen, needed, since = last, await store.read(is_needed), clock.monotonic()
+        elif needed:
+            since = clock.monotonic()
         minutes = building.settings.at("").daemon.idle_minutes
         if minutes and clock.monotonic() - since > minutes * 60:
             log.info("idle for %s minutes", minutes)

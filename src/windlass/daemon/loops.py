@@ -9,6 +9,8 @@ from windlass.engine import Engine, Rhythm
 from windlass.engine.troubles import Troubles
 
 LONGEST_PAUSE = 60.0
+A_MOMENT = 0.002
+"""Seconds between a ring and our own work: whoever reads along is served first, and close rings are one."""
 
 
 async def keep_all(engine: Engine) -> None:
@@ -35,3 +37,4 @@ async def keep(name: str, rhythm: Rhythm, ear: asyncio.Event, troubles: Troubles
         with suppress(TimeoutError):
             async with asyncio.timeout(rhythm.every):  # `wait_for` may overhear that it was told to leave
                 await ear.wait()
+                await asyncio.sleep(A_MOMENT)

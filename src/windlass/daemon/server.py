@@ -102,9 +102,11 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 server_header=False,
                 backlog=ACCEPTED_AT_ONCE,
+                date_header=False,
             )
         )
         self.door = door
+        self._told = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve; those who can't be let in at once may wait."""
@@ -117,6 +119,10 @@ class Server(uvicorn.Server):
         leave = asyncio.create_task(leaving.wait())
         await asyncio.wait({serving, leave}, return_when=asyncio.FIRST_COMPLETED)
         end_streams()
-        self.should_exit = True
+        self._told.set()
         leave.cancel()
         await serving
+
+    async def main_loop(self) -> None:
+        """Wait to be told. uvicorn's own looks around ten times a second, more than all that an idle daemon does."""
+        await self._told.wait()

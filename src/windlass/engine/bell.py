@@ -25,7 +25,7 @@ class Bell:
 
     def ring(self) -> None:
         """Something has changed."""
-        for ear in [*self._ears, *self._readers]:
+        for ear in [*self._readers, *self._ears]:  # who reads along is told before our own ticks go to work
             ear.set()
 
     def hum(self) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from windlass.core.errors import NotFound
 from windlass.core.hitches import was_halted
 from windlass.core.lines import Lines
 from windlass.core.ports import Ports, Writing
@@ -31,6 +34,8 @@ CUT = "its file was emptied or replaced, and what it had not given away by then 
 class Tail:
     """How far one run's output has been read, in this daemon's life."""
 
+    run: Run
+    """As it was when we began."""
     offset: int
     lines: Lines
     site: Site
@@ -45,8 +50,12 @@ class Tail:
     """When it last said something, or when we began to listen."""
     blotter: Blotter
     """What makes its secrets unreadable."""
+    folder: str = ""
+    """Where it gives its signal."""
     signalled_at: float | None = None
     """When a signal was first seen while the process lived."""
+    ending: bool = False
+    """It has given its signal, is to stop, or has gone: every tick looks at it until it is judged."""
 
     def keep(self, content: bytes, lines: Lines, now: float) -> None:
         """Remember what has been read."""
@@ -73,13 +82,17 @@ class Intake:
         self.bell = bell
         self.fences = fences
 
-    async def resume(self, run: Run) -> Tail:
-        """How far this run has been read, from what is kept."""
-        offset, mark, site = await self.store.read(lambda store: (*_end(store, run.id), site_of(store, run.agent)))
+    async def resume(self, *runs: Run) -> dict[str, Tail]:
+        """How far each of these runs has been read, from what is kept; nothing of one that has lost its place."""
+        kept = await self.store.read(lambda store: _kept(store, runs))
+        return {run.id: self._tail(run, *kept[run.id]) for run in runs if run.id in kept}
+
+    def _tail(self, run: Run, offset: int, mark: bytes, site: Site) -> Tail:
         start = max(run.cut, offset - LOOK_BACK)
-        kept = self.processes.output(run.id, start - run.cut, offset - start)
+        kept = self.processes.output(run.id, start - run.cut, offset - start) if offset > start else b""
         now = self.clock.monotonic()
         return Tail(
+            run=run,
             offset=offset,
             lines=Lines(kept.rpartition(b"\n")[2], odd=frozenset(run.odd)),
             site=site,
@@ -152,7 +165,7 @@ class Told:
         if run is None:
             return None
         learned = replace(run, odd=tuple(sorted(self.odd)), cut=self.cut)
-        for reading in map(self.provider.read, self.lines):
+        for reading in () if self.provider.plain else map(self.provider.read, self.lines):
             if reading.tells:
                 learned = self._with(store, learned, reading)
         if learned != run:
@@ -201,5 +214,16 @@ def _hitch(run: Run, reading: Reading) -> Hitch | None:
 def _end(store: StoreReading, run: str) -> tuple[int, bytes]:
     """Where a run's kept output ends, and its last bytes."""
     end = store.output_end(run)
+    if not end:
+        return 0, b""
     last = b"".join(each.content for each in store.chunks(run, offset=max(0, end - MARK), limit=MARK))
     return end, last[-MARK:]
+
+
+def _kept(store: StoreReading, runs: Sequence[Run]) -> dict[str, tuple[int, bytes, Site]]:
+    """Of each run, where its kept output ends, the last bytes of that, and where it works; nothing if that is lost."""
+    found: dict[str, tuple[int, bytes, Site]] = {}
+    for run in runs:
+        with suppress(NotFound):
+            found[run.id] = (*_end(store, run.id), site_of(store, run.agent))
+    return found

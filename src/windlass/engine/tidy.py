@@ -112,10 +112,12 @@ def _finished(store: Reading, now: float) -> list[Finished]:
     latest = store.latest_runs([each.id for each in agents])
     found = []
     for agent in agents:
-        run, task = latest.get(agent.id), store.task_of(agent.id)
-        projects = tuple(each for each in (store.find(Project, key) for key in agent.projects) if each)
-        if task and projects and not (run and run.live) and _is_over(task, now):
-            found.append(Finished(agent, projects, task.id, task.state is TaskState.DONE))
+        run = latest.get(agent.id)
+        task = None if run and run.live else store.task_of(agent.id)
+        if task and _is_over(task, now):
+            projects = tuple(each for each in (store.find(Project, key) for key in agent.projects) if each)
+            if projects:
+                found.append(Finished(agent, projects, task.id, task.state is TaskState.DONE))
     return found
 
 

@@ -40,8 +40,7 @@ class RunFolder:
         """Make it, for us alone. What an earlier try said is kept; how it ended is not true any more."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
-        for stale in (self.exit, self.path / "exit.tmp"):
-            stale.unlink(missing_ok=True)
+        self.exit.unlink(missing_ok=True)
 
     def read_output(self, offset: int, limit: int) -> bytes:
         """The output from an offset on; nothing if there is none."""

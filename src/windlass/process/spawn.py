@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,18 +18,18 @@ from windlass.process.sandbox import Bubblewrap
 
 SHELL = "/bin/sh"
 
-# $1 the run's folder, $2 where to work, $3 mv, then the program. Nothing is ever put into this text.
+# $1 the run's folder, $2 where to work, then the program. Nothing is ever put into this text.
 # Signals to the group are caught here, so that the end is still told, and a caught signal is the default again in the
-# program. Once it has ended they are ignored: then they must not hit mv either. What the shell itself would say about
-# a killed program stays out of the output.
+# program. Once it has ended they are ignored. What the shell itself would say about a killed program stays out of the
+# output. The exit code needs no rename: a reader takes it only with the newline at its end.
 _SHIM = """\
 trap : HUP INT QUIT TERM PIPE ALRM USR1 USR2
 exec 3>&2 2>/dev/null
-( cd "$2" 2>&3 || exit; unset OLDPWD; shift 3; exec "$@" 2>&3 3>&- )
-set -- "$1" "$3" "$?"
+( cd "$2" 2>&3 || exit; unset OLDPWD; shift 2; exec "$@" 2>&3 3>&- )
+set -- "$1" "$?"
 trap '' HUP INT QUIT TERM PIPE ALRM USR1 USR2
 umask 077
-printf '%s\\n' "$3" >"$1/exit.tmp" && "$2" -f "$1/exit.tmp" "$1/exit"
+printf '%s\\n' "$2" >"$1/exit"
 """
 
 _SHIM_NAME = "windlass-run"
@@ -51,7 +50,7 @@ def start_shim(launch: Launch, folder: RunFolder, environment: Mapping[str, str]
         folder.prepare()
     except OSError as error:
         raise Unavailable(f"The folder {folder.path} could not be made: {error.strerror}.") from error
-    argv = [SHELL, "-c", _SHIM, _SHIM_NAME, str(folder.path), launch.cwd, _mover(), *command]
+    argv = [SHELL, "-c", _SHIM, _SHIM_NAME, str(folder.path), launch.cwd, *command]
     output = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
     actions: list[Action] = [
         (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
@@ -135,11 +134,6 @@ def _stdin(launch: Launch) -> str:
     if launch.stdin and not Path(launch.stdin).is_file():
         raise BadInput(f"The input file {launch.stdin} of run {launch.run} is not there.")
     return launch.stdin or os.devnull
-
-
-def _mover() -> str:
-    """mv, as our own PATH finds it: the program's may not have it."""
-    return shutil.which("mv") or shutil.which("mv", path=_DEFAULT_PATH) or "mv"
 
 
 def _inheritable() -> list[int]:
