@@ -279,9 +279,15 @@ class TestUse:
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
+@cache
+def our_classes() -> frozenset[str]:
+    found = (node.name for each in SRC for node in ast.walk(each.tree) if isinstance(node, ast.ClassDef))
+    return frozenset(found) | OWN_BASES
+
+
 def definitions(module: Module) -> Iterator[Definition]:
     """Public functions, methods and classes that only the source itself can use."""
-    ours = {node.name for each in SRC for node in ast.walk(each.tree) if isinstance(node, ast.ClassDef)} | OWN_BASES
+    ours = our_classes()
     called_by_others = {
         id(method)
         for node in ast.walk(module.tree)
