@@ -40,6 +40,7 @@ CLIS = re.compile(r"\b(claude|codex|aider|cline|gemini|opencode|cursor.agent)\b"
 
 USED_FROM_OUTSIDE = {
     "run": "the entry point in pyproject.toml",
+    "main_loop": "uvicorn's, which we put our own in the place of",
     "MemoryStore": "the stand-in that stories are told with; it passes the same contract as the real store",
 }
 """Public names that no line of the source refers to, and who does."""

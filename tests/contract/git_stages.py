@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from windlass.core.agent import Agent
+from windlass.core.change import Candidate
 from windlass.core.ports import Git
 from windlass.core.project import Project
 from windlass.git import HubGit
@@ -218,3 +220,20 @@ class MemoryGit:
 
 
 STAGES: dict[str, Callable[[Path], GitStage]] = {"hub": RealGit, "fake": MemoryGit}
+
+Story = Callable[[Git], Coroutine[Any, Any, None]]
+
+
+def play(stage: GitStage, story: Story) -> None:
+    asyncio.run(story(stage.port))
+
+
+async def committed(stage: GitStage, edits: Edits, name: str = "coder") -> str:
+    """An agent has committed; returns its branch's commit, which is in the hub."""
+    path, _ = await stage.port.worktree(stage.project, an_agent(name))
+    stage.agent_commits(path, edits)
+    return (await stage.port.look(stage.project, an_agent(name), "r1")).head
+
+
+async def staged(stage: GitStage, edits: Edits, name: str = "coder") -> Candidate:
+    return await stage.port.stage(stage.project, await committed(stage, edits, name), f"Land {name}")

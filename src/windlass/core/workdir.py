@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from windlass.core.agent import Agent
 from windlass.core.project import Project
@@ -23,7 +22,7 @@ class Site:
     @property
     def names(self) -> tuple[str, ...]:
         """What each repository is called in the agent's folder."""
-        return tuple(PurePath(each.path).name for each in self.projects)
+        return tuple(each.path.rstrip("/").rpartition("/")[2] for each in self.projects)
 
     def folder(self, home: str, worktree: str) -> str:
         """Where its runs are started: in the only worktree, or in a folder that leads to all."""
