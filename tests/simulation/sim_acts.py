@@ -342,7 +342,7 @@ def jump(world: World, which: int, how: int) -> None:
 
 def linger(world: World, which: int, how: int) -> None:
     """Let some seconds pass."""
-    world.wait((0.2, 1.0, 2.5, 6.0, 11.0, 35.0)[how % 6])
+    world.wait((0.2, 0.5, 1.0, 2.5, 6.0, 11.0)[how % 6])
 
 
 def crash(world: World, which: int, how: int) -> None:

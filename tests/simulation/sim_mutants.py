@@ -11,11 +11,11 @@ import pytest
 
 from windlass.core import policy
 from windlass.core.change import Candidate, Landing
-from windlass.core.errors import Conflict
+from windlass.core.errors import BadInput, Conflict
 from windlass.core.message import Receipt
 from windlass.core.ports import Launch
 from windlass.core.project import Project
-from windlass.core.run import Run
+from windlass.core.run import Outcome, Run
 from windlass.core.task import TaskState
 from windlass.engine import endings, finish, intake, landing, lanes, runs, slots, talk, tidy, verdicts, watch
 from windlass.store.memory import MemoryReading
@@ -62,10 +62,14 @@ def start_twice(patch: Patch) -> None:
     """A start that is under way is begun again, and nobody looks whether it is needed any more."""
 
     async def launch(self: runs.Runs, run: Any) -> None:
-        given = await self.store.read(lambda store: runs._assignment(store, run))
-        place = await self.setup.place(run, given.site)
-        identity = await self.processes.start(await self._prepare(run, given, place))
-        await self._began(replace(run, identity=identity, base=place.base))
+        try:
+            given = await self.store.read(lambda store: runs._assignment(store, run))
+            place = await self.setup.place(run, given.site)
+            identity = await self.processes.start(await self._prepare(run, given, place))
+        except BadInput as error:
+            await self._could_not_start(run, Outcome.FAILED, str(error))
+        else:
+            await self._began(replace(run, identity=identity, base=place.base))
 
     patch.setattr(runs.Runs, "launch", launch)
     patch.setattr(lanes.Lanes, "busy", lambda *_: False)
@@ -265,15 +269,15 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
     lose_mail: r"rest: t\d+ of .* is active for ever",
     land_unchecked: r"I1: main moved to .*, whose tree no check has passed on",
     skip_compare_and_swap: r"I2: main moved from .*, which does not stand on it",
-    call_a_conflict_landed: r"I2 history of main",
+    call_a_conflict_landed: r"I2 history of main|end: t\d+ is done, and main never had",
     forget_what_landed: r"end: main moved to .*, and no change has landed",
-    lose_a_refused_change: r"rest: t\d+ of .* is active for ever",
+    lose_a_refused_change: r"rest: t\d+ of .* is active for ever|end: t\d+ is active",
     let_the_tested_go: r"end: main moved to .*, and no change has landed",
     miss_the_last_words: r"I5: r\d+: its file has more",
     ignore_stop: r"rest: r\d+ of .* should be over",
     ignore_needs: r"I7: t\d+ is active, although t\d+, which it needs, is not done",
     tidy_too_much: r"I10",
-    leave_mail_to_the_dead: r"rest: m\d+/.* is (pending|delivered) for ever",
+    leave_mail_to_the_dead: r"rest: m\d+/.* is (pending|delivered) for ever|I4: m\d+/.* is stuck",
     let_a_question_hang: r"rest: t\d+ of .* is waiting for ever|end: t\d+ is waiting",
     act_before_commit: r"I9: r\d+ was started, and is not to live",
 }
