@@ -252,6 +252,23 @@ class TestHitch:
         assert policy.judge(an_ending(signal=None, exit_code=1, waits=9), LIMITS).then is Then.REMIND
 
 
+class TestPersistent:
+    def test_it_gets_more_tries_than_others(self) -> None:
+        """It is there to stay; but not for ever, and never for what a person must mend."""
+        crash = an_ending(signal=None, exit_code=1, patience=5)
+
+        assert policy.judge(replace(crash, tries=5), LIMITS).then is Then.REMIND
+        assert policy.judge(replace(crash, tries=6), LIMITS).then is Then.FAIL
+        assert policy.judge(replace(crash, hitch=Hitch(Trouble.AUTH)), LIMITS).then is Then.ASK
+
+    def test_it_is_idle_when_its_task_is_done(self) -> None:
+        """Completed would say that nothing more comes of it."""
+        ended, task = replace(RUN, outcome=Outcome.DONE), replace(TASK, state=TaskState.DONE)
+
+        assert policy.status_of(ended, task, None, persistent=True) is Status.IDLE
+        assert policy.status_of(ended, task, None) is Status.COMPLETED
+
+
 class TestHalt:
     def test_silence_length_and_calls_have_limits_and_0_is_none(self) -> None:
         """What says nothing stalled; what goes on and on ran away."""

@@ -408,3 +408,42 @@ class TestGuard:
             assert change.landing is None
 
         play(story)
+
+
+class TestPersistent:
+    def test_it_is_started_again_ever_later_within_its_budget(self, stage: Stage) -> None:
+        """After the usual tries others fail; it goes on with a rest, and gives up when the budget is used up."""
+        define(stage.repo, "keeper", "---\nname: keeper\nrole: Keeps watch\npersistent: true\n---\n")
+
+        async def story() -> None:
+            stage.limit(retries=0, restarts=2)
+            task, _ = await give(stage, "Keep watch", agent="keeper")
+            await stage.move()
+            for number, rest in ((1, 0), (2, 5)):
+                await stage.exit("keeper", 1)
+                await stage.move()
+                stage.clock.time += rest
+                await stage.move()
+                assert (await stage.run_of("keeper")).number == number + 1
+            await stage.exit("keeper", 1)
+            await stage.move()
+            assert await state(stage, task) is TaskState.FAILED
+
+        play(story)
+
+    def test_when_its_work_has_landed_it_is_idle_and_not_retired(self, stage: Stage) -> None:
+        """It waits for what comes next, and no run is paid for meanwhile."""
+        define(stage.repo, "keeper", "---\nname: keeper\nrole: Keeps watch\npersistent: true\n---\n")
+
+        async def story() -> None:
+            await give(stage, "Keep watch", agent="keeper")
+            await stage.move()
+            await stage.finish("keeper", "a.txt", "a")
+            await stage.move()
+            view = (await stage.engine.status.page("keeper")).view
+            assert (view.status, view.agent.retired_at) == (Status.IDLE, None)
+            stage.clock.time += 86_400
+            await stage.move()
+            assert (await stage.run_of("keeper")).number == 1
+
+        play(story)

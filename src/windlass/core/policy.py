@@ -112,6 +112,8 @@ class Ending:
     """How many runs just before this one did not end well."""
     waits: int = 0
     """How many runs just before this one met a model's server that had no room."""
+    patience: int = 0
+    """How many more tries it gets than others: a persistent agent is there to stay."""
     claim: Claim = Claim.SIGNAL
     branch: str = ""
     heads: Mapping[str, str] = field(default_factory=dict)
@@ -216,7 +218,7 @@ def _unfinished(
 ) -> Verdict:
     """Tell the agent and let it go on, as often as is allowed."""
     outcome = Outcome.FAILED if failed else Outcome.CRASHED
-    if ending.tries < allowed:
+    if ending.tries < allowed + ending.patience:
         return Verdict(outcome=outcome, then=Then.REMIND, reason=reason, evidence=evidence, note=note)
     after = f" (after {ending.tries + 1} runs)" if ending.tries else ""
     return Verdict(outcome=outcome, then=Then.FAIL, reason=reason + after, evidence=evidence)
@@ -282,7 +284,7 @@ def _named(parts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
 # ── status ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def status_of(latest: Run | None, task: Task | None, change: Change | None) -> Status:
+def status_of(latest: Run | None, task: Task | None, change: Change | None, *, persistent: bool = False) -> Status:
     """Derive what an agent is doing."""
     if latest is None:
         return Status.STOPPED if task and task.state is TaskState.CANCELLED else Status.IDLE
@@ -296,8 +298,8 @@ def status_of(latest: Run | None, task: Task | None, change: Change | None) -> S
         return Status.WAITING if latest.outcome is Outcome.EXHAUSTED else Status.IDLE
     if task and task.state is TaskState.CANCELLED:
         return Status.STOPPED
-    if latest.outcome is Outcome.DONE:
-        return Status.COMPLETED if task is None or task.ended else Status.IDLE
+    if latest.outcome is Outcome.DONE:  # a persistent agent waits for what comes next
+        return Status.COMPLETED if (task is None or task.ended) and not persistent else Status.IDLE
     return _AFTER[latest.outcome] if latest.outcome else Status.IDLE
 
 

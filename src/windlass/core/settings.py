@@ -107,6 +107,8 @@ class Limits:
     """How many runs may be alive at once: in the home's file of all projects, in a project's file of that one."""
     retries: int = 1
     """How often a crashed run is started again before its task fails."""
+    restarts: int = 5
+    """How often a persistent agent is started again beyond that, ever later, until a run ends well."""
     waits: int = 10
     """How often a run is started again, ever later, after its model's server was too busy."""
     silent_minutes: float = 30.0

@@ -55,6 +55,7 @@ class Finish:
         site, runs = await self.store.read(lambda store: (site_of(store, run.agent), store.runs_of(run.agent)))
         before = [each for each in runs if each.number < run.number and each.task == run.task]
         while True:
+            limits = self.settings.at(site.project.path).limits
             trees = await self._look(site, run)
             ending = Ending(
                 exit_code=self.processes.exit_code(run.id),
@@ -64,11 +65,12 @@ class Finish:
                 hitch=run.hitch,
                 tries=hitches.tries_before(before),
                 waits=hitches.waits_before(before),
+                patience=limits.restarts if site.agent.persistent else 0,
                 claim=self.providers.get(run.provider).claim,
                 heads=_heads(site, trees),
                 branch=site.agent.branch,
             )
-            verdict = policy.judge(ending, self.settings.at(site.project.path).limits)
+            verdict = policy.judge(ending, limits)
             changed = await self.store.write(partial(record, run, verdict, ending, self.clock.now()))
             if changed is None:
                 break

@@ -154,7 +154,7 @@ def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float]
     task = current_task(store, agent.id)
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
-    status = policy.status_of(run, task, change)
+    status = policy.status_of(run, task, change, persistent=agent.persistent)
     last = spoke.get(run.id) if run else None
     return View(
         agent=agent,
