@@ -44,7 +44,7 @@ class TestStarting:
             await stage.signal(asking, '{"status": "questions", "questions": ["Which?"]}')
             await stage.exit(asking)
             await stage.move()
-            await stage.engine.talk.answer(asking, "That one.")
+            await stage.engine.talk.answer(asking, ["That one."])
             await stage.order("Another")
             ticks = stage.engine.ticks
             await asyncio.gather(ticks["dispatch"].tick(), ticks["deliver"].tick())

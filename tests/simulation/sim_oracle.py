@@ -25,7 +25,7 @@ from windlass.engine.dispatch import _ready
 from windlass.engine.slots import Slots
 from windlass.store.memory import MemoryReading
 
-QUIET, HELD_QUIET = 6.5, 16.0
+QUIET, HELD_QUIET = 8.5, 16.0
 """Seconds in which something happens if anything will; held changes are looked at more rarely."""
 ROUNDS = 40
 _MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from sim_watch import Witness
 
 from windlass.core.definition import Definition, Roster
-from windlass.core.prompt import BLOCKS
 from windlass.core.provider import Claim, Provider, Reading
 from windlass.core.run import Hitch, Trouble, Usage
 from windlass.core.settings import CheckSettings, Limits, ProjectSettings, Settings, WorktreeSettings
 from windlass.core.setup import Prepared
 from windlass.providers import FoundProviders
+from windlass.testing import FakeLibrary, FakeSetups
 
 HOME, REPOSITORY, OTHER = "/sim/home", "/sim/repository", "/sim/other"
 CHECK = "check"
@@ -84,33 +83,26 @@ PROVIDERS = FoundProviders(
 )
 
 
-class SimLibrary:
-    """Every repository has one agent file."""
-
-    guarded = (".windlass/agents/",)
-
-    async def roster(self, checkout: str, /) -> Roster:
-        del checkout
-        return Roster((Definition(name=KEEPER, role="Keeps it.", file=".windlass/agents/keeper.md", provider="plain"),))
-
-    async def blocks(self, checkout: str, /) -> Mapping[str, str]:
-        del checkout
-        return {name: name for name in BLOCKS}
+def agent_files() -> FakeLibrary:
+    """The repository has one agent file."""
+    library = FakeLibrary()
+    keeper = Definition(name=KEEPER, role="Keeps it.", file=".windlass/agents/keeper.md", provider="plain")
+    library.rosters[REPOSITORY] = Roster((keeper,))
+    return library
 
 
-class SimSetups:
+class SimSetups(FakeSetups):
     """Set-ups that take their time, and fail as they are told."""
 
     def __init__(self, chance: random.Random) -> None:
+        super().__init__()
         self.chance = chance
         self.failures = 0
         self.calm = False
 
-    async def prepare(self, worktree: str, checkout: str, agent: str, *given: Any, **named: Any) -> Prepared:
-        del worktree, checkout, agent, given, named
+    async def prepare(self, *given: Any, **named: Any) -> Prepared:
         if not self.calm:
             await asyncio.sleep(self.chance.choice((0, 0, 0.3)))
-        if self.failures > 0:
-            self.failures -= 1
-            return Prepared(output="setting up\n", failure="exit code 1")
-        return Prepared(output="ready\n")
+        self.answer = Prepared(output="making\n", failure="exit code 1" if self.failures > 0 else "")
+        self.failures = max(0, self.failures - 1)
+        return await super().prepare(*given, **named)

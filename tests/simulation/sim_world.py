@@ -11,7 +11,7 @@ from typing import Any
 
 from sim_life import DRIVER, Life, Strain, lived
 from sim_loop import SimClock, SimLoop
-from sim_stands import HOME, OTHER, PROVIDERS, REPOSITORY, SetSettings, SimLibrary, SimSetups
+from sim_stands import HOME, OTHER, PROVIDERS, REPOSITORY, SetSettings, SimSetups, agent_files
 from sim_watch import WatchedChecks, WatchedGit, WatchedProcesses, Witness
 
 from windlass.core.errors import WindlassError
@@ -86,7 +86,7 @@ class World:
             clock=self.clock,
             random=names.random,
             uuid=self._uuid,
-            library=SimLibrary(),
+            library=agent_files(),
             setups=self.setups,
             home=HOME,
         )
