@@ -15,7 +15,7 @@ from e2e_stage import Stage, exact, lines, stage
 pytestmark = pytest.mark.xdist_group("reading")  # one worker plays the story, once
 
 PRINTED = b"caf\xc3\xa9 \x1b[31mred\x1b[0m\r\n\xff\x00 half a line"
-LIST = "name instance source status evidence age_seconds task provider model permissions run cost_usd"
+LIST = "name instance source status evidence age_seconds task provider model permissions sandbox run cost_usd"
 QUEUE = "id branch task agent state reason candidate checks"
 
 

@@ -34,7 +34,8 @@ QUESTIONS = {
         "diff",
         "diff_between",
     },
-    "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"},
+    "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"}
+    | {"values", "warden", "overwrite"},  # what is blotted out again is blotted out
     "workdirs": {"signal", "has_mirrors", "shows"},
     "setups": set[str](),
     "checks": set[str](),

@@ -38,6 +38,9 @@ class Place:
     def furnish(self) -> None:
         for each in (self.repo, self.home, self.signs):
             each.mkdir(mode=0o700)
+        signs = str(self.signs).replace("\\", "\\\\").replace('"', '\\"')  # as TOML writes a text
+        seen = f'[sandbox]\nreadable = ["{signs}"]\n'  # where agents are kept in a sandbox, they still see these
+        (self.home / "config.toml").write_text(seen, encoding="utf-8")
 
     def client(self, waiting: Callable[[float], None]) -> Client:
         """Speaks to the daemon of this place, and starts it first; an interrupt waits until it has a name."""

@@ -54,6 +54,8 @@ class Tail:
     """Where it gives its signal."""
     signalled_at: float | None = None
     """When a signal was first seen while the process lived."""
+    behind: bool = False
+    """Something has stirred that was not looked at to the end, because that failed: the next tick does it again."""
     ending: bool = False
     """It has given its signal, is to stop, or has gone: every tick looks at it until it is judged."""
 

@@ -72,8 +72,8 @@ class Watch:
                 self.stir(run.id)
 
     def _due(self) -> list[str]:
-        """Those that are about to end; and of the others, a few in turn, if there is something to see."""
-        ending = [key for key, tail in self._tails.items() if tail.ending]
+        """Those that are about to end, or that we are behind with; and of the others, a few in turn, if there is something to see."""
+        ending = [key for key, tail in self._tails.items() if tail.ending or tail.behind]
         turn = list(islice(self._turns, LOOKS))
         if len(turn) < LOOKS:  # all have had theirs
             self._turns = iter(list(self._tails))
@@ -86,7 +86,15 @@ class Watch:
         return lost or self._has_signal(key, tail) or self._hitch(tail) is not None
 
     async def _attend(self, key: str) -> None:
-        """One repeatable step for one run."""
+        """One repeatable step for one run; a tick repeats it if it fails."""
+        tail = self._tails.get(key)
+        if tail:
+            tail.behind = True
+        await self._look_after(key)
+        if tail:
+            tail.behind = False
+
+    async def _look_after(self, key: str) -> None:
         if known := self._tails.get(key):  # what it says comes first: others wait to hear it
             await self.intake.take(known.run, known, steps=1)
         run = await self.store.read(lambda store: store.find(Run, key))

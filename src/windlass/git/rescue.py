@@ -12,7 +12,7 @@ from windlass.core.archive import Contents, Proof, Saved
 from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, NotFound, Unavailable
 from windlass.core.project import Project
-from windlass.git.files import all_there, beside, shown, there
+from windlass.git.files import all_there, beside, shown
 from windlass.git.hub import Hubs
 from windlass.git.places import Places, key
 from windlass.git.proof import Commit, Proofs, commits
@@ -150,8 +150,9 @@ def _require_free(path: Path) -> None:
     try:
         if all_there(path, [""]):
             raise Conflict(f"{path} is there already.", hint="Name a folder that is not there yet.")
-        if not there(path.parent):
-            raise NotFound(f"There is no folder {path.parent}.", hint="Make it first.")
+        path.parent.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"There is no folder {path.parent}.", hint="Make it first.") from error
     except OSError as error:
         raise BadInput(f"{path} cannot be a folder: {error.strerror}.") from error
 
