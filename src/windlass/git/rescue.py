@@ -12,7 +12,7 @@ from windlass.core.archive import Contents, Proof, Saved
 from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, NotFound, Unavailable
 from windlass.core.project import Project
-from windlass.git.files import all_there, beside, shown
+from windlass.git.files import all_there, beside, shown, there
 from windlass.git.hub import Hubs
 from windlass.git.places import Places, key
 from windlass.git.proof import Commit, Proofs, commits
