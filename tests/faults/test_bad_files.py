@@ -103,6 +103,11 @@ class TestBodies:
             assert time.monotonic() - began < SOON
         assert memory(desk.house) - before < 60_000
 
+    def test_that_are_too_long_are_not_read_to_be_judged(self, desk: Desk) -> None:
+        """Whatever they would say: the length alone is the reason."""
+        body = b'{"path": "/", "title": "' + b"x" * 10_000_000 + b'"}'
+        assert "more than 4000000 bytes" in desk.refuses("POST", "/tasks", body)
+
     def test_a_key_that_stands_twice_is_not_chosen_from(self, desk: Desk) -> None:
         """Whatever is meant by it, nothing is done."""
         body = f'{{"path": "{desk.house.repo}", "title": "one", "title": "two", "options": {{"command": "true"}}}}'
