@@ -17,8 +17,10 @@ from whole import git, repository, whole
 from windlass.engine import Engine
 from windlass.engine.tasks import Order
 
-ROUNDS, FEWEST = 5, 3
-PATIENCE = 80.0
+ROUNDS, FEWEST = 5, 2
+WAIT = 300.0
+"""Seconds for one start."""
+PATIENCE = 60.0
 """Seconds. A slow disk takes half a minute for one bare clone of 50,000 files; then fewer rounds must do."""
 
 
@@ -55,8 +57,16 @@ async def _ours(engine: Engine, source: Path, bell: Path) -> float:
     rung = asyncio.create_task(asyncio.to_thread(bell.read_bytes))
     began = time.perf_counter()
     await engine.tasks.add(order)
-    await rung
+    await _wait(rung, bell)
     return (time.perf_counter() - began) * 1000
+
+
+async def _wait(rung: asyncio.Task[bytes], bell: Path) -> None:
+    try:
+        await asyncio.wait_for(asyncio.shield(rung), WAIT)
+    except TimeoutError:
+        os.close(os.open(bell, os.O_RDWR | os.O_NONBLOCK))  # lets go of the thread that waits for the bell
+        raise
 
 
 def _floor(hub: Path, clone: Path, bell: Path) -> float:

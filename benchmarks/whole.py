@@ -16,7 +16,9 @@ from windlass.daemon.lifecycle import prepare_home
 from windlass.daemon.loops import keep_all
 from windlass.engine import Engine
 
-SETTINGS = '[limits]\nruns = 10000\nretries = 0\nreminders = 0\n\n[checks]\ncommand = "true"\n'
+SETTINGS = (
+    '[limits]\nruns = 10000\nretries = 0\nreminders = 0\n\n[checks]\ncommand = "true"\n\n[sandbox]\nmode = "off"\n'
+)
 
 
 @asynccontextmanager
