@@ -24,7 +24,7 @@ CLIS = ("claude", "codex")
 WITHIN = 60.0
 """Seconds after which an agent is late, on a machine that has much else to do."""
 SANDBOX = shutil.which("bwrap") is not None
-SETTINGS = "[limits]\nruns = 24\n[daemon]\nstop_grace_seconds = 3\n[sandbox]\nmode = 'auto'\n"
+SETTINGS = "[limits]\nruns = 24\nreminders = 3\n[daemon]\nstop_grace_seconds = 3\n[sandbox]\nmode = 'auto'\n"
 QUICK = {"CLAUDE_CODE_MAX_RETRIES": "0", "OPENAI_API_KEY": "sk-scripted"}
 """No patience with a model that refuses; Codex has its own in its settings."""
 CODEX_SETTINGS = """

@@ -1,10 +1,12 @@
 """Windlass with the real Claude Code and the real Codex: from a piece of work to main.
 
-All agents of a file are given their work at once, and work side by side; each test looks at its own.
+All agents of a file are given their work at once, and work side by side; each test looks at its own. On a busy machine
+Claude Code may forget the last words of a run, and say them again when it is resumed: such a one is reminded once more.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -100,33 +102,38 @@ class TestGoingOn:
         assert asked[name] == ["q1: Which colour?"]
         team.landed(name)
         page = team.page(name)
-        first, second = page["runs"]
+        first, second, *_ = page["runs"]
         assert (first["outcome"], first["reason"]) == ("asked", "Which colour?")
-        assert (second["cause"], second["outcome"], second["session"]) == ("mail", "done", first["session"])
-        assert "Ultramarine, please" in team.prompts(cli, story)[-1]
+        assert (second["cause"], second["session"]) == ("mail", first["session"])
+        assert (page["runs"][-1]["outcome"], page["session"]) == ("done", first["session"])
+        assert any("Ultramarine, please" in each for each in team.prompts(cli, story))
         assert {each.asked.conversation for each in team.models.requests(f"{story}-{cli}")} == {first["session"]}
         assert page["questions"] == []
 
     def test_it_is_reminded_of_its_signal(self, team: Crew, cli: str) -> None:
         """Without a signal it is asked for one in the same session, and lands."""
-        first, second = team.landed(team.names[f"forgets-{cli}"])["runs"]
-        assert (first["outcome"], first["reason"]) == ("crashed", "it ended without a signal")
-        assert {"exit code 0", "no signal"} <= set(first["evidence"])
-        assert (second["cause"], second["outcome"], second["session"]) == ("reminder", "done", first["session"])
+        *forgot, last = team.landed(team.names[f"forgets-{cli}"])["runs"]
+        assert forgot
+        for run in forgot:
+            assert (run["outcome"], run["reason"]) == ("crashed", "it ended without a signal")
+            assert {"exit code 0", "no signal"} <= set(run["evidence"])
+        assert (last["cause"], last["outcome"], last["session"]) == ("reminder", "done", forgot[0]["session"])
         assert "without a signal" in team.prompts(cli, "forgets")[-1]
 
 
 class TestUsage:
     def test_each_run_has_its_own_and_the_agent_has_all(self, team: Crew, cli: str) -> None:
-        """Two runs of one session have what each used, also where the CLI only tells what the session used."""
+        """The runs of one session have what each used, also where the CLI only tells what the session used."""
         page = team.landed(team.names[f"forgets-{cli}"])
-        assert {each.asked.model for each in team.models.requests(f"forgets-{cli}")} == {MODELS[cli]}
+        requests = team.models.requests(f"forgets-{cli}")
+        assert {each.asked.model for each in requests} == {MODELS[cli]}
+        calls = Counter(sum("<woken>" in prompt for prompt in each.asked.prompts) for each in requests)
         used = [each["usage"] for each in page["runs"]]
         tokens = [(each["input_tokens"], each["output_tokens"], each["cached_tokens"]) for each in used]
-        assert tokens == [(3000, 150, 1200), (2000, 100, 800)]
-        assert page["usage"]["input_tokens"] == 5000
-        assert page["usage"]["output_tokens"] == 250
+        assert tokens == [(1000 * n, 50 * n, 400 * n) for _, n in sorted(calls.items())]
+        assert page["usage"]["input_tokens"] == 1000 * len(requests)
+        assert page["usage"]["output_tokens"] == 50 * len(requests)
         costs = [each["cost_usd"] for each in used]
-        assert page["cost_usd"] == pytest.approx(sum(costs))
         assert costs[0] > 0
-        assert costs[1] == pytest.approx(costs[0] * 2 / 3)
+        assert costs == pytest.approx([costs[0] * n / calls[0] for _, n in sorted(calls.items())])
+        assert page["cost_usd"] == pytest.approx(sum(costs))

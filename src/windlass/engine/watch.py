@@ -72,7 +72,7 @@ class Watch:
                 self.stir(run.id)
 
     def _due(self) -> list[str]:
-        """Those that are ending or that we are behind with; of the others a few in turn, if there is something to see."""
+        """Those that are ending or that we are behind with, and a few of the others in turn, if there is a reason."""
         ending = [key for key, tail in self._tails.items() if tail.ending or tail.behind]
         turn = list(islice(self._turns, LOOKS))
         if len(turn) < LOOKS:  # all have had theirs
