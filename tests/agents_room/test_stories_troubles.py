@@ -137,7 +137,7 @@ class TestForAnotherTry:
         assert "the conversation became too long" in team.prompts(cli, "context")[-1]
 
     def test_a_model_that_falls_silent(self, team: Crew, cli: str) -> None:
-        """After `limits.silent_minutes` it is ended, as a stall; it goes on in the session, if that was kept, and lands.
+        """After `limits.silent_minutes` it is ended, as a stall; it goes on in its session, if kept, and lands.
 
         A CLI that is ended before it has written its session down can't go on in it: then it says so, and begins anew.
         """
