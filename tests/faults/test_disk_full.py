@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import shutil
@@ -58,9 +59,17 @@ class Narrow:
         resource.prlimit(self.house.daemon, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
+def keep_mounts_to_ourselves() -> None:
+    """What we mount from now on, only we and what we start can see: it is gone with us, also if we are killed."""
+    if ctypes.CDLL(None).unshare(0x20000):  # CLONE_NEWNS
+        raise OSError("there can be no mounts of our own")
+    subprocess.run(("mount", "--make-rprivate", "/"), check=True)
+
+
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
     """A disk of few megabytes at a folder."""
+    keep_mounts_to_ourselves()
     kept = (folder / "config.toml").read_text()
     subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "tmpfs", str(folder)), check=True)
     try:
