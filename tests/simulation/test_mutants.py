@@ -9,13 +9,13 @@ import pytest
 from sim_mutants import MUTANTS, Patch
 from sim_play import play
 
-MOST = 300
-"""Histories in which a broken engine must be found out."""
+SEEDS = (*range(300), 434, 563)
+"""Histories in which a broken engine must be found out; the last two tell of a landing at the wrong moment, which is rare."""
 
 
 def found_out() -> str:
-    """The first broken promise in the histories from 0 on; nothing if there is none."""
-    for seed in range(MOST):
+    """The first broken promise in these histories; nothing if there is none."""
+    for seed in SEEDS:
         try:
             play(seed)
         except AssertionError as error:
