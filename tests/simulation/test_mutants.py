@@ -10,7 +10,7 @@ from sim_mutants import MUTANTS, Patch
 from sim_play import play
 
 SEEDS = (*range(300), 434, 563)
-"""Histories in which a broken engine must be found out; the last two tell of a landing at the wrong moment, which is rare."""
+"""Histories in which a broken engine must be found out; the last two tell of a rare moment, a landing cut short."""
 
 
 def found_out() -> str:
