@@ -33,7 +33,10 @@ class Place:
 
     def prepare(self, *, key: str = "k1", sandbox: Sandbox | None = None, **settings: object) -> Prepared:
         setup = WorktreeSetup(
-            "home", shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ | {"SECRET": "hush"}
+            f"home-{os.getpid()}",
+            shell=run_shell,
+            wrap=Bubblewrap().wrapped,
+            environment=os.environ | {"SECRET": "hush"},
         )
         return asyncio.run(
             setup.prepare(
