@@ -38,7 +38,7 @@ class RealChecks:
     def __init__(self, path: Path) -> None:
         self.git = git = RealGit(path)
         self.port: Checks = CommandChecks(
-            path / "state", "home", trees=git.hub.trees, shell=run_shell, environment=os.environ
+            path / "state", f"home-{os.getpid()}", trees=git.hub.trees, shell=run_shell, environment=os.environ
         )
 
 

@@ -32,6 +32,8 @@ from windlass.testing import FakeProcesses
 from windlass.workdir import RunFolders
 from windlass.workdir.setup import WorktreeSetup
 
+HOME_ID = f"home-{os.getpid()}"
+"""Stages run side by side, and none may end another's processes."""
 DONE = '{"status": "done", "result": "Fixed."}'
 
 
@@ -86,14 +88,14 @@ class Stage:
                 git=git,
                 processes=self.processes,
                 workdirs=RunFolders(self.home),
-                checks=CommandChecks(self.home, "home", trees=git.trees, shell=run_shell, environment=os.environ),
+                checks=CommandChecks(self.home, HOME_ID, trees=git.trees, shell=run_shell, environment=os.environ),
                 providers=load(),
                 settings=self.settings,
                 clock=self.clock,
                 random=random.Random(7).random,
                 uuid=lambda: f"project-{next(self.numbers)}",
                 library=RepositoryLibrary(prompt_blocks()),
-                setups=WorktreeSetup("home", shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
+                setups=WorktreeSetup(HOME_ID, shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
                 home=str(self.home),
             )
         )
