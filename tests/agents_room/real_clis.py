@@ -147,3 +147,11 @@ def eventually(path: Path, within: float = WITHIN) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, f"no {path.name} in {within} s"
         time.sleep(0.02)
+
+
+def written_down(words: str, folder: Path, within: float = WITHIN) -> None:
+    """Wait for words to be in a conversation that is kept in a folder."""
+    deadline = time.monotonic() + within
+    while not any(words in each.read_text(errors="replace") for each in folder.rglob("*.jsonl")):
+        assert time.monotonic() < deadline, f"no {words} in {folder.name} in {within} s"
+        time.sleep(0.02)

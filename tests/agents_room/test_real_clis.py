@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from island import Island
-from real_clis import Cli, ended, eventually
+from real_clis import Cli, ended, eventually, written_down
 
 from models.script import Call, Fault, Step, Tool, Usage, fail, say, shell, write
 from models.server import ModelServer
@@ -173,6 +173,8 @@ class TestEnding:
         models.scenarios["kill"] = [shell("echo one"), shell(waiting), say("Awake again."), say("And more.")]
         with cli.running("Go (scenario:kill).") as process:
             eventually(cli.project / "begun")
+            if cli.name == "claude":  # it writes its conversation down a moment after it happened
+                written_down("tool_result", cli.folder / "claude" / "projects")
             os.killpg(process.pid, signal.SIGKILL)
             killed = ended(process)
             (cli.project / "over").touch()  # a command may outlive its CLI

@@ -165,3 +165,55 @@ def test_two_of_one_name_are_refused(stage: PairStage, tmp_path: Path) -> None:
         assert await stage.store.read(lambda store: store.agents()) == []
 
     play(story)
+
+
+def test_who_is_stopped_wants_nothing_to_land_any_more(stage: PairStage, tmp_path: Path) -> None:
+    """One change went back to its author, the other waits: when the author is stopped, neither is left to nobody."""
+
+    async def story() -> None:
+        stage.check_with("test ! -e field.txt || grep -q new field.txt")
+        await stage.begin()
+        await stage.change("repo", text="bad\n")
+        await stage.change("web")
+        (tmp_path / "web" / "field.txt").write_text("mine, and in the way")
+        await stage.done()
+        assert await stage.states() == [ChangeState.REJECTED, ChangeState.HELD]
+        assert (await stage.run_of(stage.name)).live
+
+        await stage.engine.runs.stop(stage.name, "stopped by hand")
+        await stage.move()
+        assert (await stage.task_of(stage.name)).state is TaskState.CANCELLED
+        assert await stage.states() == [ChangeState.CLOSED, ChangeState.CLOSED]
+        (tmp_path / "web" / "field.txt").unlink()
+        stage.clock.time += 60
+        await stage.move()
+        assert main_of(tmp_path / "web") == ""
+
+    play(story)
+
+
+def test_a_refusal_after_the_task_has_ended_is_told_to_the_person(stage: PairStage, tmp_path: Path) -> None:
+    """Nobody would mend it: it is closed, and not sent back to an author whose task has failed."""
+
+    async def story() -> None:
+        stage.limit(retries=0, reminders=0)
+        stage.check_with("test ! -e field.txt || grep -q new field.txt")
+        await stage.begin()
+        await stage.change("repo", text="bad\n")
+        await stage.change("web")
+        in_the_way = tmp_path / "web" / "field.txt"
+        in_the_way.write_text("mine")
+        await stage.done()
+        await stage.exit(stage.name, 1)
+        await stage.move()
+        assert (await stage.task_of(stage.name)).state is TaskState.FAILED
+        assert await stage.states() == [ChangeState.CLOSED, ChangeState.HELD]
+
+        in_the_way.unlink()
+        commit(tmp_path / "web", "other.txt", "main moves on", dict(os.environ))
+        stage.check_with("false")
+        stage.clock.time += 60
+        await stage.move()
+        assert await stage.states() == [ChangeState.CLOSED, ChangeState.CLOSED]
+
+    play(story)

@@ -66,8 +66,8 @@ class Escalate:
     """It went back often enough; a person must look."""
 
 
-def decide_refusal(change: Change, limits: Limits) -> Return | Refuse | Escalate:
-    """What becomes of a change that conflicts or fails its checks."""
-    if not change.agent:
+def decide_refusal(change: Change, limits: Limits, *, over: bool = False) -> Return | Refuse | Escalate:
+    """What becomes of a change that conflicts or fails its checks; `over`: its author's task has ended."""
+    if not change.agent or over:
         return Refuse()
     return Return() if change.returns < limits.returns else Escalate()

@@ -13,6 +13,7 @@ from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.render import conflict_note, rejection, taken_back_note
 from windlass.core.settings import CheckSettings, Settings
+from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.projects import Projects
@@ -79,7 +80,7 @@ class Gate:
     async def _try(self, project: Project, change: Change) -> None:
         """Stage, test and land. Only the change's own faults reject it."""
         settings = self.settings.at(project.path)
-        if await self._landed_before(project, change):
+        if await self._landed_before(project, change) or await self._given_up(project, change):
             return
         if not settings.checks.command:
             await self._hold_for_checks(project, change)
@@ -104,6 +105,8 @@ class Gate:
     async def _judge(self, project: Project, change: Change, candidate: Candidate, settings: Settings) -> None:
         """Test the candidate's tree; land it, or send the change back."""
         result, output = await self._test(project, change, candidate, settings.checks)
+        if await self._given_up(project, change):
+            return
         if result.passed:
             await self._land(project, change, candidate)
         elif not gate.blames_author(result, candidate):
@@ -117,6 +120,15 @@ class Gate:
         if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
             return False
         await self.verdicts.landed(change, await self.git.land(project, change.candidate))
+        return True
+
+    async def _given_up(self, project: Project, change: Change) -> bool:
+        """Whether its task was given up, which one with several repositories may be while this change is still at it."""
+        task = await self.store.read(lambda store: store.find(Task, change.task))
+        if task is None or task.state is not TaskState.CANCELLED:
+            return False
+        if not await self._landed_before(project, change):
+            await self.verdicts.closed(change, task.reason)
         return True
 
     async def _test(
@@ -172,6 +184,9 @@ class Gate:
     async def _release(self, project: Project) -> None:
         """Let held changes go on when what held them is gone."""
         queue = await self._queue(project)
+        for change in queue:
+            if change.state is ChangeState.HELD:
+                await self._given_up(project, change)
         due = {each.id for each in queue if self._is_due(each)}
         for change in gate.to_release(queue, self.settings.at(project.path).checks, due=due):
             if change.hold is Hold.HUMAN:

@@ -94,7 +94,8 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            match gate.decide_refusal(current, limits):
+            task = store.find(Task, current.task)
+            match gate.decide_refusal(current, limits, over=task is not None and task.ended):
                 case gate.Return():
                     _return(store, current, refusal, now)
                 case gate.Refuse():
