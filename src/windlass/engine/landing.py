@@ -123,7 +123,7 @@ class Gate:
         return True
 
     async def _given_up(self, project: Project, change: Change) -> bool:
-        """Whether its task was given up, which one with several repositories may be while this change is still at it."""
+        """Whether its task was given up, as one with several repositories may be while this change is still at it."""
         task = await self.store.read(lambda store: store.find(Task, change.task))
         if task is None or task.state is not TaskState.CANCELLED:
             return False
