@@ -164,9 +164,13 @@ class Draft:
         alone = self._fit((), left, size)
         for base in (carried if len(alone) > 1 else (), front):
             stack = self._fit(base, left, size) if base else ()
-            if left[0] in stack and self.beliefs.chance(stack) >= _FAINT:
+            if left[0] in stack and self.beliefs.chance(stack) >= _FAINT and not self._failed_with(stack):
                 return stack
         return alone
+
+    def _failed_with(self, stack: Stack) -> bool:
+        """Whether all of this has failed together: with others under it, it would do so again and tell nothing new."""
+        return any(set(each.stack) <= set(stack) for each in self.beliefs.failed if not each.old)
 
     def _fit(self, base: Stack, candidates: Iterable[str], size: int = 0, *, aim: float = _EVEN) -> Stack:
         """As many of these on top of the base as bring the odds nearest to the aim; nothing if none fits."""
