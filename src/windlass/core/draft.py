@@ -65,7 +65,9 @@ class Draft:
         for each in (entry.change for entry in self.line):
             if each in self.beliefs.group_of:
                 wanted += [(each,)] if self._fits(each, ()) else []
-            elif len(chain) < self.rules.largest and self._fits(each, chain) and odds.add(each) >= _BOLD:
+            elif len(chain) < self.rules.largest and self._fits(each, chain):
+                if odds.add(each) < _BOLD and chain:
+                    break
                 chain.append(each)
                 wanted.append(tuple(chain))
         return [each for each in wanted if each not in self.known]
