@@ -353,6 +353,13 @@ class TestWork:
         assert found["I10"].ok
         assert f"{past.failed}: its worktree was taken away while it ran" in found["I10"].detail
 
+    def test_a_repository_that_no_run_has_worked_in_yet_has_nothing_to_lose(self, past: Past, tmp_path: Path) -> None:
+        """I10: a later task brings a further repository, and ends before its first run has begun."""
+        further = f"UPDATE agents SET also = '[\"project-9\"]' WHERE id = '{past.failed}'"
+        unbegun = f"UPDATE runs SET task = 't0' WHERE agent = '{past.failed}'"
+        assert not look(past, tmp_path, further)["I10"].ok
+        assert look(past, tmp_path, further, unbegun)["I10"].ok
+
 
 class TestStore:
     @pytest.mark.parametrize(
