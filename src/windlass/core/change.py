@@ -60,6 +60,17 @@ class CheckResult:
     """Where its output is kept."""
 
 
+class Shape(StrEnum):
+    """What a landed change looks like in main's history."""
+
+    MERGE = "merge"
+    """Its own commits, and one that merges them."""
+    SQUASH = "squash"
+    """One commit by its author."""
+    REBASE = "rebase"
+    """Its commits one by one, by their authors; where they can't be replayed to the very same files, one commit."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A commit that main could move to."""
@@ -67,9 +78,16 @@ class Candidate:
     commit: str
     tree: str
     before: str
-    """The tip of main it was made on."""
+    """What it was made on: the tip of main, or the candidate below it."""
     commits: tuple[str, ...]
     files: tuple[str, ...]
+    head: str = ""
+    """The change's own last commit."""
+    shape: Shape = Shape.MERGE
+    top: str = ""
+    """The commit that main moves to when this one lands together with those above it."""
+    proof: str = ""
+    """The tree of that commit: the one that was tested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +102,15 @@ class Landing:
     commits: tuple[str, ...]
     files: tuple[str, ...]
     landed_at: float
+    top: str = ""
+    """The commit that main moved to, where others landed with it; what is between was not tested by itself."""
+    proof: str = ""
+    """The tree that the checks passed on, where it is that of the others' too."""
+
+    @property
+    def tested(self) -> str:
+        """The tree that must have passed the checks."""
+        return self.proof or self.tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

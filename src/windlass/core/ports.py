@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from windlass.core.agent import Agent
 from windlass.core.archive import Archive
-from windlass.core.change import Candidate, Change, CheckResult, Landing
+from windlass.core.change import Candidate, Change, CheckResult, Landing, Shape
 from windlass.core.definition import Library
 from windlass.core.document import Document
 from windlass.core.event import Event
@@ -395,12 +395,16 @@ class Git(Protocol):
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
         ...
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
         ...
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
-        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        """Move main to the last of these, each made on the one before; returns that one's receipt. What has landed
+        only gets its receipt. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in
+        the way."""
         ...
 
     async def landed(self, project: Project, commit: str, /) -> bool:
