@@ -202,7 +202,7 @@ class TestCommand:
         asyncio.run(story())
 
     def test_two_at_once_have_a_tree_each(self, bench: Bench) -> None:
-        """Each waits for what only the other writes, and neither sees the other's files; afterwards the first is used."""
+        """Each waits for what only the other writes, and neither sees the other's files; then the first is used."""
 
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
