@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stage import Stage, play
@@ -247,10 +248,10 @@ class TestLanding:
             git = stage.engine.ports.git
             stage_it = git.stage
 
-            async def failing(project: Project, head: str, message: str) -> Candidate:
+            async def failing(project: Project, head: str, message: str, **more: Any) -> Candidate:
                 if head == poisoned:
                     raise Unavailable("git says no")
-                return await stage_it(project, head, message)
+                return await stage_it(project, head, message, **more)
 
             git.stage = failing  # type: ignore[method-assign]  # a fault that only this change has
             stage.check_with("true")

@@ -58,6 +58,8 @@ class CheckResult:
     """In words, when it did not pass: exit code 1, timed out after 600 s …"""
     document: str = ""
     """Where its output is kept."""
+    stack: tuple[str, ...] = ()
+    """The changes that were tested together, bottom first."""
 
 
 class Shape(StrEnum):
@@ -133,7 +135,7 @@ class Change:
     """How often it went back to its author."""
     candidate: Candidate | None = None
     checks: tuple[CheckResult, ...] = ()
-    """The newest result for each command."""
+    """The newest results of tests with this change on top, and the one that it landed on."""
     landing: Landing | None = None
     queued_at: float = 0.0
     turn: int = 0

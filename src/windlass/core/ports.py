@@ -487,3 +487,5 @@ class Ports:
     """Our folder."""
     pid: int = 0
     """The daemon's process."""
+    processors: int = 2
+    """How many the machine has."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 Stack = tuple[str, ...]
 """Changes on top of main, bottom first."""
+
+_BAD = (0.6, 20.0)
+_FLAKY = (1.0, 50.0)
+"""What is believed before anything was measured: how many, of how many."""
 
 
 class Verdict(StrEnum):
@@ -31,7 +35,7 @@ class Entry:
     parts: frozenset[str] = frozenset()
     """The parts of the repository that it touches; nothing: it may touch any."""
     tries: int = 0
-    """How often it failed alone on main."""
+    """How often it failed alone on main, as far as the trials do not say so themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,8 @@ class Trial:
     """None while it is under way."""
     old: bool = False
     """Main has moved since it began: it still tells who is bad, but nothing lands on it."""
+    mixed: bool = False
+    """Some of it has landed in another stack: what is left says nothing about a change alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +103,42 @@ def rebase(trials: Iterable[Trial], landed: Stack) -> tuple[Trial, ...]:
 
 
 def _rebased(trial: Trial, landed: Stack) -> Trial:
-    if trial.stack[: len(landed)] == landed:
+    if not trial.old and trial.stack[: len(landed)] == landed:
         return replace(trial, stack=trial.stack[len(landed) :])
-    return replace(trial, stack=tuple(each for each in trial.stack if each not in landed), old=True)
+    left = tuple(each for each in trial.stack if each not in landed)
+    return replace(trial, stack=left, old=True, mixed=trial.mixed or left != trial.stack)
 
 
-def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """The line: by rank and turn, what is needed first. A circle of needs is broken at its first."""
-    waiting = sorted(entries, key=lambda each: (-each.rank, each.turn, each.change))
-    line: list[Entry] = []
-    open_needs = {each.change for each in waiting}
-    while waiting:
-        free = next((each for each in waiting if each.needs.isdisjoint(open_needs - {each.change})), waiting[0])
-        waiting.remove(free)
-        open_needs.discard(free.change)
-        line.append(free)
-    return line
+def forget(trials: Iterable[Trial], gone: Collection[str]) -> tuple[Trial, ...]:
+    """Trials without those that held a change which has left the line: it may have been the reason."""
+    return tuple(each for each in trials if not set(gone).intersection(each.stack))
+
+
+def flakes(trials: Iterable[Trial], landed: Stack) -> int:
+    """How many of these trials failed by chance, as the landing of this stack shows."""
+    failed = [each.stack for each in trials if each.verdict is Verdict.FAILED and not each.old]
+    return sum(each == landed[: len(each)] for each in failed)
+
+
+def measure(*, landed: int, rejected: int, runs: int, flaked: int) -> Rates:
+    """The rates that these numbers speak for. Without any, they are those of an ordinary project."""
+    bad = (rejected + _BAD[0]) / (landed + rejected + _BAD[1])
+    return Rates(bad=bad, flaky=(flaked + _FLAKY[0]) / (runs + _FLAKY[1]))
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """The line: by rank and turn, but what is needed comes first. A circle of needs is broken at its first."""
+    ranked = sorted(entries, key=lambda each: (-each.rank, each.turn, each.change))
+    places = {each.change: place for place, each in enumerate(ranked)}
+    line: dict[str, Entry] = {}
+    for first in ranked:
+        path, seen = [first], set()
+        while path:
+            entry = path[-1]
+            seen.add(entry.change)
+            missing = [places[each] for each in entry.needs if each in places and each not in line and each not in seen]
+            if missing:
+                path.append(ranked[min(missing)])
+            else:
+                line.setdefault(path.pop().change, entry)
+    return list(line.values())

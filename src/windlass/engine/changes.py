@@ -98,11 +98,6 @@ def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
     if task is None or not changes:
         return False
     for change in changes:
-        if change.state is ChangeState.TESTING:
-            raise Conflict(
-                f"{change.id} is being tested and may land at any moment.",
-                hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
-            )
         store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
     end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     return True
