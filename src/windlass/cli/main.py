@@ -55,6 +55,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Look after": {
         "providers": ("providers", "Which coding CLIs are here, and what their agents may do."),
         "config": ("config", "Read and change settings."),
+        "gate": ("gate", "Find out how fast changes would land, with more runners or fewer bad ones."),
         "rescue": ("rescue", "Bring back work that was saved before something was removed."),
         "doctor": ("doctor", "Find out what is wrong, and what to do about it."),
         "daemon": ("daemon", "The background process."),

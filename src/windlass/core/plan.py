@@ -22,12 +22,13 @@ def plan(
     left = [each for each in line if each.change not in reject]
     if reject:
         beliefs = Beliefs(left, forget(trials, reject), rates, strict=rules.strict)
-    land = _landing(left, trials, beliefs, rules)
+    passed = [each for each in _passed(trials) if beliefs.places.keys() >= set(each)]
+    land = _landing(left, passed, trials, beliefs, rules)
     stop = tuple(each.stack for each in trials if each.verdict is None and _useless(each, land, beliefs))
     if land:
         return Plan(land=land, reject=reject, stop=stop)
     under_way = [each for each in trials if each.verdict is None and each.stack not in stop]
-    draft = Draft(left, beliefs, clashes, rules, under_way, _passed(trials))
+    draft = Draft(left, beliefs, clashes, rules, under_way, passed)
     start = draft.starts(rules.runners - len(under_way))
     return Plan(reject=reject, start=tuple(start), stop=stop)
 
@@ -36,12 +37,13 @@ def _passed(trials: Sequence[Trial]) -> list[Stack]:
     return [each.stack for each in trials if each.verdict is Verdict.PASSED and not each.old]
 
 
-def _landing(line: Sequence[Entry], trials: Sequence[Trial], beliefs: Beliefs, rules: Rules) -> Stack:
+def _landing(
+    line: Sequence[Entry], passed: list[Stack], trials: Sequence[Trial], beliefs: Beliefs, rules: Rules
+) -> Stack:
     """The deepest stack that passed. The first in line is not overtaken once it has passed on an earlier main."""
-    passed = _passed(trials)
-    able = [each for each in passed if beliefs.places.keys() >= set(each)]
+    able = passed
     if rules.strict:
-        able = [each for each in able if all(each[:depth] in passed for depth in range(1, len(each)))]
+        able = [each for each in passed if all(each[:depth] in passed for depth in range(1, len(each)))]
     head = line[0].change if line else ""
     if head in beliefs.proven_before:
         able = [each for each in able if head in each] or able

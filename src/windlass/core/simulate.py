@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 from windlass.core.plan import plan
@@ -90,13 +90,24 @@ class Outcome:
     """Changes that went back although they were good."""
     unlucky_rejections: int = 0
     """… of which each failure was chance, and the budget of retries used up."""
+    stuck: int = 0
+    """Changes for which the planner had no plan; they are left in line."""
+
+
+def summed(outcomes: Iterable[Outcome]) -> Outcome:
+    """All of these in one."""
+    total = Outcome()
+    for each in outcomes:
+        for count in fields(Outcome):
+            setattr(total, count.name, getattr(total, count.name) + getattr(each, count.name))
+    return total
 
 
 def play(setting: Setting, chance: Chance) -> Outcome:
     """One world, landed by the planner; and once more one change after the other, to compare."""
     world = imagine(setting, chance)
     gate = _Gate(world, setting, chance)
-    while gate.line:
+    while gate.line and not gate.outcome.stuck:
         gate.round()
     gate.outcome.serial_rounds = serial(world, setting, chance)
     return gate.outcome
@@ -133,11 +144,12 @@ class _Gate:
         self.trials: tuple[Trial, ...] = ()
         self.clashes: list[Clash] = []
         self.flaked = 0
-        self.unlucky: dict[str, int] = {}
+        self.mains = {frozenset[str]()}
+        self.failed: list[frozenset[str]] = []
 
     def round(self) -> None:
         """Plan, land and stage until tests are under way, and take all of these to their end."""
-        while self.line:
+        while self.line and not self.outcome.stuck:
             start = self._planned()
             if start and all([self._stages(each) for each in start]):
                 self._test(start)
@@ -152,7 +164,7 @@ class _Gate:
         if plans.land:
             self._land(plans.land)
         if not (plans.land or plans.reject or plans.start) or done.rounds > _PATIENCE * len(self.world.changes):
-            raise RuntimeError(f"The planner is stuck with {len(self.line)} changes in line.")
+            done.stuck = len(self.line)
         return plans.start
 
     def _stages(self, stack: Stack) -> bool:
@@ -171,17 +183,18 @@ class _Gate:
         self.outcome.rounds += 1
         self.outcome.runs += len(stacks)
         for stack in stacks:
-            broken = self.world.broken((*self.main, *stack))
+            tree = frozenset((*self.main, *stack))
             flaked = self.chance.random() < self.setting.flaky
-            if flaked and not broken:
-                self.unlucky[stack[-1]] = self.unlucky.get(stack[-1], 0) + 1
-            verdict = Verdict.FAILED if broken or flaked else Verdict.PASSED
-            self.trials += (Trial(stack=stack, verdict=verdict),)
+            passed = not flaked and not self.world.broken(tree)
+            if not passed:
+                self.failed.append(tree)
+            self.trials += (Trial(stack=stack, verdict=Verdict.PASSED if passed else Verdict.FAILED),)
 
     def _land(self, stack: Stack) -> None:
         passed = any(each.stack == stack and each.verdict is Verdict.PASSED and not each.old for each in self.trials)
         self.outcome.wrong_landings += sum(not passed or each in self.world.bad for each in stack)
         self.main += stack
+        self.mains.add(frozenset(self.main))
         self.outcome.broken_mains += self.world.broken(self.main)
         self.outcome.landed += len(stack)
         self.flaked += flakes(self.trials, stack)
@@ -194,7 +207,8 @@ class _Gate:
         self.outcome.rejected += 1
         if not self.world.broken((*self.main, change)):
             self.outcome.wrong_rejections += 1
-            self.outcome.unlucky_rejections += self.unlucky.get(change, 0) > self.setting.rules.retries
+            alone = sum(change in tree and tree - {change} in self.mains for tree in self.failed)
+            self.outcome.unlucky_rejections += alone > self.setting.rules.retries
         self._leave((change,))
 
     def _leave(self, gone: Stack) -> None:
