@@ -14,10 +14,12 @@ from stage import Stage, play
 
 from windlass.core.agent import Agent, Confinement, Permissions, Status
 from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.provider import Provider
 from windlass.core.run import Outcome
 from windlass.core.settings import WorktreeSettings
 from windlass.core.task import Task, TaskState
 from windlass.engine.tasks import Order
+from windlass.providers import FoundProviders
 
 CODER = """---
 name: coder
@@ -44,6 +46,16 @@ def stage(repo: Path, tmp_path: Path) -> Stage:
     return Stage(repo, tmp_path / "home")
 
 
+CHOOSY = Provider(name="choosy", summary="has models", argv=lambda _: ("choosy",), models=True)
+
+
+def choose_models(stage: Stage) -> None:
+    """A provider that can be told which model to use is there, too."""
+    providers = stage.engine.ports.providers
+    assert isinstance(providers, FoundProviders)
+    providers.providers = {**providers.providers, "choosy": CHOOSY}
+
+
 async def give(
     stage: Stage, title: str, agent: str = "coder", *, command: str = "x", **more: Any
 ) -> tuple[Task, Agent]:
@@ -66,9 +78,10 @@ class TestDefinitions:
         """Its role, prompt, model and rights; the file is read anew with every task."""
 
         async def story() -> None:
-            _, coder = await give(stage, "First")
+            choose_models(stage)
+            _, coder = await give(stage, "First", provider="choosy", options={})
             define(stage.repo, "coder", CODER.replace("Senior", "Junior").replace("permissions: read\n", ""))
-            _, later = await give(stage, "Second")
+            _, later = await give(stage, "Second", provider="choosy", options={})
 
             assert coder.source == ".windlass/agents/coder.md"
             assert (coder.role, coder.body, coder.model) == ("Senior developer", "Work on {workplace_name}.", "big")
@@ -82,9 +95,26 @@ class TestDefinitions:
         """Model, permissions, sandbox."""
 
         async def story() -> None:
+            choose_models(stage)
             typed = {"model": "small", "permissions": Permissions.FULL, "sandbox": Confinement.OFF}
-            _, coder = await give(stage, "It", **typed)
+            _, coder = await give(stage, "It", provider="choosy", options={}, **typed)
             assert (coder.model, coder.permissions, coder.sandbox) == tuple(typed.values())
+
+        play(story)
+
+    def test_a_model_is_for_a_provider_that_has_models(self, stage: Stage) -> None:
+        """A typed one is refused by any other; the one in a file is not for it. One that is no name is never taken."""
+
+        async def story() -> None:
+            choose_models(stage)
+            with pytest.raises(BadInput, match="command can't be told which model") as refused:
+                await give(stage, "It", model="big")
+            for model in ("--yolo", "two words", "a\nb", "a\0b", "x" * 201):
+                with pytest.raises(BadInput, match="is no name of a model"):
+                    await give(stage, "It", provider="choosy", options={}, model=model)
+            _, coder = await give(stage, "It")
+            assert (refused.value.hint, coder.model) == ("Leave --model out.", "")
+            assert len(await stage.store.read(lambda store: store.unfinished_tasks())) == 1
 
         play(story)
 

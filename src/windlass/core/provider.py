@@ -134,6 +134,8 @@ class Provider:
     """Refuses bad options, before anything is created."""
     price: Callable[[str, Usage], float] = _free
     """What a usage costs in dollars, by model, where the program itself does not say."""
+    models: bool = False
+    """It can be told which model to use."""
     options: tuple[str, ...] = ()
     """The options it must have, such as `command`."""
     files: tuple[str, ...] = ()

@@ -190,6 +190,7 @@ provider = Provider(
     argv=argv,
     environment=environment,
     read=reader(_event, _plain),
+    models=True,
     resumes=True,
     gently="INT",
     program="claude",

@@ -90,6 +90,7 @@ def _own(name: str, said: ProviderSettings) -> Provider:
         read=_reader(name, said),
         structured=bool(said.output == "json" and said.text),
         claim=Claim(said.claim),
+        models=bool(said.model_flag),
         resumes=bool(said.resume),
         gently=said.gently,
         program=command[0],
