@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import Stage, play
+from stage import CHOOSY, Stage, play
 
 from windlass.core.agent import Agent, Confinement, Permissions, Status
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.provider import Provider
 from windlass.core.run import Outcome
 from windlass.core.settings import WorktreeSettings
 from windlass.core.task import Task, TaskState
 from windlass.engine.tasks import Order
-from windlass.providers import FoundProviders
 
 CODER = """---
 name: coder
@@ -46,16 +44,6 @@ def stage(repo: Path, tmp_path: Path) -> Stage:
     return Stage(repo, tmp_path / "home")
 
 
-CHOOSY = Provider(name="choosy", summary="has models", argv=lambda _: ("choosy",), models=True)
-
-
-def choose_models(stage: Stage) -> None:
-    """A provider that can be told which model to use is there, too."""
-    providers = stage.engine.ports.providers
-    assert isinstance(providers, FoundProviders)
-    providers.providers = {**providers.providers, "choosy": CHOOSY}
-
-
 async def give(
     stage: Stage, title: str, agent: str = "coder", *, command: str = "x", **more: Any
 ) -> tuple[Task, Agent]:
@@ -78,7 +66,7 @@ class TestDefinitions:
         """Its role, prompt, model and rights; the file is read anew with every task."""
 
         async def story() -> None:
-            choose_models(stage)
+            stage.add(CHOOSY)
             _, coder = await give(stage, "First", provider="choosy", options={})
             define(stage.repo, "coder", CODER.replace("Senior", "Junior").replace("permissions: read\n", ""))
             _, later = await give(stage, "Second", provider="choosy", options={})
@@ -95,7 +83,7 @@ class TestDefinitions:
         """Model, permissions, sandbox."""
 
         async def story() -> None:
-            choose_models(stage)
+            stage.add(CHOOSY)
             typed = {"model": "small", "permissions": Permissions.FULL, "sandbox": Confinement.OFF}
             _, coder = await give(stage, "It", provider="choosy", options={}, **typed)
             assert (coder.model, coder.permissions, coder.sandbox) == tuple(typed.values())
@@ -106,7 +94,7 @@ class TestDefinitions:
         """A typed one is refused by any other; the one in a file is not for it. One that is no name is never taken."""
 
         async def story() -> None:
-            choose_models(stage)
+            stage.add(CHOOSY)
             with pytest.raises(BadInput, match="command can't be told which model") as refused:
                 await give(stage, "It", model="big")
             for model in ("--yolo", "two words", "a\nb", "a\0b", "x" * 201):
@@ -289,6 +277,25 @@ class TestPrompt:
             assert "<project_rules>\nSpeak plainly.\n</project_rules>" in text
             assert '{"coder": {"status": "completed"}}' in text
             assert str(stage.repo) not in text
+
+        play(story)
+
+    def test_a_provider_that_takes_it_apart_is_told_who_it_is_in_every_run(self, stage: Stage) -> None:
+        """By its own flag and not in the prompt, also in a later run; people can read it beside the prompt."""
+
+        async def story() -> None:
+            stage.add(CHOOSY)
+            await give(stage, "First", provider="choosy", options={})
+            await stage.move()
+            for _ in range(2):
+                run = await stage.run_of("coder")
+                _, flag, system = stage.processes.started[run.id].launch.argv
+                assert (flag, "You are Senior developer" in system) == ("--system", True)
+                assert (stage.home / "runs" / run.id / "system.md").read_text() == system
+                assert "Senior developer" not in stage.prompt_of(run)
+                stage.processes.exit(run.id, 0)
+                await stage.move()
+            assert run.number == 2
 
         play(story)
 
