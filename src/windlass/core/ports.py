@@ -15,7 +15,7 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.provider import Provider
-from windlass.core.run import Chunk, Identity, Run
+from windlass.core.run import Chunk, Cost, Identity, Run
 from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
@@ -82,8 +82,8 @@ class Reading(Protocol):
         """The newest run of each of these agents, for those that have one."""
         ...
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
-        """What all runs of each of these agents have cost so far, in dollars, for those that have one."""
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        """What all runs of each of these agents have cost so far, for those that have one."""
         ...
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:

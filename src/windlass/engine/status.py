@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from windlass.core import hitches, plain, policy
@@ -16,7 +16,7 @@ from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
-from windlass.core.run import Identity, Outcome, Run, Usage
+from windlass.core.run import Cost, Identity, Outcome, Run, Usage
 from windlass.core.task import Task
 from windlass.engine.rescue import newest_removal
 from windlass.engine.setup import setup_document
@@ -42,7 +42,7 @@ class View:
     task: Task | None
     run: Run | None
     change: Change | None
-    cost_usd: float = 0.0
+    cost: Cost = field(default_factory=Cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View
     spoke = store.last_output([each.id for each in latest.values()])
     costs = store.costs([each.id for each in agents])
     views = (_view(store, agent, latest.get(agent.id), spoke, moment) for agent in agents)
-    return [replace(each, cost_usd=costs.get(each.agent.id, 0.0)) for each in views]
+    return [replace(each, cost=costs.get(each.agent.id, Cost())) for each in views]
 
 
 def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float], moment: Moment) -> View:

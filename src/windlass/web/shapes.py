@@ -12,7 +12,7 @@ from windlass.core.definition import Definition
 from windlass.core.event import Event
 from windlass.core.message import Message
 from windlass.core.questions import asked_ids
-from windlass.core.run import Run
+from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
 from windlass.core.task import Task
 from windlass.engine.rescue import Item
@@ -38,9 +38,10 @@ def agent(view: View) -> dict[str, Any]:
         "permissions": view.agent.permissions,
         "sandbox": (view.run.sandbox or UNENFORCED) if view.run else None,
         "run": view.run.id if view.run else None,
-        "cost_usd": view.cost_usd,
+        "cost_usd": view.cost.known,
         "task_title": view.task.title if view.task else "",
         "project": view.project,
+        "unpriced_runs": view.cost.unpriced,
     }
 
 
@@ -53,7 +54,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "worktree": page.worktree,
         "session": view.run.session if view.run else "",
         "runs": [run(each) for each in page.runs],
-        "usage": codec.plain(page.usage),
+        "usage": codec.plain(page.usage) | {"cost_usd": view.cost.known},
         "output": page.output[-TAIL:],
         "setup": page.setup[-TAIL:],
         "questions": [said(each) for each in page.questions],
@@ -100,7 +101,7 @@ def run(run: Run) -> dict[str, Any]:
         "base": run.base,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
-        "usage": codec.plain(run.usage),
+        "usage": codec.plain(run.usage) | {"cost_usd": (Cost() + run.usage).known},
     }
 
 
