@@ -217,8 +217,9 @@ class Processes(Protocol):
         Returns how many processes there were."""
         ...
 
-    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
-        """Call `stir(run)` on the loop whenever its output grew or it has gone."""
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
+        """Call `stir(run)` on the loop whenever its output grew or it has gone, and if the system can tell us, whenever
+        something changes in one of these folders."""
         ...
 
     def forget(self, run: str, /) -> None:
@@ -275,6 +276,10 @@ class Workdirs(Protocol):
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
         """The signal given in this run; never follows links, never blocks."""
+        ...
+
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        """The folders in which agents are told to give it."""
         ...
 
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
