@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -96,6 +97,8 @@ def test_what_could_not_be_kept_is_taken_in_by_the_next_tick(repo: Path, tmp_pat
         run = await stage.run_of(name)
         store.full = True
         stage.processes.say(run.id, b"words")
+        while not stage.engine.troubles.all():
+            await asyncio.sleep(0)
         await stage.engine.settle()
         assert await kept(stage, run.id) == b""
         store.full = False
