@@ -109,6 +109,33 @@ def test_what_could_not_be_kept_is_taken_in_by_the_next_tick(repo: Path, tmp_pat
     play(story)
 
 
+def test_one_that_is_over_is_left_alone_whatever_stirs(repo: Path, tmp_path: Path) -> None:
+    """A signal that it gives too late changes nothing, and nothing of what was its own is touched again."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home")
+        name = await stage.order()
+        await stage.move()
+        await stage.signal(name, FAILED)
+        await stage.exit(name)
+        await stage.move()
+        before = await stage.run_of(name)
+        touched: list[str] = []
+
+        async def stop(run: str, *_: object, **__: object) -> int:
+            touched.append(run)
+            return 0
+
+        stage.processes.stop = stop  # type: ignore[method-assign]  # whoever is looked after has its processes ended
+        await stage.signal(name)
+        stage.engine.runs.stir(before.id)
+        await stage.engine.settle()
+        await stage.move()
+        assert (await stage.run_of(name), touched) == (before, [])
+
+    play(story)
+
+
 async def kept(stage: Stage, run: str) -> bytes:
     chunks = await stage.store.read(lambda store: store.chunks(run))
     return b"".join(each.content for each in chunks)

@@ -56,6 +56,10 @@ class Reading(Protocol):
         """Newest first: those at work, or the retired ones created before a time, by page."""
         ...
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        """Those not retired whose latest task is done or cancelled, and who have no live run; newest first."""
+        ...
+
     def names_taken(self) -> set[str]:
         """Every agent name there ever was."""
         ...
@@ -73,6 +77,10 @@ class Reading(Protocol):
         ...
 
     def live_runs(self) -> list[Run]: ...
+
+    def live_by_project(self) -> dict[str, int]:
+        """How many of them each project has."""
+        ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
         """An agent's runs, first to last."""
