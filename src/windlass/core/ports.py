@@ -56,6 +56,10 @@ class Reading(Protocol):
         """Newest first: those at work, or the retired ones created before a time, by page."""
         ...
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        """Those not retired whose latest task is done or cancelled, and who have no live run; newest first."""
+        ...
+
     def names_taken(self) -> set[str]:
         """Every agent name there ever was."""
         ...
@@ -73,6 +77,10 @@ class Reading(Protocol):
         ...
 
     def live_runs(self) -> list[Run]: ...
+
+    def live_by_project(self) -> dict[str, int]:
+        """How many of them each project has."""
+        ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
         """An agent's runs, first to last."""
@@ -217,8 +225,9 @@ class Processes(Protocol):
         Returns how many processes there were."""
         ...
 
-    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
-        """Call `stir(run)` on the loop whenever its output grew or it has gone."""
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
+        """Call `stir(run)` on the loop whenever its output grew or it has gone, and if the system can tell us, whenever
+        something changes in one of these folders."""
         ...
 
     def forget(self, run: str, /) -> None:
@@ -275,6 +284,10 @@ class Workdirs(Protocol):
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
         """The signal given in this run; never follows links, never blocks."""
+        ...
+
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        """The folders in which agents are told to give it."""
         ...
 
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
