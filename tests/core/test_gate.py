@@ -20,6 +20,14 @@ def test_the_oldest_is_next() -> None:
     assert gate.next_change([SECOND, FIRST]) == FIRST
 
 
+def test_what_a_person_wants_first_is_next() -> None:
+    """A higher rank goes before an earlier turn; among equals the turn counts."""
+    ranked = replace(SECOND, rank=1)
+
+    assert gate.next_change([FIRST, ranked]) == ranked
+    assert gate.next_change([replace(FIRST, rank=1), ranked]) == replace(FIRST, rank=1)
+
+
 def test_what_was_under_test_when_we_died_is_taken_up_first() -> None:
     """A restart goes on where it was."""
     testing = replace(SECOND, state=ChangeState.TESTING)

@@ -15,10 +15,15 @@ _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 
 def next_change(queue: Sequence[Change]) -> Change | None:
-    """The one under test, else the first in line."""
+    """The one under test, else the first in line: by rank, then by turn."""
     under_test = [each for each in queue if each.state is ChangeState.TESTING]
     waiting = [each for each in queue if each.state is ChangeState.QUEUED]
-    return min(under_test or waiting, key=lambda each: each.turn, default=None)
+    return min(under_test or waiting, key=place_in_line, default=None)
+
+
+def place_in_line(change: Change) -> tuple[int, int]:
+    """What the line is ordered by."""
+    return -change.rank, change.turn
 
 
 def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container[str]) -> list[Change]:

@@ -60,9 +60,24 @@ class Gate:
     async def advance(self, project_id: str) -> None:
         """Take one project's queue as far as it goes."""
         project = await self.projects.get(project_id)
+        if project.paused:
+            await self._rest(project)
+            return
         await self._release(project)
         while change := gate.next_change(await self._queue(project)):
+            if await self._paused(project):
+                return
             await self._attempt(project, change)
+
+    async def _paused(self, project: Project) -> str:
+        """Why nothing may land now; nothing if it may."""
+        return (await self.projects.get(project.id)).paused
+
+    async def _rest(self, project: Project) -> None:
+        """Nothing is tested while the queue is paused; what has landed before a crash is written down all the same."""
+        for change in await self._queue(project):
+            if change.state is ChangeState.TESTING and not await self._landed_before(project, change):
+                await self.verdicts.again(change, "")
 
     async def _attempt(self, project: Project, change: Change) -> None:
         """Try one change; what fails again and again is set aside, so that the others can land."""
@@ -105,7 +120,7 @@ class Gate:
     async def _judge(self, project: Project, change: Change, candidate: Candidate, settings: Settings) -> None:
         """Test the candidate's tree; land it, or send the change back."""
         result, output = await self._test(project, change, candidate, settings.checks)
-        if await self._given_up(project, change):
+        if await self._given_up(project, change) or (await self._now(change)).state is not ChangeState.TESTING:
             return
         if result.passed:
             await self._land(project, change, candidate)
@@ -144,6 +159,21 @@ class Gate:
         return result, output
 
     async def _land(self, project: Project, change: Change, candidate: Candidate) -> bool:
+        """Move main, unless a person has said no since. Whoever says no holds the same lock."""
+        async with self.moves[project.id]:
+            return await self._may_land(project, change) and await self._move(project, change, candidate)
+
+    async def _may_land(self, project: Project, change: Change) -> bool:
+        """The last look before main moves: the change is still wanted, and the line is not paused."""
+        current = await self._now(change)
+        if current.state is not ChangeState.TESTING:
+            return False
+        if await self._paused(project):
+            await self.verdicts.again(current, "")
+            return False
+        return True
+
+    async def _move(self, project: Project, change: Change, candidate: Candidate) -> bool:
         try:
             landing = await self.git.land(project, candidate)
         except Conflict as error:
@@ -205,6 +235,8 @@ class Gate:
         """Try to land what has been tested already. False: it has landed, or something is still in the way."""
         async with self.moves[project.id]:
             held = await self._now(change)
+            if await self._paused(project):
+                return False
             if held.candidate is None or held.state is not ChangeState.HELD:
                 return not held.ended
             try:

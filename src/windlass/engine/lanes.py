@@ -10,7 +10,7 @@ from windlass.engine.troubles import Troubles
 
 Work = Callable[[], Awaitable[object]]
 Moves = defaultdict[str, asyncio.Lock]
-"""By project: held by whoever lands a change that is not marked as under test, or gives one up."""
+"""By project: held by whoever moves main, or says that it must not move."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 60.0

@@ -17,7 +17,7 @@ from windlass.core.settings import Limits
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
-from windlass.engine.talk import channel_of, say, withdraw
+from windlass.engine.talk import channel_of, channel_of_change, say, withdraw
 
 T = TypeVar("T")
 
@@ -94,6 +94,8 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
+            if current.state is ChangeState.HELD:
+                return  # by a person, since we looked
             task = store.find(Task, current.task)
             match gate.decide_refusal(current, limits, over=task is not None and task.ended):
                 case gate.Return():
@@ -114,7 +116,8 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
+            if current.state is not ChangeState.HELD:  # by a person, since we looked
+                _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
 
         await self._write(change, step)
 
@@ -125,7 +128,7 @@ class Verdicts:
         def step(store: Writing, current: Change) -> None:
             if current.state is change.state:
                 store.record("change.queued", change.id, current.move(ChangeState.QUEUED, reason=reason))
-                withdraw(store, channel_of(current.task), "What held the change is gone.", now)
+                withdraw(store, channel_of_change(current), "What held the change is gone.", now)
 
         await self._write(change, step)
 
@@ -178,4 +181,5 @@ def _hold(store: Writing, held: Change, ask: str, now: float) -> None:
 
 
 def _tell(store: Writing, change: Change, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
-    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel_of(change.task), now=now, kind=kind)
+    channel = channel_of_change(change)
+    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)
