@@ -10,7 +10,7 @@ from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, stage
 
 from windlass.core.archive import Whereabouts
 from windlass.core.change import Change, ChangeState, Landing, Shape
-from windlass.core.errors import Conflict, NotAllowed, NotFound, TakenBack
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Git
 
 
@@ -226,6 +226,33 @@ class TestLanding:
             assert await port.branch_taken(stage.project, "undo/c1")
             await port.land(stage.project, await port.stage(stage.project, head, "Undo"))
             assert stage.files() == FIRST | {"b.txt": "other\n"}
+
+        play(stage, story)
+
+    def test_a_branch_of_the_users_is_taken_as_it_is(self, stage: GitStage) -> None:
+        """Its commit lands like an agent's; what the branch gets later is not part of it."""
+
+        async def story(port: Git) -> None:
+            stage.leave_main()
+            wanted = stage.commit({"b.txt": "by hand\n"})
+            head, subject = await port.take(stage.project, "elsewhere")
+            stage.commit({"b.txt": "later\n"})
+            assert head == wanted and subject
+            landing = await port.land(stage.project, await port.stage(stage.project, head, "Land it"))
+            assert landing.files == ("b.txt",)
+            assert "+by hand" in await port.diff_between(stage.project, landing.before, landing.after)
+
+        play(stage, story)
+
+    @pytest.mark.parametrize(("branch", "kind"), [("main", BadInput), ("nowhere", NotFound), ("elsewhere~1", NotFound)])
+    def test_only_another_branch_can_be_taken(self, stage: GitStage, branch: str, kind: type[Exception]) -> None:
+        """Main itself, a name that nobody has, and what only leads to a commit are refused."""
+
+        async def story(port: Git) -> None:
+            stage.leave_main()
+            stage.commit({"b.txt": "by hand\n"})
+            with pytest.raises(kind, match=branch):
+                await port.take(stage.project, branch)
 
         play(stage, story)
 

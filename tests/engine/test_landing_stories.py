@@ -273,8 +273,8 @@ class TestLanding:
             git = stage.engine.ports.git
             land = git.land
 
-            async def failing(project: Project, candidate: Candidate) -> Landing:
-                await land(project, candidate)
+            async def failing(project: Project, *stack: Candidate) -> Landing:
+                await land(project, *stack)
                 git.land = land  # type: ignore[method-assign]  # once is enough
                 raise Unavailable("The disk is full.")
 
@@ -299,8 +299,8 @@ class TestLanding:
             git = stage.engine.ports.git
             land = git.land
 
-            async def failing(project: Project, candidate: Candidate) -> Landing:
-                await land(project, candidate)
+            async def failing(project: Project, *stack: Candidate) -> Landing:
+                await land(project, *stack)
                 git.land = land  # type: ignore[method-assign]  # once is enough
                 raise Unavailable("The disk is full.")
 
@@ -332,10 +332,10 @@ class TestLanding:
             land = git.land
             giving_up: list[asyncio.Task[bool]] = []
 
-            async def slow(project: Project, candidate: Candidate) -> Landing:
+            async def slow(project: Project, *stack: Candidate) -> Landing:
                 giving_up.append(asyncio.create_task(stage.engine.changes.withdraw(name, "stopped by hand")))
                 await asyncio.wait(giving_up, timeout=0.5)  # it would be over by then, if it did not wait for us
-                return await land(project, candidate)
+                return await land(project, *stack)
 
             git.land = slow  # type: ignore[method-assign]  # as with a large repository
             stage.clock.time += 60

@@ -42,7 +42,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "agents": ("definitions", "The agents that this repository defines, and what is wrong with their files."),
         "logs": ("logs", "What an agent printed."),
         "diff": ("agents", "What an agent has changed so far."),
-        "queue": ("changes", "What wants to land, in order, and why it has not."),
+        "queue": ("queue", "What wants to land, in order, and why it has not; and arranging that."),
         "receipt": ("changes", "Proof of a landed change, and how to undo it."),
         "watch": ("watch", "Everything that happens, as JSON lines."),
     },

@@ -140,10 +140,18 @@ class Change:
     queued_at: float = 0.0
     turn: int = 0
     """The number of the event that put it into the line: its place there, whatever the clock does."""
+    rank: int = 0
+    """Whoever has a higher one goes before those with a lower: a person wanted it first."""
+    allowed: str = ""
+    """The commit that a person has looked at and let pass, although it touches guarded files."""
 
     @property
     def ended(self) -> bool:
         return self.state in (ChangeState.LANDED, ChangeState.CLOSED)
+
+    @property
+    def queued(self) -> bool:
+        return self.state is ChangeState.QUEUED
 
     def move(self, to: ChangeState, *, reason: str = "", hold: Hold | None = None) -> Change:
         """Return this change one step further, or refuse."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windlass.core.change import Change, ChangeState, CheckResult, Hold
 from windlass.core.settings import CheckSettings, GateSettings, Limits
@@ -18,7 +18,12 @@ _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 def entries(queue: Sequence[Change]) -> list[Entry]:
     """The line as the planner sees it."""
-    return [Entry(change=each.id, turn=each.turn, proven=_proven(each)) for each in queue]
+    return [Entry(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each)) for each in queue]
+
+
+def place_in_line(change: Change) -> tuple[int, int]:
+    """What the line is ordered by."""
+    return -change.rank, change.turn
 
 
 def _proven(change: Change) -> bool:
@@ -29,8 +34,8 @@ def _proven(change: Change) -> bool:
 def rules(settings: GateSettings, *, processors: int, alone: bool) -> Rules:
     """How the planner is to work."""
     runners = settings.runners or max(1, min(MOST_RUNNERS, processors // 2))
-    more = {"largest": 1} if alone else {}
-    return Rules(runners=runners, strict=settings.strict, retries=settings.retries, **more)
+    made = Rules(runners=runners, strict=settings.strict, retries=settings.retries)
+    return replace(made, largest=1) if alone else made
 
 
 def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container[str]) -> list[Change]:

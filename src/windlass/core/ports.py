@@ -424,6 +424,10 @@ class Git(Protocol):
         """Whether main already contains this commit."""
         ...
 
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        """Keep a branch of the user's in the hub, as it is now. Returns its commit and that one's first line."""
+        ...
+
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
         """Make the commit that takes a landing back, on a branch of the hub."""
         ...

@@ -19,6 +19,7 @@ from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake
 from windlass.engine.landing import Gate
 from windlass.engine.lanes import Lanes, Moves
+from windlass.engine.line import Line
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
@@ -66,6 +67,7 @@ class Engine:
         self.talk = Talk(ports, bell)
         moves: Moves = Moves(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
+        self.line = Line(ports, bell, self.projects, self.changes, moves)
         slots = Slots(ports)
         self.status = Statuses(ports, slots)
         self.output = Output(ports, bell)

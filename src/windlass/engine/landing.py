@@ -20,7 +20,7 @@ from windlass.core.task import Task, TaskState
 from windlass.core.trial import Plan, Rates, Stack
 from windlass.engine.bell import Bell
 from windlass.engine.lanes import Lanes, Moves
-from windlass.engine.line import Line, Test
+from windlass.engine.board import Board, Test
 from windlass.engine.projects import Projects
 from windlass.engine.staging import Staging
 from windlass.engine.verdicts import IN_LINE, Refusal, Verdicts
@@ -55,14 +55,14 @@ class Gate:
         self.moves = moves
         self.verdicts = Verdicts(ports, bell)
         self.staging = Staging(ports, self.verdicts)
-        self._lines: dict[str, Line] = {}
+        self._boards: dict[str, Board] = {}
         self._tried_at: dict[str, float] = {}
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
         """Begin a lane for each project that has changes waiting or tests under way."""
         queue = await self.store.read(lambda store: store.changes())
-        at_work = [key for key, line in self._lines.items() if line.tests]
+        at_work = [key for key, board in self._boards.items() if board.tests]
         for project in dict.fromkeys([*(each.project for each in queue), *at_work]):
             self.lanes.begin(project, partial(self.advance, project))
         return False
@@ -70,42 +70,53 @@ class Gate:
     async def advance(self, project_id: str) -> None:
         """Take one project's queue as far as it goes without waiting for a check."""
         project = await self.projects.get(project_id)
+        if project.paused:
+            await self._rest(project)
+            return
         await self._release(project)
-        while await self._step(project):
+        while not (await self.projects.get(project_id)).paused and await self._step(project):
             pass
+
+    async def _rest(self, project: Project) -> None:
+        """Nothing is tested while the queue is paused; what has landed before a crash is written down all the same."""
+        board = self._boards.setdefault(project.id, Board())
+        self._stop(board, board.tests)
+        for change in await self._queue(project):
+            if change.state is ChangeState.TESTING and not await self._landed_before(project, change):
+                await self.verdicts.again(change, "")
 
     async def _step(self, project: Project) -> bool:
         """Look, let the planner decide, and act. True: something has changed, so look again."""
         settings = self.settings.at(project.path)
         queue = await self._admitted(project)
-        line = self._lines.setdefault(project.id, Line())
-        line.follow(await self.git.main(project), {each.id: each.head for each in queue})
+        board = self._boards.setdefault(project.id, Board())
+        board.follow(await self.git.main(project), {each.id: each.head for each in queue})
         if not settings.checks.command:
             for each in queue:
                 await self._hold_for_checks(project, each)
             return False
-        rules = gate.rules(settings.gate, processors=self.processors, alone=line.alone)
-        trials = [each for each in line.known() if not line.alone or len(each.stack) == 1]
-        decided = plan(gate.entries(queue), trials, line.clashes, Rates(bad=0.05, flaky=0.02), rules)
-        self._stop(line, decided)
-        return await self._act(project, line, decided, {each.id: each for each in queue}, settings)
+        rules = gate.rules(settings.gate, processors=self.processors, alone=board.alone)
+        trials = [each for each in board.known() if not board.alone or len(each.stack) == 1]
+        decided = plan(gate.entries(queue), trials, board.clashes, Rates(bad=0.05, flaky=0.02), rules)
+        self._stop(board, [each for each in board.tests if each.dropped or each.stack in decided.stop])
+        return await self._act(project, board, decided, {each.id: each for each in queue}, settings)
 
     async def _act(
-        self, project: Project, line: Line, decided: Plan, changes: Mapping[str, Change], settings: Settings
+        self, project: Project, board: Board, decided: Plan, changes: Mapping[str, Change], settings: Settings
     ) -> bool:
         for each in decided.reject:
             await self._reject(changes[each], settings)
         if decided.land:
-            await self._land(project, line, [changes[each] for each in decided.land], settings)
+            await self._land(project, board, [changes[each] for each in decided.land], settings)
         if decided.land or decided.reject:
             return True
-        started = [await self._start(project, line, stack, changes, settings) for stack in decided.start]
+        started = [await self._start(project, board, stack, changes, settings) for stack in decided.start]
         return not all(started)
 
     # ── the line ──
 
     async def _admitted(self, project: Project) -> list[Change]:
-        """What is in the line, without what has landed or was given up in the meantime."""
+        """What is in the board, without what has landed or was given up in the meantime."""
         queue = [each for each in await self._queue(project) if each.state in IN_LINE]
         return [
             each
@@ -132,33 +143,33 @@ class Gate:
     # ── testing ──
 
     async def _start(
-        self, project: Project, line: Line, stack: Stack, changes: Mapping[str, Change], settings: Settings
+        self, project: Project, board: Board, stack: Stack, changes: Mapping[str, Change], settings: Settings
     ) -> bool:
         """Put a stack together and test it. False: what is known of the line has changed."""
         for part in (stack[: count + 1] for count in range(len(stack))):
-            if part not in line.staged and not await self._put(project, line, part, changes[part[-1]], settings):
+            if part not in board.staged and not await self._put(project, board, part, changes[part[-1]], settings):
                 return False
-        chain = line.chain(stack)
+        chain = board.chain(stack)
         results = gate.known_results([*changes.values()], chain[-1].tree, settings.checks)
-        if line.tell(stack, results):
+        if board.tell(stack, results):
             return False
         pairs = [(changes[each], candidate) for each, candidate in zip(stack, chain, strict=True)]
         if not await self.verdicts.staged(pairs):
             return False
         test = Test(stack=stack, began=stack)
-        line.tests.append(test)
-        self.tests.begin(_key(test), partial(self._test, project, line, test, pairs, settings))
+        board.tests.append(test)
+        self.tests.begin(_key(test), partial(self._test, project, board, test, pairs, settings))
         return True
 
-    async def _put(self, project: Project, line: Line, part: Stack, change: Change, settings: Settings) -> bool:
+    async def _put(self, project: Project, board: Board, part: Stack, change: Change, settings: Settings) -> bool:
         try:
-            return await self.staging.put(project, line, part, change, settings)
+            return await self.staging.put(project, board, part, change, settings)
         except Exception as error:
             await self._blame(change, error)
             raise  # the lane reports it and pauses
 
     async def _test(
-        self, project: Project, line: Line, test: Test, pairs: list[tuple[Change, Candidate]], settings: Settings
+        self, project: Project, board: Board, test: Test, pairs: list[tuple[Change, Candidate]], settings: Settings
     ) -> None:
         """Run the checks on the tree of a stack, and write down what they said."""
         top, candidate = pairs[-1]
@@ -167,7 +178,7 @@ class Gate:
             result = replace(result, document=f"checks/{top.id}", stack=test.began)
             await self.verdicts.tested(top, result, output)
             if result.passed or gate.blames_author(result, [file for _, it in pairs for file in it.files]):
-                line.ended(test, result)
+                board.ended(test, result)
             else:
                 for change, _ in pairs:
                     await self._hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
@@ -176,16 +187,15 @@ class Gate:
             await self._blame(top, error)
             raise
         finally:
-            line.over(test)
+            board.over(test)
             self.lanes.begin(project.id, partial(self.advance, project.id))
 
-    def _stop(self, line: Line, decided: Plan) -> None:
+    def _stop(self, board: Board, tests: list[Test]) -> None:
         """Break off tests whose verdict nobody needs."""
-        for test in [*line.tests]:
-            test.dropped = test.dropped or test.stack in decided.stop
-            if test.dropped:
-                line.over(test)
-                self.tests.stop(_key(test))
+        for test in [*tests]:
+            test.dropped = True
+            board.over(test)
+            self.tests.stop(_key(test))
 
     async def _blame(self, change: Change, error: Exception) -> None:
         """What fails again and again is set aside, so that the others can land."""
@@ -204,41 +214,43 @@ class Gate:
 
     # ── landing ──
 
-    async def _land(self, project: Project, line: Line, changes: list[Change], settings: Settings) -> None:
+    async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> None:
         """Move main to a stack that has passed, and write down the receipts."""
         async with self.moves[project.id]:
+            if (await self.projects.get(project.id)).paused:
+                return
             stack = tuple(each.id for each in changes)
-            chain = line.chain(stack)
+            chain = board.chain(stack)
             top = chain[-1]
             if len(chain) > 1:
                 chain = [replace(each, top=top.commit, proof=top.tree) for each in chain]
             pairs = [*zip(changes, chain, strict=True)]
             passed = [each for each in await self._results(project, top.tree, settings) if each.passed]
             if not passed or not await self.verdicts.chosen(pairs, passed[-1]):
-                line.forget(stack)
+                board.forget(stack)
                 return
             try:
-                await self._move(project, line, pairs)
+                await self._move(project, board, pairs)
             except Exception as error:
                 await self._blame(changes[-1], error)
                 raise
 
-    async def _move(self, project: Project, line: Line, pairs: list[tuple[Change, Candidate]]) -> None:
+    async def _move(self, project: Project, board: Board, pairs: list[tuple[Change, Candidate]]) -> None:
         chain = [candidate for _, candidate in pairs]
         try:
             await self.git.land(project, *chain)
         except Conflict:
-            if await self.git.main(project) == line.tip:
+            if await self.git.main(project) == board.tip:
                 raise
             return  # main has moved: all of it is put together and tested again
         except (NotAllowed, Unavailable) as error:
-            line.alone = len(pairs) > 1
-            if not line.alone:
+            board.alone = len(pairs) > 1
+            if not board.alone:
                 await self._hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
             return
         landings = [await self.git.land(project, each) for each in chain]
         await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
-        line.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
+        board.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
 
     async def _results(self, project: Project, tree: str, settings: Settings) -> list[CheckResult]:
         return gate.known_results(await self._queue(project), tree, settings.checks)

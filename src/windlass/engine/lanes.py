@@ -10,7 +10,7 @@ from windlass.engine.troubles import Troubles
 
 Work = Callable[[], Awaitable[object]]
 Moves = defaultdict[str, asyncio.Lock]
-"""By project: held by whoever lands changes, or gives one up."""
+"""By project: held by whoever moves main, or says that it must not move."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 60.0

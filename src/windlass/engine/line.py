@@ -1,112 +1,199 @@
-"""What the gate knows of one project's line since main last moved. Memory only: all of it can be found out again."""
+"""The line before the gate, as people arrange it: who enters, who waits, who goes first, and whether it moves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
-from windlass.core.change import Candidate, CheckResult
-from windlass.core.trial import Clash, Stack, Trial, Verdict, rebase
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.change import Change, ChangeState, Hold
+from windlass.core.errors import Conflict
+from windlass.core.message import Kind
+from windlass.core.ports import Ports, Writing
+from windlass.core.project import Project
+from windlass.core.task import Task, TaskState
+from windlass.engine.bell import Bell
+from windlass.engine.changes import Changes
+from windlass.engine.endings import end_task
+from windlass.engine.lanes import Moves
+from windlass.engine.projects import Projects
+from windlass.engine.talk import channel_of_change, say, withdraw
+
+LONGEST_TITLE = 200
+BY_HAND = "held by hand"
+
+Step = Callable[[Writing, Change, float], Change]
+"""What becomes of a change, within a transaction."""
 
 
-@dataclass(slots=True, eq=False)
-class Test:
-    """A check that is under way."""
-
-    stack: Stack
-    began: Stack
-    """What the stack was when it began; those below may have landed since."""
-    old: bool = False
-    dropped: bool = False
-    """Nobody waits for its verdict any more."""
-
-
-@dataclass(slots=True)
 class Line:
-    """Stacks that were put together, and what is known of them, all on one tip of main."""
+    """Carries out what a person wants of the queue. Agents are not asked."""
 
-    tip: str = ""
-    heads: dict[str, str] = field(default_factory=dict)
-    staged: dict[Stack, Candidate] = field(default_factory=dict)
-    """The candidate on top of each stack."""
-    clashes: list[Clash] = field(default_factory=list)
-    trials: list[Trial] = field(default_factory=list)
-    tests: list[Test] = field(default_factory=list)
-    told: set[Stack] = field(default_factory=set)
-    """Stacks whose stored results are among the trials."""
-    alone: bool = False
-    """Something was in the way of a stack: until one has landed, each is tried by itself."""
+    def __init__(self, ports: Ports, bell: Bell, projects: Projects, changes: Changes, moves: Moves) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.bell = bell
+        self.projects = projects
+        self.changes = changes
+        self.moves = moves
 
-    def follow(self, tip: str, heads: Mapping[str, str]) -> None:
-        """Main may have moved without us; changes may have left, or come back with other commits."""
-        if tip != self.tip:
-            self._main_moved(tip)
-        other = {each for each, head in self.heads.items() if heads.get(each) != head}
-        self.heads = dict(heads)
-        if other:
-            self.forget(other)
+    async def add(self, path: str, branch: str, title: str = "") -> Change:
+        """Put a person's own branch into the line, as it is now; there again, if it has moved on since."""
+        project = await self.projects.at(path)
+        self.settings.check(project.path)
+        head, subject = await self.git.take(project, branch)
+        words = " ".join((title or subject or branch).split())[:LONGEST_TITLE]
+        wanted = Change(id="", project=project.id, branch=branch, head=head, title=words, queued_at=self.clock.now())
+        made = await self.store.write(partial(_enter, wanted))
+        self.bell.ring()
+        return made
 
-    def landed(self, stack: Stack, tip: str) -> None:
-        """Main is now where this stack ended. What stands on it stays what it is."""
-        size = len(stack)
-        self.staged = {each[size:]: it for each, it in self.staged.items() if each[:size] == stack and each != stack}
-        self.told = {each[size:] for each in self.told if each[:size] == stack and each != stack}
-        over = [each for each in self.clashes if each.under[:size] == stack and each.under != stack]
-        self.clashes = [Clash(under=each.under[size:], change=each.change) for each in over]
-        self.trials = [*rebase(self.trials, stack)]
-        for test in self.tests:
-            moved = rebase([Trial(stack=test.stack, old=test.old)], stack)
-            test.stack, test.old = (moved[0].stack, moved[0].old) if moved else ((), True)
-        self.tip = tip
-        self.alone = False
+    async def drop(self, key: str, reason: str) -> Change:
+        """Give a change up; what it was made for is given up with it."""
+        return await self._arrange(key, partial(_drop, reason or "dropped by hand"))
 
-    def known(self) -> list[Trial]:
-        """All trials, those that have ended and those under way."""
-        return [*self.trials, *(Trial(stack=each.stack, old=each.old) for each in self.tests if not each.dropped)]
+    async def hold(self, key: str, reason: str) -> Change:
+        """Let a change wait until a person releases it."""
+        return await self._arrange(key, partial(_hold, f"{BY_HAND}: {reason}" if reason else BY_HAND))
 
-    def tell(self, stack: Stack, results: Iterable[CheckResult]) -> bool:
-        """Take stored results of a stack's tree for trials, once. True: there were some."""
-        if stack in self.told:
-            return False
-        self.told.add(stack)
-        found = [Trial(stack=stack, verdict=_verdict(each)) for each in results]
-        self.trials += found
-        return bool(found)
+    async def release(self, key: str) -> Change:
+        """Let a held change go on."""
+        return await self._arrange(key, _release)
 
-    def ended(self, test: Test, result: CheckResult) -> None:
-        """A check has said something."""
-        self.told.add(test.stack)
-        if not test.dropped and test.stack:
-            self.trials.append(Trial(stack=test.stack, verdict=_verdict(result), old=test.old))
+    async def retry(self, key: str) -> Change:
+        """Test a refused or held change again, as it is."""
+        return await self._arrange(key, _retry)
 
-    def over(self, test: Test) -> None:
-        """A check is not under way any more. One that is broken off before its first step says so only here."""
-        if test in self.tests:
-            self.tests.remove(test)
+    async def first(self, key: str) -> Change:
+        """Let a change go before all others of its project."""
+        return await self._arrange(key, _first)
 
-    def chain(self, stack: Stack) -> list[Candidate]:
-        """The candidates of a stack that was put together, bottom first."""
-        return [self.staged[stack[: count + 1]] for count in range(len(stack))]
+    async def pause(self, path: str, reason: str) -> Project:
+        """Let nothing land in a project until it is resumed."""
+        project = await self.projects.at(path)
+        async with self.moves[project.id]:  # when this returns, main does not move any more
+            return await self._write_pause(project, self.clock.now(), reason)
 
-    def forget(self, changes: Iterable[str]) -> None:
-        """Whatever these were part of says nothing any more."""
-        gone = set(changes)
-        self.staged = {each: it for each, it in self.staged.items() if gone.isdisjoint(each)}
-        self.told = {each for each in self.told if gone.isdisjoint(each)}
-        self.clashes = [each for each in self.clashes if gone.isdisjoint((*each.under, each.change))]
-        self.trials = [each for each in self.trials if gone.isdisjoint(each.stack)]
-        for test in self.tests:
-            test.dropped = test.dropped or not gone.isdisjoint(test.stack)
+    async def resume(self, path: str) -> Project:
+        """Let changes land again."""
+        return await self._write_pause(await self.projects.at(path), None, "")
 
-    def _main_moved(self, tip: str) -> None:
-        self.tip = tip
-        self.staged.clear()
-        self.told.clear()
-        self.clashes.clear()
-        self.trials = [Trial(stack=each.stack, verdict=each.verdict, old=True) for each in self.trials]
-        for test in self.tests:
-            test.old = True
+    async def _write_pause(self, project: Project, since: float | None, reason: str) -> Project:
+        def step(store: Writing) -> Project:
+            current = store.find(Project, project.id) or project
+            if (current.paused_at is None) == (since is None):
+                state = "not paused" if since is None else "paused already"
+                raise Conflict(f"The queue of {project.name} is {state}.", hint="See `windlass queue`.")
+            paused = replace(current, paused_at=since, pause=reason)
+            store.record("project.resumed" if since is None else "project.paused", project.id, paused)
+            return paused
+
+        paused = await self.store.write(step)
+        self.bell.ring()
+        return paused
+
+    async def _arrange(self, key: str, step: Step) -> Change:
+        """One step of a change that has not landed, and can't land meanwhile."""
+        change = await self.changes.get(key)
+
+        def current(store: Writing) -> Change:
+            found = store.find(Change, key) or change
+            if found.ended:
+                raise Conflict(f"{key} is {found.state}; nothing can be done to it any more.", hint=_after(found))
+            return step(store, found, self.clock.now())
+
+        async with self.moves[change.project]:
+            await self.changes.must_not_have_landed(change)
+            made = await self.store.write(current)
+        self.bell.ring()
+        return made
 
 
-def _verdict(result: CheckResult) -> Verdict:
-    return Verdict.PASSED if result.passed else Verdict.FAILED
+def _after(change: Change) -> str:
+    if change.landing is not None:
+        return f"`windlass undo {change.id}` takes it back."
+    return f"`windlass queue add {change.branch}` puts its branch into the line again."
+
+
+def _enter(wanted: Change, store: Writing) -> Change:
+    """A branch has one change at a time: where it waits, its new commits take the place of the old ones."""
+    waiting = (each for each in store.changes() if (each.project, each.branch) == (wanted.project, wanted.branch))
+    known = next(waiting, None)
+    if known is None:
+        return _queue(store, replace(wanted, id=store.next_id(Change)))
+    if known.agent or known.state is ChangeState.TESTING or (known.queued and known.head == wanted.head):
+        whose = f" for {known.agent}" if known.agent else ""
+        raise Conflict(
+            f"{known.id} already wants to land {known.branch}{whose}; it is {known.state}.",
+            hint="See `windlass queue`.",
+        )
+    back = known if known.queued else known.move(ChangeState.QUEUED)
+    return _queue(store, replace(back, head=wanted.head, title=wanted.title, queued_at=wanted.queued_at))
+
+
+def _queue(store: Writing, change: Change) -> Change:
+    """Into the line at its end, to be staged anew."""
+    queued = replace(change, candidate=None, checks=(), turn=store.last_seq() + 1)
+    store.record("change.queued", queued.id, queued)
+    return queued
+
+
+def _drop(reason: str, store: Writing, change: Change, now: float) -> Change:
+    task = store.find(Task, change.task)
+    if task is not None and not task.ended and task.state is not TaskState.LANDING:
+        raise Conflict(
+            f"{change.agent} is at work on {change.id}, and would only bring it again.",
+            hint=f"`windlass stop {change.agent}` ends both.",
+        )
+    closed = change.move(ChangeState.CLOSED, reason=reason)
+    store.record("change.closed", change.id, closed)
+    withdraw(store, channel_of_change(change), f"{change.id} was dropped.", now)
+    more = any(not each.ended for each in store.changes_of_task(change.task))
+    if task is not None and not task.ended and not more:
+        end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+    return closed
+
+
+def _hold(reason: str, store: Writing, change: Change, now: float) -> Change:
+    if change.state not in (ChangeState.QUEUED, ChangeState.TESTING):
+        raise Conflict(
+            f"{change.id} is {change.state}, so it does not land by itself now.", hint=f"See {_shown(change)}."
+        )
+    held = change.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
+    store.record("change.held", change.id, held)
+    ask = f"{change.id} ({change.title}) is {reason}. `windlass queue release {change.id}` lets it go on."
+    to, channel = (str(HUMAN),), channel_of_change(change)
+    say(store, sender=str(SYSTEM), to=to, body=ask, channel=channel, now=now, kind=Kind.ASK)
+    return held
+
+
+def _release(store: Writing, change: Change, now: float) -> Change:
+    if change.state is not ChangeState.HELD:
+        raise Conflict(f"{change.id} is not held; it is {change.state}.", hint=f"See {_shown(change)}.")
+    queued = replace(change.move(ChangeState.QUEUED, reason="released by hand"), allowed=change.head)
+    store.record("change.queued", change.id, queued)
+    withdraw(store, channel_of_change(change), f"{change.id} was released.", now)
+    return queued
+
+
+def _retry(store: Writing, change: Change, now: float) -> Change:
+    if change.state in (ChangeState.QUEUED, ChangeState.TESTING):
+        raise Conflict(f"{change.id} is {change.state}, so it is about to be tried.", hint="See `windlass queue`.")
+    queued = _queue(store, change.move(ChangeState.QUEUED, reason="tried again by hand"))
+    withdraw(store, channel_of_change(change), f"{change.id} is tried again.", now)
+    return queued
+
+
+def _first(store: Writing, change: Change, now: float) -> Change:
+    del now
+    others = [each.rank for each in store.changes() if each.project == change.project and each.id != change.id]
+    ranked = replace(change, rank=max([0, *others]) + 1)
+    store.record("change.ranked", change.id, ranked)
+    return ranked
+
+
+def _shown(change: Change) -> str:
+    return f"`windlass show {change.agent}`" if change.agent else "`windlass queue`"

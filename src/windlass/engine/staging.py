@@ -10,7 +10,7 @@ from windlass.core.project import Project
 from windlass.core.render import conflict_note, taken_back_note
 from windlass.core.settings import Settings
 from windlass.core.trial import Clash, Stack
-from windlass.engine.line import Line
+from windlass.engine.board import Board
 from windlass.engine.verdicts import Refusal, Verdicts
 
 
@@ -22,24 +22,24 @@ class Staging:
         self.guards = (guards.SETTINGS, *ports.library.guarded)
         self.verdicts = verdicts
 
-    async def put(self, project: Project, line: Line, part: Stack, change: Change, settings: Settings) -> bool:
+    async def put(self, project: Project, board: Board, part: Stack, change: Change, settings: Settings) -> bool:
         """Put one change on those below it. False: it can't be there, and the line knows that."""
         under = part[:-1]
-        onto = line.staged[under].commit if under else line.tip
+        onto = board.staged[under].commit if under else board.tip
         try:
             candidate = await self._made(project, change, onto, settings)
         except (TakenBack, Conflict) as error:
             if not under:
                 await self._refuse(project, change, error, settings)
             else:
-                line.clashes.append(Clash(under=under, change=change.id))
+                board.clashes.append(Clash(under=under, change=change.id))
             return False
         if not candidate.commits:
-            await self._nothing_new(line, under, change)
-        elif file := guards.guarded(candidate.files, settings, self.guards):
+            await self._nothing_new(board, under, change)
+        elif change.allowed != change.head and (file := guards.guarded(candidate.files, settings, self.guards)):
             await self._hold(change, file, settings)
         else:
-            line.staged[part] = candidate
+            board.staged[part] = candidate
             return True
         return False
 
@@ -53,9 +53,9 @@ class Staging:
             refusal = Refusal("conflicts with main", conflict_note(change, project.main, str(error)))
         await self.verdicts.refused(change, refusal, settings.limits)
 
-    async def _nothing_new(self, line: Line, under: Stack, change: Change) -> None:
+    async def _nothing_new(self, board: Board, under: Stack, change: Change) -> None:
         if under:
-            line.clashes.append(Clash(under=under, change=change.id))
+            board.clashes.append(Clash(under=under, change=change.id))
         else:
             await self.verdicts.closed(change, "main has all of it already")
 
@@ -63,7 +63,8 @@ class Staging:
         """Nobody decides how its own work is tested, or what it may do."""
         ask = (
             f"{change.id} ({change.title}) changes {file}, which {guards.decides(file, settings, self.guards)}, so it does not "
-            f"land by itself. To take it, look at it and merge it yourself: git merge {change.branch}"
+            f"land by itself. Look at it with `windlass change diff {change.id}`; then `windlass queue release {change.id}`"
+            f" lets it through the checks, and `windlass queue drop {change.id}` gives it up."
         )
         await self.verdicts.held(change, Hold.HUMAN, f"it changes {file}", ask)
 

@@ -17,7 +17,7 @@ from windlass.core.settings import Limits
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
-from windlass.engine.talk import channel_of, say, withdraw
+from windlass.engine.talk import channel_of, channel_of_change, say, withdraw
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class Verdicts:
         def step(store: Writing, current: Change) -> None:
             if current.state is change.state:
                 store.record("change.queued", change.id, current.move(ChangeState.QUEUED, reason=reason))
-                withdraw(store, channel_of(current.task), "What held the change is gone.", now)
+                withdraw(store, channel_of_change(current), "What held the change is gone.", now)
 
         await self._write(change, step)
 
@@ -220,4 +220,5 @@ def _hold(store: Writing, held: Change, ask: str, now: float) -> None:
 
 
 def _tell(store: Writing, change: Change, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
-    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel_of(change.task), now=now, kind=kind)
+    channel = channel_of_change(change)
+    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)

@@ -154,6 +154,10 @@ class HubGit:
         known = await self._git.ours(hub, "merge-base", "--is-ancestor", commit, main, ok=ANY)
         return known.code == 0
 
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        """Keep a branch of the user's in the hub, as it is now. Returns its commit and that one's first line."""
+        return await self._hubs.take(project, branch)
+
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
         """Make the commit that takes a landing back, on a branch of the hub.
 

@@ -245,6 +245,15 @@ class FakeGit:
         main = self._main(project)
         return commit in self.objects.commits and self.objects.contains(main, commit)
 
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        commit = self._user(project).branches.get(branch)
+        if branch == project.main:
+            raise BadInput(f"{branch} is what changes land on.", hint="Name a branch that has something more.")
+        if commit is None:
+            raise NotFound(f"{project.path} has no branch {branch!r}.", hint="Run `git branch` to see them.")
+        self._hub(project).refs[f"refs/windlass/taken/{commit}"] = commit
+        return commit, self.objects.commits[commit].message.partition("\n")[0]
+
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
         if landing.before == landing.after:
             raise NotAllowed("This landing changed nothing, so there is nothing to take back.")
