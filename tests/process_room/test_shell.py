@@ -157,7 +157,8 @@ class CancelledTogether:
 _LEAVES_ONE = 'sleep "$NAP" & exit 0'
 
 
-def _cancel(task: asyncio.Task[object], _: object) -> None:
+def _cancel(task: asyncio.Task[Any] | None, _: object) -> None:
+    assert task is not None
     task.cancel()
 
 
