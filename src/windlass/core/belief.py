@@ -38,9 +38,9 @@ class Beliefs:
         self.places = {each.change: place for place, each in enumerate(line)}
         self.flaky = max(rates.flaky, _LEAST)
         known = [each for each in trials if each.verdict and self.places.keys() >= set(each.stack)]
-        self.passed = [frozenset(each.stack) for each in known if each.verdict is Verdict.PASSED]
         self.failed = [each for each in known if each.verdict is Verdict.FAILED]
         earlier = [each.stack for each in known if each.verdict is Verdict.PASSED and each.old]
+        self.passed = [frozenset(each.stack) for each in known if each.verdict is Verdict.PASSED and not each.old]
         self.proven_before = {each.change for each in line if each.proven}.union(*earlier)
         self.proven = self.proven_before.union(*self.passed)
         self.strict = strict

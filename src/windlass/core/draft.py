@@ -8,8 +8,8 @@ from functools import cached_property
 from windlass.core.belief import Beliefs, Odds
 from windlass.core.trial import Clash, Entry, Rules, Stack, Trial
 
-_EVEN = 0.5
-"""A test tells most when it is as likely to pass as to fail."""
+_EVEN = 0.58
+"""A test tells most when it is as likely to pass as to fail; a little more, because what passes also lands."""
 _SURE = 0.75
 """A stack that is so likely to pass that others are put on top of it."""
 _BOLD = 0.25
@@ -82,12 +82,10 @@ class Draft:
             chosen.append(sure)
             front = sure
         carried = sure if sure != front else ()
-        bold = self._bold(front, units, free - len(chosen))
-        if bold:
-            chosen.append(bold)
-        for unit, count in self._shares(units, free - len(chosen)):
+        bold = self._bold(front, free - len(chosen))
+        for unit, count in self._shares(units, free - len(chosen) - bool(bold)):
             chosen += self._parts(unit, count, front, carried)
-        return chosen
+        return [*chosen, bold] if bold and bold not in chosen else chosen
 
     def _front(self) -> Stack:
         """The deepest stack under way that is likely to land."""
@@ -122,12 +120,12 @@ class Draft:
         units = [*groups, self._pool] if self._pool else groups
         return sorted(units, key=lambda each: self.beliefs.places[each[0]])
 
-    def _bold(self, front: Stack, units: list[list[str]], free: int) -> Stack:
-        """All that nothing is known of in one stack, if a runner can be spared for it."""
-        if free < 2 or self._pool not in units or len(self._fit(front, self._pool)) == len(front) + len(self._pool):
+    def _bold(self, front: Stack, free: int) -> Stack:
+        """All that nothing is known of in one stack, if it is no more than a bet and a runner can be spared for it."""
+        if free < 3 or len(self._pool) < 2:
             return ()
-        stack = self._fit(front, self._pool, aim=_BOLD)
-        return stack if len(stack) >= len(self._pool) + len(front) else ()
+        stack = self._fit(front, self._pool, aim=0.0)
+        return stack if self.beliefs.chance(stack) >= _BOLD else ()
 
     def _shares(self, units: list[list[str]], free: int) -> list[tuple[list[str], int]]:
         """How many tests each unit gets: one, and what is left where a part is most likely to fail."""
@@ -166,9 +164,13 @@ class Draft:
         alone = self._fit((), left, size)
         for base in (carried if len(alone) > 1 else (), front):
             stack = self._fit(base, left, size) if base else ()
-            if left[0] in stack and self.beliefs.chance(stack) >= _FAINT:
+            if left[0] in stack and self.beliefs.chance(stack) >= _FAINT and not self._failed_with(stack):
                 return stack
         return alone
+
+    def _failed_with(self, stack: Stack) -> bool:
+        """Whether all of this has failed together: with others under it, it would do so again and tell nothing new."""
+        return any(set(each.stack) <= set(stack) for each in self.beliefs.failed if not each.old)
 
     def _fit(self, base: Stack, candidates: Iterable[str], size: int = 0, *, aim: float = _EVEN) -> Stack:
         """As many of these on top of the base as bring the odds nearest to the aim; nothing if none fits."""

@@ -9,8 +9,8 @@ from typing import Protocol
 from windlass.core.plan import plan
 from windlass.core.trial import Clash, Entry, Rules, Stack, Trial, Verdict, flakes, forget, measure, rebase
 
-_PATIENCE = 50
-"""Rounds for each change after which something must be wrong with the planner."""
+_PATIENCE = 5
+"""Rounds for each change and each of its tries after which something must be wrong with the planner."""
 
 
 class Chance(Protocol):
@@ -163,7 +163,8 @@ class _Gate:
             self._reject(change)
         if plans.land:
             self._land(plans.land)
-        if not (plans.land or plans.reject or plans.start) or done.rounds > _PATIENCE * len(self.world.changes):
+        patience = _PATIENCE * len(self.world.changes) * (self.setting.rules.retries + 1)
+        if not (plans.land or plans.reject or plans.start) or done.rounds > patience:
             done.stuck = len(self.line)
         return plans.start
 

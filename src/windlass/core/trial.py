@@ -9,7 +9,7 @@ from enum import StrEnum
 Stack = tuple[str, ...]
 """Changes on top of main, bottom first."""
 
-_BAD = (0.3,6.0)
+_BAD = (0.3, 6.0)
 _FLAKY = (1.0, 50.0)
 """What is believed before anything was measured: how many, of how many."""
 
