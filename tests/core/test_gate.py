@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from windlass.core import gate
-from windlass.core.change import Change, ChangeState, CheckResult, Hold
+from windlass.core.change import Change, ChangeState, CheckResult, Hold, Landing
 from windlass.core.settings import CheckSettings, GateSettings, Limits
 
 FIRST = Change(id="c1", project="p", branch="b", head="a", title="One", agent="otter", turn=1)
 SECOND = replace(FIRST, id="c2", turn=2)
 CHECKS = CheckSettings(command="make test")
+LANDING = Landing(main="main", before="a", after="b", tree="T", commits=("c",), files=("f",), landed_at=1.0)
 
 
 def test_the_line_goes_by_rank_then_by_turn() -> None:
@@ -41,6 +42,19 @@ def test_a_change_is_proven_by_a_test_of_it_alone() -> None:
 def test_half_the_processors_test_unless_it_is_said(wanted: int, processors: int, runners: int) -> None:
     """At least one, and not more than eight by ourselves."""
     assert gate.rules(GateSettings(runners=wanted), processors=processors, alone=False).runners == runners
+
+
+def test_rates_are_learned_from_what_was() -> None:
+    """Returned changes were bad; what failed and passed on one tree failed by chance; the more is known, the more so."""
+    green = CheckResult(command="make test", tree="T", passed=True, exit_code=0, seconds=1.0, started_at=0.0)
+    red = replace(green, passed=False)
+    steady = [replace(FIRST, id=f"c{each}", landing=LANDING, checks=(green,)) for each in range(50)]
+    flaky = [replace(each, checks=(red, green)) for each in steady]
+    bad = [replace(each, returns=1, checks=(replace(red, tree="U"), green)) for each in steady]
+    nothing, calm, shaky, poor = (gate.rates(each) for each in ([], steady, flaky, bad))
+    assert calm.bad < nothing.bad < poor.bad
+    assert calm.flaky < nothing.flaky < shaky.flaky
+    assert poor.flaky < shaky.flaky
 
 
 def test_what_is_in_the_way_of_a_stack_is_found_by_trying_each_alone() -> None:

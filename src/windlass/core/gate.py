@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from windlass.core.change import Change, ChangeState, CheckResult, Hold
 from windlass.core.settings import CheckSettings, GateSettings, Limits
-from windlass.core.trial import Entry, Rules
+from windlass.core.trial import Entry, Rates, Rules, measure
 
 NOT_RUN = (126, 127)
 """Exit codes by which a shell says that there was no such program, or that it is none."""
@@ -29,6 +29,18 @@ def place_in_line(change: Change) -> tuple[int, int]:
 def _proven(change: Change) -> bool:
     """Whether a check has passed with nothing but this change on main, whatever main was then."""
     return any(each.passed and each.stack == (change.id,) for each in change.checks)
+
+
+def rates(past: Sequence[Change]) -> Rates:
+    """How often changes were bad, and checks failed by chance, as far as these tell."""
+    results = [each for change in past for each in change.checks]
+    green = {(each.tree, each.command) for each in results if each.passed}
+    return measure(
+        landed=sum(each.landing is not None for each in past),
+        rejected=sum(each.returns for each in past),
+        runs=len(results),
+        flaked=sum(not each.passed and (each.tree, each.command) in green for each in results),
+    )
 
 
 def rules(settings: GateSettings, *, processors: int, alone: bool) -> Rules:

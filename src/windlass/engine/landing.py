@@ -17,7 +17,7 @@ from windlass.core.project import Project
 from windlass.core.render import rejection
 from windlass.core.settings import Settings
 from windlass.core.task import Task, TaskState
-from windlass.core.trial import Plan, Rates, Stack
+from windlass.core.trial import Plan, Stack
 from windlass.engine.bell import Bell
 from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.board import Board, Test
@@ -33,6 +33,8 @@ MISSING = (
     'Install what is missing, or set another command with `windlass config set checks.command "…"`. '
     "It is tried again when the command changes, when the daemon starts, and every five minutes."
 )
+PAST = 100
+"""How many changes that are over tell how often checks fail."""
 TRIES = 3
 """How often something unexpected may happen to a change before the others go on without it."""
 
@@ -97,7 +99,8 @@ class Gate:
             return False
         rules = gate.rules(settings.gate, processors=self.processors, alone=board.alone)
         trials = [each for each in board.known() if not board.alone or len(each.stack) == 1]
-        decided = plan(gate.entries(queue), trials, board.clashes, Rates(bad=0.05, flaky=0.02), rules)
+        rates = gate.rates(await self.store.read(partial(_past, project.id)))
+        decided = plan(gate.entries(queue), trials, board.clashes, rates, rules)
         self._stop(board, [each for each in board.tests if each.dropped or each.stack in decided.stop])
         return await self._act(project, board, decided, {each.id: each for each in queue}, settings)
 
@@ -316,6 +319,11 @@ class Gate:
 
     async def _now(self, change: Change) -> Change:
         return await self.store.read(lambda store: store.find(Change, change.id)) or change
+
+
+def _past(project: str, store: Reading) -> list[Change]:
+    """What has lately become of changes, and what is known of those in line."""
+    return [each for each in (*store.changes(ended=True, limit=PAST), *store.changes()) if each.project == project]
 
 
 def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]:
