@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from stage import Stage, play
 from windlass.core.change import Candidate, ChangeState, Hold, Landing
 from windlass.core.errors import Conflict, Unavailable
 from windlass.core.project import Project
+from windlass.core.settings import GateSettings
 from windlass.core.task import TaskState
+from windlass.engine.talk import channel_of, say
 
 Git = Callable[..., str]
 
@@ -364,5 +367,31 @@ class TestLanding:
             assert shown["server"]["startedAt"] == "1970-01-01T00:16:40Z"
             await stage.engine.close()
             assert json.loads(file.read_text())["server"]["status"] == "stopped"
+
+        play(story)
+
+    def test_a_refused_change_whose_author_has_brought_a_later_one_is_closed(self, repo: Path, tmp_path: Path) -> None:
+        """Nobody would ever mend the first: the second has all of it. The task is done when that has landed."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home", checks="! grep -q bad a.txt")
+            stage.settings.settings = replace(stage.settings.settings, gate=GateSettings(strict=True))
+            name = await stage.order()
+            await stage.move()
+            await stage.engine.line.pause(str(repo), "until both are in line")
+            await stage.finish(name, "a.txt", "bad\n")
+            await stage.move()
+            first = await stage.change_of(name)
+            words = {"sender": "human", "to": (name,), "body": "Look again.", "channel": channel_of(first.task)}
+            await stage.store.write(lambda store: say(store, **words, now=stage.clock.time))  # type: ignore[arg-type]  # all texts
+            await stage.move()
+            await stage.finish(name, "a.txt", "good\n")
+            await stage.move()
+            await stage.engine.line.resume(str(repo))
+            await stage.move()
+            [*_, older, later] = await stage.store.read(lambda store: store.changes_of_task(first.task))
+            assert (older.id, older.state, older.reason) == (first.id, ChangeState.CLOSED, "c2 has taken its place")
+            assert later.state is ChangeState.LANDED
+            assert (await stage.task_of(name)).state is TaskState.DONE
 
         play(story)

@@ -120,7 +120,7 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state not in IN_LINE:
+            if current.state not in IN_LINE or _superseded(store, current):
                 return
             task = store.find(Task, current.task)
             match gate.decide_refusal(current, limits, over=task is not None and task.ended):
@@ -142,7 +142,7 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state in IN_LINE:
+            if current.state in IN_LINE and not _superseded(store, current):
                 _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
 
         await self._write(change, step)
@@ -177,6 +177,16 @@ class Verdicts:
         result = await self.store.write(current)
         self.bell.ring()
         return result
+
+
+def _superseded(store: Writing, change: Change) -> bool:
+    """Whether its author has brought a later one since. Then nobody mends this one, and it is closed."""
+    others = store.changes_of_task(change.task) if change.task else []
+    later = [each for each in others if each.project == change.project and each.turn > change.turn]
+    if later:
+        reason = f"{later[-1].id} has taken its place"
+        store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
+    return bool(later)
 
 
 def _in_line(store: Writing, change: Change) -> Change | None:
