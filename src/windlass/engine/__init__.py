@@ -79,7 +79,7 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
-        self._gate = Gate(ports, bell, self.projects, lanes=self._landings, tests=self._tests, moves=moves)
+        self._gate = Gate(ports, bell, self.tasks, lanes=self._landings, tests=self._tests, moves=moves)
         self._mirrors = Mirrors(ports, self.status)
         self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)
 

@@ -32,9 +32,9 @@ class Changes:
             raise NotFound(f"There is no change {key}.", hint="Run `windlass queue --all` to see them.")
         return change
 
-    async def paused(self, change: Change) -> str:
+    async def halted(self, change: Change) -> str:
         """Why nothing lands where a change wants to; nothing if something may, or it is over."""
-        return "" if change.ended else (await self.projects.get(change.project)).paused
+        return "" if change.ended else (await self.projects.get(change.project)).halt
 
     async def undo(self, key: str) -> Change:
         """Queue a change that takes a landed one back; it goes through the same gate."""

@@ -138,6 +138,12 @@ def pause(project: Project) -> dict[str, Any]:
     return {"project": project.name, "paused": bool(project.paused), **why}
 
 
+def red(project: Project) -> dict[str, Any]:
+    """A project whose main does not pass its own checks."""
+    since = project.health.started_at if project.health else None
+    return {"project": project.name, "main": project.main, "since": since, "reason": project.red}
+
+
 def _check(result: CheckResult) -> dict[str, Any]:
     keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
     return {key: getattr(result, key) for key in keys}

@@ -89,7 +89,7 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
     page = await engine.status.page(task.agent)
     change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
-    paused = await engine.changes.paused(change) if change else ""
+    paused = await engine.changes.halted(change) if change else ""
     questions = [each for each in page.questions if each.channel == channel_of(task.id)]
     return {
         "task": shapes.task(task),
