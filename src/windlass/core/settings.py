@@ -52,6 +52,21 @@ class CheckSettings:
     """Names of variables that checks may see besides PATH, HOME, LANG and the like."""
 
 
+class Reviewing(StrEnum):
+    """Who looks at an agent's change before it lands."""
+
+    NONE = "none"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """What a change needs besides checks that pass."""
+
+    review: Reviewing = Reviewing.NONE
+    """agent: every agent's change is reviewed by another agent before it lands; none: only when you ask for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkSettings:
     """How agents are started."""
@@ -139,6 +154,7 @@ class Settings:
 
     project: ProjectSettings = field(default_factory=ProjectSettings)
     checks: CheckSettings = field(default_factory=CheckSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)

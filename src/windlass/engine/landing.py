@@ -17,6 +17,7 @@ from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.projects import Projects
+from windlass.engine.reviews import Reviews
 from windlass.engine.verdicts import Refusal, Verdicts
 
 RETRY_SECONDS = 10.0
@@ -36,7 +37,9 @@ SETTINGS = ".windlass/config.toml"
 class Gate:
     """Moves main, one lane per project. Every step can be repeated after a crash."""
 
-    def __init__(self, ports: Ports, bell: Bell, projects: Projects, lanes: Lanes, moves: Moves) -> None:
+    def __init__(
+        self, ports: Ports, bell: Bell, projects: Projects, lanes: Lanes, *, moves: Moves, reviews: Reviews
+    ) -> None:
         self.store = ports.store
         self.git = ports.git
         self.checks = ports.checks
@@ -44,6 +47,7 @@ class Gate:
         self.clock = ports.clock
         self.guards = (SETTINGS, *ports.library.guarded)
         self.projects = projects
+        self.reviews = reviews
         self.lanes = lanes
         self.moves = moves
         self.verdicts = Verdicts(ports, bell)
@@ -51,7 +55,8 @@ class Gate:
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
-        """Begin a lane for each project that has changes waiting."""
+        """Begin a lane for each project that has changes waiting; see to those that are reviewed."""
+        await self.reviews.tend()
         queue = await self.store.read(lambda store: store.changes())
         for project in dict.fromkeys(each.project for each in queue):
             self.lanes.begin(project, partial(self.advance, project))
@@ -97,6 +102,9 @@ class Gate:
         settings = self.settings.at(project.path)
         if await self._landed_before(project, change) or await self._given_up(project, change):
             return
+        if objection := await self.reviews.objection(change):
+            await self.verdicts.held(change, Hold.REVIEW, objection, "")
+            return
         if not settings.checks.command:
             await self._hold_for_checks(project, change)
             return
@@ -120,7 +128,7 @@ class Gate:
     async def _judge(self, project: Project, change: Change, candidate: Candidate, settings: Settings) -> None:
         """Test the candidate's tree; land it, or send the change back."""
         result, output = await self._test(project, change, candidate, settings.checks)
-        if await self._given_up(project, change) or (await self._now(change)).state is not ChangeState.TESTING:
+        if await self._given_up(project, change):
             return
         if result.passed:
             await self._land(project, change, candidate)
@@ -164,14 +172,16 @@ class Gate:
             return await self._may_land(project, change) and await self._move(project, change, candidate)
 
     async def _may_land(self, project: Project, change: Change) -> bool:
-        """The last look before main moves: the change is still wanted, and the line is not paused."""
+        """The last look before main moves: it is still wanted, nobody objects, and the line is not paused."""
         current = await self._now(change)
         if current.state is not ChangeState.TESTING:
             return False
         if await self._paused(project):
             await self.verdicts.again(current, "")
             return False
-        return True
+        if objection := await self.reviews.objection(change):
+            await self.verdicts.held(change, Hold.REVIEW, objection, "")
+        return not objection
 
     async def _move(self, project: Project, change: Change, candidate: Candidate) -> bool:
         try:
@@ -219,8 +229,12 @@ class Gate:
                 await self._given_up(project, change)
         due = {each.id for each in queue if self._is_due(each)}
         for change in gate.to_release(queue, self.settings.at(project.path).checks, due=due):
-            if change.hold is Hold.HUMAN:
-                await self._landed_elsewhere(project, change)
+            if change.hold in (Hold.HUMAN, Hold.REVIEW) and await self._landed_elsewhere(project, change):
+                continue
+            if change.hold is Hold.REVIEW and not await self.reviews.objection(change):
+                await self.verdicts.again(change, "")
+            elif change.hold in (Hold.HUMAN, Hold.REVIEW):
+                continue
             elif change.hold is not Hold.CHECKOUT or await self._way_is_free(project, change):
                 await self.verdicts.again(change, change.reason)
 
@@ -239,6 +253,8 @@ class Gate:
                 return False
             if held.candidate is None or held.state is not ChangeState.HELD:
                 return not held.ended
+            if await self.reviews.objection(held):
+                return True  # it is held for that when its turn comes
             try:
                 landing = await self.git.land(project, held.candidate)
             except Conflict:
@@ -248,10 +264,12 @@ class Gate:
             await self.verdicts.landed(held, landing)
             return False
 
-    async def _landed_elsewhere(self, project: Project, change: Change) -> None:
-        """A person took a held change into main by hand."""
-        if await self.git.landed(project, change.head):
+    async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
+        """Whether a person took a held change into main by hand."""
+        landed = await self.git.landed(project, change.head)
+        if landed:
             await self.verdicts.closed(change, "main has all of it already")
+        return landed
 
     async def _queue(self, project: Project) -> list[Change]:
         queue = await self.store.read(lambda store: store.changes())
