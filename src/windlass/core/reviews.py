@@ -20,7 +20,7 @@ MOST_LINES = 100_000_000
 EXCERPT = 100
 
 _HEAD = re.compile(r"\[(BLOCKING|SUGGESTION|RESOLVED)\]", re.IGNORECASE)
-_PLACE = re.compile(r"`?([^\s:`]+\.[^\s:`]+|[^\s:`]*/[^\s:`]+):(\d{1,9})`?:?\s+")
+_PLACE = re.compile(r"`?(?=[^\s:]*[./])([^\s:`\0]{1,500}):(\d{1,8})`?:?\s+")
 _SETTLED = re.compile(r"(m[1-9]\d{0,17})\b[.:,]?\s*")
 
 
@@ -63,17 +63,18 @@ def read_report(words: str) -> Report:
     """The comments in a reviewer's last words: a paragraph for each that begins with `[BLOCKING]` or `[SUGGESTION]`,
     perhaps with `path:line`; and `[RESOLVED] m12`."""
     comments, settled = [], []
-    for part in _marked(words):
-        mark, rest = part
+    for mark, rest in _marked(words):
         if mark == "RESOLVED":
             found = _SETTLED.match(rest)
             settled += [found[1]] if found else []
-        elif rest:
+        else:
             place = _PLACE.match(rest)
             file, line = (place[1], int(place[2])) if place else ("", 0)
             text = (rest[place.end() :] if place else rest)[:LONGEST]
-            if text:
-                comments.append(Comment(body=text, file=file, line=line, blocking=mark == "BLOCKING"))
+            try:
+                comments.append(compose(text, file=file, line=line, blocking=mark == "BLOCKING"))
+            except BadInput:
+                continue  # a mark without words says nothing
     return Report(comments=tuple(comments), settled=tuple(settled))
 
 
