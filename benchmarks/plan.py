@@ -46,7 +46,7 @@ def _line(changes: int) -> list[Entry]:
 
 
 def _trials(changes: int) -> list[Trial]:
-    """Of ten changes each: a fifth of the line failed, a fifth passed on an earlier main, and two stacks are under way."""
+    """Stacks of ten: a fifth of the line failed, a fifth passed on an earlier main, and two are under way."""
     stacks = [tuple(f"c{number}" for number in range(first, first + 10)) for first in range(0, changes, 10)]
     fifth = len(stacks) // 5
     failed = [Trial(stack=each, verdict=Verdict.FAILED) for each in stacks[:fifth]]

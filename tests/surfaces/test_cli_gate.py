@@ -53,8 +53,8 @@ def test_what_is_no_share_is_refused_with_an_example(keyboard: Keyboard, text: s
 
 def test_every_option_counts(keyboard: Keyboard) -> None:
     """Other rules and other worlds come to other numbers."""
-    options = (["--strict"], ["--proven"], ["--runners", "1"], ["--retries", "3"], ["--together", "50%"], ["--conflict", "50%"])
+    options = ("--strict", "--proven", "--runners 1", "--retries 3", "--together 50%", "--conflict 50%")
     plain = json.loads(keyboard.type(*QUICK, "--flaky", "10%", "--json").stdout)
     for each in options:
-        other = json.loads(keyboard.type(*QUICK, "--flaky", "10%", *each, "--json").stdout)
+        other = json.loads(keyboard.type(*QUICK, "--flaky", "10%", *each.split(), "--json").stdout)
         assert {key for key in ("runs", "rounds", "landed", "rejected", "returned") if other[key] != plain[key]}, each
