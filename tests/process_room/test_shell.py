@@ -158,7 +158,8 @@ _LEAVES_ONE = 'sleep "$NAP" & exit 0'
 _MOMENTS = [("true", 1), ("true", 2), (_LEAVES_ONE, 1), (_LEAVES_ONE, 2), (_LEAVES_ONE, 3)]
 
 
-def _cancel(task: asyncio.Task[object], _: object) -> None:
+def _cancel(task: asyncio.Task[Any] | None, _: object) -> None:
+    assert task is not None
     task.cancel()
 
 
