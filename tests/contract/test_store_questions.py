@@ -27,7 +27,7 @@ from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Receipt
 from windlass.core.ports import Noun
 from windlass.core.project import Project
-from windlass.core.run import Outcome, Usage
+from windlass.core.run import Cost, Outcome, Usage
 from windlass.core.task import Task, TaskState
 
 
@@ -213,7 +213,19 @@ class TestQuestions:
             await store.write(putting(*runs, a_run("r4", agent="bob")))
 
             costs = await store.read(lambda reading: reading.costs(["ann", "bob", "carl", "ann"]))
-            assert costs == {"ann": 0.75, "bob": 0.0}
+            assert costs == {"ann": Cost(0.75), "bob": Cost(0.0)}
+
+        asyncio.run(story())
+
+    def test_runs_without_a_price_are_counted_beside_what_is_known(self, store: AnyStore) -> None:
+        """Tokens or model calls without a price; a run that asked no model has cost nothing."""
+
+        async def story() -> None:
+            unpriced = [Usage(input_tokens=1), Usage(output_tokens=1), Usage(calls=1)]
+            used = [Usage(cost_usd=0.5, calls=1), *unpriced, Usage()]
+            await store.write(putting(*(a_run(f"r{at}", agent="ann", usage=each) for at, each in enumerate(used))))
+
+            assert await store.read(lambda reading: reading.costs(["ann"])) == {"ann": Cost(0.5, unpriced=3)}
 
         asyncio.run(story())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +70,10 @@ PAGE: dict[str, Any] = {
     "session": "s-1",
     "worktree": "/w/swift-otter",
     "branch": "work/swift-otter",
+    "model": "gpt-5.5",
     "usage": {"input_tokens": 1234, "output_tokens": 5, "cost_usd": 0.12},
+    "cost_usd": 0.12,
+    "unpriced_runs": 0,
     "questions": [{"id": "q1", "question": "May I drop the table?"}],
     "change": CHANGE,
     "reports": [{"time": 1000.0, "body": "Half\ndone."}],
@@ -90,6 +94,11 @@ RECEIPT: dict[str, Any] = {
     "undo": "windlass undo c3",
 }
 EVIL = "\x1b]52;c;aGk=\x07\x1b[2J\u202egnp.exe"
+
+
+def _then_quiet(lines: list[str], silence: threading.Event) -> Iterator[str]:
+    yield from lines
+    silence.wait(WITHIN)
 
 
 @pytest.fixture
@@ -127,6 +136,23 @@ class TestList:
         (item,) = json.loads(keyboard.type("list", "--json").stdout)
 
         assert set(keys) <= set(item)
+
+    @pytest.mark.parametrize(
+        ("dollars", "unpriced", "shown"),
+        [(0.0, 0, ""), (1.5, 0, "$1.50"), (None, 2, "unknown"), (1.5, 1, "over $1.50")],
+    )
+    def test_a_price_that_nobody_knows_is_not_nothing(
+        self, keyboard: Keyboard, daemon: FakeDaemon, *, dollars: float | None, unpriced: int, shown: str
+    ) -> None:
+        """Unknown, or more than what is known; the page of an agent says the same."""
+        cost = {"cost_usd": dollars, "unpriced_runs": unpriced}
+        daemon.teach("GET /agents", {"as_of": time.time(), "items": [AGENT | cost]})
+        daemon.teach("GET /agents/swift-otter", PAGE | cost)
+
+        row, page = keyboard.type("list").stdout.splitlines()[1], keyboard.type("show", "swift-otter").stdout
+
+        assert row.endswith(f"scripted  {shown}".rstrip())
+        assert f"5 out{', ' if shown else ''}{'cost unknown' if dollars is None else shown}\n" in page
 
     def test_ls_is_the_same_and_all_and_here_are_asked_for(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """--all and --here reach the daemon; --here as the folder that one stands in."""
@@ -198,8 +224,9 @@ class TestShow:
         """All about one agent, ending with what one would type next."""
         shown = keyboard.type("show", "swift-otter").stdout
 
-        for part in ("crashed", "exit code 3", "1,234 tokens in", "May I drop the table?", "c3 testing", "  done."):
+        for part in ("crashed", "exit code 3", "1,234 tokens in, 5 out, $0.12", "May I drop", "c3 testing", "  done."):
             assert part in shown
+        assert re.search(r"^Model +gpt-5\.5$", shown, re.MULTILINE)
         assert 'windlass answer swift-otter "…"' in shown
 
     def test_json_is_one_object_with_the_stable_keys(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
@@ -279,6 +306,54 @@ class TestQueue:
         (item,) = json.loads(keyboard.type("queue", "--json").stdout)
 
         assert set("id branch task agent state reason candidate checks".split()) <= set(item)
+
+    def test_a_pause_is_said_with_its_reason(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """What is queued does not look as if it were next, and the way out is named."""
+        pause = {"project": "shop", "paused": True, "since": 1.0, "reason": f"release {EVIL}"}
+        item = {**CHANGE, "state": "queued", "reason": "the queue is paused", "paused": True}
+        daemon.teach("GET /queue", {"as_of": time.time(), "paused": [pause], "items": [item]})
+
+        shown = keyboard.type("queue").stdout
+
+        assert "The queue of shop is paused (release" in shown
+        assert "windlass queue resume" in shown
+        assert "Nothing lands now." in shown
+        assert "\x1b" not in shown
+
+    def test_watching_shows_it_anew_at_every_step_of_a_change(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Listening begins before looking; what happens to runs is no news here."""
+        silence = threading.Event()
+        happened = ((1, "run.output"), (2, "change.landed"))
+        lines = [f'id: {n}\ndata: {{"seq": {n}, "kind": "{kind}"}}\n\n' for n, kind in happened]
+        daemon.teach("GET /events", lambda _: Stream(_then_quiet(lines, silence)))
+        process = keyboard.open("queue", "--watch", "--json")
+        assert process.stdout is not None
+
+        shown = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.kill()
+        process.communicate(timeout=WITHIN)
+        silence.set()
+
+        assert [each[0]["id"] for each in shown] == ["c3", "c3"]
+        assert [path for _, path, _, _ in daemon.asked] == ["/events", "/queue", "/queue"]
+
+    @pytest.mark.parametrize("verb", ["drop", "hold", "release", "retry", "first"])
+    def test_a_verb_says_what_became_of_the_change(self, keyboard: Keyboard, daemon: FakeDaemon, verb: str) -> None:
+        """Each is one call; with --json the change is the answer."""
+        daemon.teach(f"POST /changes/c3/{verb}", {**CHANGE, "state": "held", "reason": f"by hand {EVIL}"})
+        words = ("--reason", "not today") if verb in ("drop", "hold") else ()
+
+        assert keyboard.type("queue", verb, "c3", *words).stdout.startswith("c3 held: by hand \\x1b")
+        assert json.loads(keyboard.type("queue", verb, "c3", "--json").stdout)["id"] == "c3"
+        assert daemon.asked[0][3] == ({"reason": "not today"} if words else {})
+
+    def test_options_of_the_list_are_not_ignored_before_a_verb(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """`queue --json drop c3` would look as if it had an effect."""
+        told = keyboard.type("queue", "--json", "drop", "c3")
+
+        assert told.returncode == 2
+        assert "go after its name" in told.stderr
+        assert daemon.asked == []
 
 
 class TestReceipt:

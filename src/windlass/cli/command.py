@@ -51,6 +51,17 @@ class AgentName(click.ParamType[str]):
         return _completed(incomplete, "name", "task_title", "agents", all=1)
 
 
+class Word(click.ParamType[str]):
+    """A name of something; an empty one is a slip, such as a variable that is not set."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.strip():
+            self.fail("it is empty.", param, ctx)
+        return value
+
+
 class ChangeId(click.ParamType[str]):
     """The id of a change, such as c3."""
 
@@ -63,6 +74,9 @@ class ChangeId(click.ParamType[str]):
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _completed(incomplete, "id", "title", "queue", all=1)
+
+
+change_argument = click.argument("change", type=ChangeId())
 
 
 class SavedWork(click.ParamType[str]):

@@ -11,7 +11,7 @@ import click
 
 from windlass.cli.agents import described, given_text
 from windlass.cli.client import Client, here
-from windlass.cli.command import Duration, command, json_option
+from windlass.cli.command import Duration, Word, command, json_option
 from windlass.cli.output import (
     Row,
     bold,
@@ -54,12 +54,14 @@ _TRIES = 5
     windlass work "Add a changelog" --command ./my-agent.sh      any program can be an agent
     windlass work "Try it out" --script agent.yaml               plays an agent from a script
     windlass work "Fix the login race" --agent coder             an agent with a file in .windlass/agents
+    windlass work "Fix the login race" --provider NAME --model NAME
     """,
 )
 @click.argument("title")
 @click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
-@click.option("--agent", metavar="NAME", help="An agent that the repository defines (see `windlass agents`).")
-@click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
+@click.option("--agent", metavar="NAME", type=Word(), help="An agent that the repository defines: `windlass agents`.")
+@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI does it. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its file's, or its coding CLI's own.")
 @click.option(
     "--script",
     metavar="FILE",
@@ -89,6 +91,7 @@ def work_command(
     brief: str | None,
     agent: str | None,
     provider: str | None,
+    model: str | None,
     script: str | None,
     shell: str | None,
     permissions: str | None,
@@ -109,6 +112,7 @@ def work_command(
         brief=brief and given_text(brief, "--brief"),
         agent=agent,
         provider=provider,
+        model=model,
         permissions=permissions,
         sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # ours, which a daemon that runs already has not seen
         options=options,

@@ -8,14 +8,14 @@ from typing import Any, Protocol, TypeVar
 
 from windlass.core.agent import Agent
 from windlass.core.archive import Archive
-from windlass.core.change import Candidate, Change, CheckResult, Landing
+from windlass.core.change import Candidate, Change, CheckResult, Landing, Shape
 from windlass.core.definition import Library
 from windlass.core.document import Document
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.provider import Provider
-from windlass.core.run import Chunk, Identity, Run
+from windlass.core.run import Chunk, Cost, Identity, Run
 from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
@@ -90,8 +90,8 @@ class Reading(Protocol):
         """The newest run of each of these agents, for those that have one."""
         ...
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
-        """What all runs of each of these agents have cost so far, in dollars, for those that have one."""
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        """What all runs of each of these agents have cost so far, for those that have one."""
         ...
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
@@ -408,16 +408,24 @@ class Git(Protocol):
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
         ...
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
         ...
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
-        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        """Move main to the last of these, each made on the one before; returns that one's receipt. What has landed
+        only gets its receipt. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in
+        the way."""
         ...
 
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
+        ...
+
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        """Keep a branch of the user's in the hub, as it is now. Returns its commit and that one's first line."""
         ...
 
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
@@ -496,3 +504,5 @@ class Ports:
     """Our folder."""
     pid: int = 0
     """The daemon's process."""
+    processors: int = 2
+    """How many the machine has."""

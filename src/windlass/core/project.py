@@ -16,3 +16,14 @@ class Project:
     main: str
     """The branch that changes land on."""
     added_at: float = 0.0
+    paused_at: float | None = None
+    """Since when nothing lands, because a person said so."""
+    pause: str = ""
+    """Why, in their words."""
+
+    @property
+    def paused(self) -> str:
+        """Why nothing lands; nothing if something may."""
+        if self.paused_at is None:
+            return ""
+        return "the queue is paused" + (f": {self.pause}" if self.pause else "")

@@ -11,6 +11,7 @@ from windlass.core.definition import filled
 from windlass.core.errors import BadInput
 from windlass.core.message import Message
 from windlass.core.plain import word
+from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.render import fenced
 from windlass.core.run import Cause
 from windlass.core.task import Task
@@ -58,6 +59,15 @@ class Workplace:
     """The file tree of main, in a few lines."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a run is told."""
+
+    text: str
+    system: str = ""
+    """Who the agent is, where that is told apart; the text then leaves it out."""
+
+
 def build_prompt(
     *,
     agent: Agent,
@@ -69,13 +79,17 @@ def build_prompt(
     workplace: Workplace | None = None,
     resumed: bool = False,
     repositories: Mapping[str, str] | None = None,
-) -> str:
+    apart: bool = False,
+) -> Prompt:
     """The prompt of a run: the whole briefing for a first one, what is new for a later one.
 
-    An agent that does not remember its earlier runs is told again who it is.
+    An agent that does not remember its earlier runs is told again who it is. `apart`, it is told so in every run: no
+    conversation keeps that.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
     who = _who(agent, workplace, said) if workplace and agent.role else []
+    system = _system(who, agent) if apart else ""
+    who = [] if system else who
     what = (("task", _task(task)), ("messages", _messages(mail)))
     if repositories:
         who = [*who, ("repositories", _repositories(repositories))]
@@ -84,7 +98,19 @@ def build_prompt(
     else:
         known = [] if resumed else [*who, *_some(said, PROJECT)]
         sections = [*known, ("woken", _WOKEN[cause]), *what, *_some(said, "git_workflow", "signal_format")]
-    return "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections if text) + "\n"
+    return Prompt(text=f"{_joined(sections, agent)}\n", system=system)
+
+
+def _system(who: Sequence[Section], agent: Agent) -> str:
+    """Who an agent is, as an argument; nothing if it is too long for one."""
+    text = _joined(who, agent).replace("\0", "")
+    return text if len(text.encode()) <= ARGUMENT_LIMIT else ""
+
+
+def _joined(sections: Sequence[Section], agent: Agent) -> str:
+    """Sections in their tags, with the agent's names in them."""
+    text = "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections if text)
+    return text.replace("{AGENT_ID}", agent.id).replace("{AGENT_NAME}", agent.name)
 
 
 def _repositories(mains: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 
 from windlass.core import names
 from windlass.core.address import Address
-from windlass.core.agent import Agent, Confinement, Permissions
+from windlass.core.agent import Agent, Confinement, Permissions, check_model
 from windlass.core.definition import Definition, homes
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.ports import Ports, Writing
@@ -35,6 +35,7 @@ class Order:
     """The agent that shall do it, by the name in its file; nothing: a new one."""
     provider: str = ""
     model: str = ""
+    """Nothing: what its file says, or else its provider's own."""
     permissions: Permissions | None = None
     """Nothing: what its file says, or else to edit."""
     sandbox: Confinement | None = None
@@ -103,7 +104,7 @@ class Tasks:
             )
         return replace(
             agent,
-            model=order.model or agent.model,
+            model=_model(order.model, agent.model, provider),
             permissions=order.permissions or agent.permissions,
             sandbox=order.sandbox or agent.sandbox,
         )
@@ -137,6 +138,19 @@ class Tasks:
             if not any([await self.git.branch_taken(each, branch) for each in projects]):
                 return name
             taken.add(name)
+
+
+def _model(typed: str, of_file: str, provider: Provider) -> str:
+    """The model that was typed, which a provider must be able to take; or else that of its file, if it can."""
+    if typed and not provider.models:
+        flag = f", or write its flag into providers.{provider.name}.model_flag" if provider.own else ""
+        raise BadInput(
+            f"The provider {provider.name} can't be told which model to use.", hint=f"Leave --model out{flag}."
+        )
+    model = typed or (of_file if provider.models else "")
+    if model:
+        check_model(model)
+    return model
 
 
 def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task, Agent] | None:

@@ -19,7 +19,7 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Kind, Message, Receipt
 from windlass.core.ports import Clock, N, Noun, Reading, Writing
 from windlass.core.project import Project
-from windlass.core.run import Chunk, Run
+from windlass.core.run import Chunk, Cost, Run
 from windlass.core.task import Task, TaskState
 from windlass.store import journal, rows
 from windlass.store.audit import Audit
@@ -99,12 +99,12 @@ class MemoryReading:
                 latest[run.agent] = run
         return latest
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
         asked = set(agents)
-        costs: dict[str, float] = {}
+        costs: dict[str, Cost] = {}
         for run in self._all(Run):
             if run.agent in asked:
-                costs[run.agent] = costs.get(run.agent, 0.0) + run.usage.cost_usd
+                costs[run.agent] = costs.get(run.agent, Cost()) + run.usage
         return costs
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:

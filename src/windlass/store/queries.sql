@@ -49,8 +49,14 @@ SELECT runs.* FROM json_each(:agents) AS asked JOIN runs ON runs.place = (
 );
 
 -- name: costs
-SELECT asked.value, (SELECT sum(json_extract(usage, '$.cost_usd')) FROM runs WHERE agent = asked.value) AS cost
-FROM (SELECT DISTINCT value FROM json_each(:agents)) AS asked WHERE cost IS NOT NULL;
+SELECT asked.value, sum(json_extract(usage, '$.cost_usd')) AS dollars, sum(
+    json_extract(usage, '$.cost_usd') = 0 AND (
+        json_extract(usage, '$.input_tokens') OR json_extract(usage, '$.output_tokens')
+        OR ifnull(json_extract(usage, '$.calls'), 0)
+    )
+) AS unpriced
+FROM (SELECT DISTINCT value FROM json_each(:agents)) AS asked JOIN runs ON runs.agent = asked.value
+GROUP BY asked.value;
 
 -- name: changes_queue
 SELECT * FROM changes WHERE state NOT IN ('landed', 'closed') ORDER BY place LIMIT :limit;

@@ -16,7 +16,7 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.ports import N
 from windlass.core.project import Project
-from windlass.core.run import Chunk, Run
+from windlass.core.run import Chunk, Cost, Run
 from windlass.core.task import Task
 from windlass.store import rows
 from windlass.store.journal import Tip, unpack
@@ -74,8 +74,9 @@ class SqlReading:
     def latest_runs(self, agents: Sequence[str], /) -> dict[str, Run]:
         return {run.agent: run for run in self._nouns(Run, "latest_runs", agents=json.dumps(list(agents)))}
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
-        return {row["value"]: row["cost"] for row in self._ask("costs", agents=json.dumps(list(agents)))}
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        found = self._ask("costs", agents=json.dumps(list(agents)))
+        return {row["value"]: Cost(row["dollars"], row["unpriced"]) for row in found}
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
         return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))

@@ -59,7 +59,7 @@ class FakeWorkdirs:
         own = {name: f"{self.home}/runs/{run}/{name}" for name in files}
         self.files |= {own[name]: text for name, text in files.items()}
         told = f"{self.home}/runs/{run}/prompt.md"
-        self.files[told] = _named(prompt, manifest)
+        self.files[told] = prompt
         return Briefing(prompt=told, signal=_signal(worktree), files=own)
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:

@@ -11,8 +11,9 @@ from windlass.core.change import Change, CheckResult, Landing
 from windlass.core.definition import Definition
 from windlass.core.event import Event
 from windlass.core.message import Message
+from windlass.core.project import Project
 from windlass.core.questions import asked_ids
-from windlass.core.run import Run
+from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
 from windlass.core.task import Task
 from windlass.engine.rescue import Item
@@ -38,9 +39,10 @@ def agent(view: View) -> dict[str, Any]:
         "permissions": view.agent.permissions,
         "sandbox": (view.run.sandbox or UNENFORCED) if view.run else None,
         "run": view.run.id if view.run else None,
-        "cost_usd": view.cost_usd,
+        "cost_usd": view.cost.known,
         "task_title": view.task.title if view.task else "",
         "project": view.project,
+        "unpriced_runs": view.cost.unpriced,
     }
 
 
@@ -53,12 +55,12 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "worktree": page.worktree,
         "session": view.run.session if view.run else "",
         "runs": [run(each) for each in page.runs],
-        "usage": codec.plain(page.usage),
+        "usage": codec.plain(page.usage) | {"cost_usd": view.cost.known},
         "output": page.output[-TAIL:],
         "setup": page.setup[-TAIL:],
         "questions": [said(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
-        "change": change(view.change, now=now) if view.change else None,
+        "change": change(view.change, now=now, paused=view.paused) if view.change else None,
         "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
     }
 
@@ -100,7 +102,7 @@ def run(run: Run) -> dict[str, Any]:
         "base": run.base,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
-        "usage": codec.plain(run.usage),
+        "usage": codec.plain(run.usage) | {"cost_usd": (Cost() + run.usage).known},
     }
 
 
@@ -108,8 +110,8 @@ def task(task: Task) -> dict[str, Any]:
     return dict(codec.plain(task))
 
 
-def change(change: Change, *, now: float) -> dict[str, Any]:
-    """One line of `windlass queue --json`."""
+def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
+    """One line of `windlass queue --json`. `paused` says why nothing lands in its project, if that is so."""
     since = change.landing.landed_at if change.landing else change.queued_at
     return {
         "id": change.id,
@@ -117,15 +119,23 @@ def change(change: Change, *, now: float) -> dict[str, Any]:
         "task": change.task or None,
         "agent": change.agent or None,
         "state": change.state,
-        "reason": change.reason,
+        "reason": (paused if change.queued else "") or change.reason,
         "candidate": change.candidate.commit if change.candidate else None,
         "checks": [_check(each) for each in change.checks],
         "title": change.title,
         "returns": change.returns,
         "undoes": change.undoes or None,
         "hold": change.hold,
+        "rank": change.rank,
+        "paused": bool(paused),
         "age_seconds": round(max(0.0, now - since), 3),
     }
+
+
+def pause(project: Project) -> dict[str, Any]:
+    """Whether a project's queue is paused, since when and why."""
+    why = {"since": project.paused_at, "reason": project.pause}
+    return {"project": project.name, "paused": bool(project.paused), **why}
 
 
 def _check(result: CheckResult) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class RunFolders:
                 _prepare_worktree(run, worktree, manifest, inputs, context or {})
                 self._write(run, WHOSE, json.dumps([manifest["agentId"], manifest["agentName"]]))
                 own = {each: self._write(run, _safe(each), text) for each, text in files.items()}
-                told = self._write(run, PROMPT, _named(prompt, manifest))
+                told = self._write(run, PROMPT, prompt)
             return Briefing(prompt=told, signal=str(Path(worktree, *OUTPUT, SIGNAL)), files=own)
 
         return await asyncio.to_thread(write)
