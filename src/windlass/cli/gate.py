@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from windlass.core.simulate import Outcome, Setting
 
 
+_RULES = ("runners", "retries", "strict")
+"""The options that say how the gate works; the others say what the world is like."""
+
+
 class Share(click.ParamType[float]):
     """A share such as 5% or 0.05."""
 
@@ -66,9 +70,7 @@ def gate_command() -> None:
 @click.option("--strict", is_flag=True, help="Test every commit that main gets, not only the last of several.")
 @json_option
 @click.pass_context
-def simulate_command(
-    ctx: click.Context, seeds: int, runners: int, retries: int, strict: bool, as_json: bool, **world: Any
-) -> None:
+def simulate_command(ctx: click.Context, seeds: int, as_json: bool, **options: Any) -> None:
     """Play the gate's own planner against chance, and count how often a check runs until all is decided.
 
     A round is the time of one check. Serial is one change after the other on one runner, with the same retries. Exit 0
@@ -77,7 +79,8 @@ def simulate_command(
     from windlass.core.simulate import Setting, summed  # noqa: PLC0415
     from windlass.core.trial import Rules  # noqa: PLC0415
 
-    setting = Setting(**world, rules=Rules(runners=runners, strict=strict, retries=retries))
+    rules = Rules(**{each: options.pop(each) for each in _RULES})
+    setting = Setting(**options, rules=rules)
     total = summed(_played(setting, seeds))
     answer = _answer(setting, total, seeds)
     if as_json:
@@ -106,7 +109,7 @@ def _answer(setting: Setting, total: Outcome, seeds: int) -> dict[str, Any]:
     means = ("runs", "rounds", "serial_rounds", "landed", "rejected", "returned")
     sums = ("broken_mains", "wrong_landings", "wrong_rejections", "unlucky_rejections", "stuck")
     world = {each: getattr(setting, each) for each in ("branches", "bad", "flaky", "conflict", "together", "proven")}
-    rules = {each: getattr(setting.rules, each) for each in ("runners", "retries", "strict")}
+    rules = {each: getattr(setting.rules, each) for each in _RULES}
     return {
         **world,
         **rules,

@@ -55,7 +55,7 @@ class Beliefs:
         return {each.change: max(each.tries, seen[each.change]) for each in line}
 
     def _groups(self, rates: Rates) -> list[Group]:
-        """Disjoint groups of suspects, the smallest first: what failed with a smaller one in it needs no other reason."""
+        """Disjoint groups of suspects, the smallest first: what holds suspects already needs no others."""
         found: Counter[frozenset[str]] = Counter()
         for failed, times in self._unexplained().items():
             found[failed - self.proven or failed] += times
@@ -68,7 +68,7 @@ class Beliefs:
         return groups
 
     def _unexplained(self) -> Counter[frozenset[str]]:
-        """Sets that failed, and how often, but for those that a smaller one in them or a larger one that passed explains."""
+        """Sets that failed, and how often; but none that a smaller one in it explains, or that a larger one lands."""
         counted = Counter(frozenset(each.stack) for each in self.failed)
         counted.update({frozenset((each,)): times - counted[frozenset((each,))] for each, times in self.alone.items()})
         sets = [each for each, times in counted.items() if times > 0]

@@ -27,8 +27,9 @@ class Draft:
         self,
         line: Sequence[Entry],
         beliefs: Beliefs,
-        clashes: Iterable[Clash],
         rules: Rules,
+        *,
+        clashes: Iterable[Clash],
         under_way: Sequence[Trial],
         passed: Sequence[Stack],
     ) -> None:
@@ -36,7 +37,7 @@ class Draft:
         self.beliefs = beliefs
         self.rules = rules
         self.under_way = [each.stack for each in under_way if not each.old]
-        self.passed = passed
+        self.known = {*passed, *(each.stack for each in under_way)}
         self.busy = {change for each in under_way for change in each.stack}.union(*passed)
         self.needs = {each.change: self._needs(each) for each in line if each.needs}
         self.clashes: dict[str, list[frozenset[str]]] = {}
@@ -58,17 +59,16 @@ class Draft:
 
     def _chain(self) -> list[Stack]:
         """One more change at a time, each on top of all before it; those that failed are tested alone."""
-        wanted: list[tuple[int, Stack]] = []
+        wanted: list[Stack] = []
         chain: list[str] = []
         odds = Odds(self.beliefs)
         for each in (entry.change for entry in self.line):
             if each in self.beliefs.group_of:
-                wanted.append((self.beliefs.places[each], (each,)))
-            elif self._fits(each, chain) and odds.add(each) >= _BOLD:
+                wanted += [(each,)] if self._fits(each, ()) else []
+            elif len(chain) < self.rules.largest and self._fits(each, chain) and odds.add(each) >= _BOLD:
                 chain.append(each)
-                wanted.append((self.beliefs.places[each], tuple(chain)))
-        known = {*self.under_way, *self.passed}
-        return [stack for _, stack in wanted if stack not in known]
+                wanted.append(tuple(chain))
+        return [each for each in wanted if each not in self.known]
 
     # only what main moves to is tested
 

@@ -7,12 +7,14 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from windlass.core.change import Change, ChangeState, CheckResult, Hold
+from windlass.core.project import Project
 from windlass.core.settings import CheckSettings, GateSettings, Limits
-from windlass.core.trial import Entry, Rates, Rules, measure
+from windlass.core.trial import Entry, Rates, Rules, Trial, Verdict, measure
 
 NOT_RUN = (126, 127)
 """Exit codes by which a shell says that there was no such program, or that it is none."""
 MOST_RUNNERS = 8
+ALIKE = 3
 _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 
@@ -29,6 +31,18 @@ def place_in_line(change: Change) -> tuple[int, int]:
 def _proven(change: Change) -> bool:
     """Whether a check has passed with nothing but this change on main, whatever main was then."""
     return any(each.passed and each.stack == (change.id,) for each in change.checks)
+
+
+def may_mend(change: Change, project: Project) -> bool:
+    """Whether a change may go on while main is red: the one that was asked for, and what a person brings or undoes."""
+    return not change.agent or change.title == project.mending
+
+
+def fail_alike(trials: Iterable[Trial]) -> bool:
+    """Whether so many different changes fail alone, and nothing passes, that it may not be their fault."""
+    known = [each for each in trials if not each.old and each.verdict]
+    alone = {each.stack for each in known if each.verdict is Verdict.FAILED and len(each.stack) == 1}
+    return len(alone) >= ALIKE and not any(each.verdict is Verdict.PASSED for each in known)
 
 
 def rates(past: Sequence[Change]) -> Rates:

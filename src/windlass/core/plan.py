@@ -19,18 +19,27 @@ def plan(
     line = in_order(entries)
     beliefs = Beliefs(line, trials, rates, strict=rules.strict)
     reject = tuple(each.change for each in line if beliefs.alone[each.change] > rules.retries)
-    left = [each for each in line if each.change not in reject]
+    left = _without(line, reject)
     if reject:
         beliefs = Beliefs(left, forget(trials, reject), rates, strict=rules.strict)
     passed = [each for each in _passed(trials) if beliefs.places.keys() >= set(each)]
     land = _landing(left, passed, trials, beliefs, rules)
-    stop = tuple(each.stack for each in trials if each.verdict is None and _useless(each, land, beliefs))
+    stop = _stopped([each for each in trials if each.verdict is None], land, beliefs)
     if land:
         return Plan(land=land, reject=reject, stop=stop)
     under_way = [each for each in trials if each.verdict is None and each.stack not in stop]
-    draft = Draft(left, beliefs, clashes, rules, under_way, passed)
+    draft = Draft(left, beliefs, rules, clashes=clashes, under_way=under_way, passed=passed)
     start = draft.starts(rules.runners - len(under_way))
     return Plan(reject=reject, start=tuple(start), stop=stop)
+
+
+def _without(line: Sequence[Entry], gone: Sequence[str]) -> list[Entry]:
+    """The line without these, and without what needs them."""
+    out = set(gone)
+    for each in line:
+        if not out.isdisjoint(each.needs):
+            out.add(each.change)
+    return [each for each in line if each.change not in out]
 
 
 def _passed(trials: Sequence[Trial]) -> list[Stack]:
@@ -50,6 +59,12 @@ def _landing(
         waits = any(head in each.stack and each.verdict is None and not each.old for each in trials)
         able = [each for each in able if head in each or not waits]
     return max(able, key=lambda each: (len(each), [-beliefs.places[change] for change in each]), default=())
+
+
+def _stopped(under_way: Sequence[Trial], land: Stack, beliefs: Beliefs) -> tuple[Stack, ...]:
+    """Stacks that are tested to no purpose. Two trials can have the same, one of them old: then neither is stopped."""
+    needed = {each.stack for each in under_way if not _useless(each, land, beliefs)}
+    return tuple(dict.fromkeys(each.stack for each in under_way if each.stack not in needed))
 
 
 def _useless(trial: Trial, land: Stack, beliefs: Beliefs) -> bool:

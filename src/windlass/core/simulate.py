@@ -151,7 +151,8 @@ class _Gate:
         """Plan, land and stage until tests are under way, and take all of these to their end."""
         while self.line and not self.outcome.stuck:
             start = self._planned()
-            if start and all([self._stages(each) for each in start]):
+            staged = [self._stages(each) for each in start]
+            if staged and all(staged):
                 self._test(start)
                 return
 

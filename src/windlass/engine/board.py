@@ -34,6 +34,12 @@ class Board:
     tests: list[Test] = field(default_factory=list)
     told: set[Stack] = field(default_factory=set)
     """Stacks whose stored results are among the trials."""
+    sound: bool | None = None
+    """Whether the tip itself passes the checks; None while nobody knows."""
+    looking: bool = False
+    """Whether the tip is being tested."""
+    doubted: bool = False
+    """Whether so much failed on a sound tip that it was tested once more."""
     alone: bool = False
     """Something was in the way of a stack: until one has landed, each is tried by itself."""
 
@@ -58,7 +64,8 @@ class Board:
             moved = rebase([Trial(stack=test.stack, old=test.old)], stack)
             test.stack, test.old = (moved[0].stack, moved[0].old) if moved else ((), True)
         self.tip = tip
-        self.alone = False
+        self.alone = self.doubted = False
+        self.sound = True
 
     def known(self) -> list[Trial]:
         """All trials, those that have ended and those under way."""
@@ -100,6 +107,7 @@ class Board:
 
     def _main_moved(self, tip: str) -> None:
         self.tip = tip
+        self.sound, self.doubted = None, False
         self.staged.clear()
         self.told.clear()
         self.clashes.clear()

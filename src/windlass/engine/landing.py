@@ -17,12 +17,14 @@ from windlass.core.project import Project
 from windlass.core.render import rejection
 from windlass.core.settings import Settings
 from windlass.core.task import Task, TaskState
-from windlass.core.trial import Plan, Stack
+from windlass.core.trial import Plan, Stack, Trial
 from windlass.engine.bell import Bell
-from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.board import Board, Test
-from windlass.engine.projects import Projects
+from windlass.engine.health import Health
+from windlass.engine.lanes import Lanes, Moves
+from windlass.engine.reviews import Reviews
 from windlass.engine.staging import Staging
+from windlass.engine.tasks import Tasks
 from windlass.engine.verdicts import IN_LINE, Refusal, Verdicts
 
 RETRY_SECONDS = 10.0
@@ -43,7 +45,7 @@ class Gate:
     """Moves main, one lane per project. Every step can be repeated after a crash."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, projects: Projects, *, lanes: Lanes, tests: Lanes, moves: Moves
+        self, ports: Ports, bell: Bell, tasks: Tasks, reviews: Reviews, *, lanes: Lanes, tests: Lanes, moves: Moves
     ) -> None:
         self.store = ports.store
         self.git = ports.git
@@ -51,7 +53,9 @@ class Gate:
         self.settings = ports.settings
         self.clock = ports.clock
         self.processors = ports.processors
-        self.projects = projects
+        self.projects = tasks.projects
+        self.health = Health(ports, bell, tasks)
+        self.reviews = reviews
         self.lanes = lanes
         self.tests = tests
         self.moves = moves
@@ -62,9 +66,10 @@ class Gate:
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
-        """Begin a lane for each project that has changes waiting or tests under way."""
+        """Begin a lane for each project that has changes waiting or tests under way; see to those that are reviewed."""
+        await self.reviews.tend()
         queue = await self.store.read(lambda store: store.changes())
-        at_work = [key for key, board in self._boards.items() if board.tests]
+        at_work = [key for key, board in self._boards.items() if board.tests or board.sound is False]
         for project in dict.fromkeys([*(each.project for each in queue), *at_work]):
             self.lanes.begin(project, partial(self.advance, project))
         return False
@@ -92,17 +97,24 @@ class Gate:
         settings = self.settings.at(project.path)
         queue = await self._admitted(project)
         board = self._boards.setdefault(project.id, Board())
-        board.follow(await self.git.main(project), {each.id: each.head for each in queue})
         if not settings.checks.command:
             for each in queue:
                 await self._hold_for_checks(project, each)
             return False
+        tip = await self.git.main(project)
+        queue = await self._unless_red(project, board, tip, queue, settings)
+        board.follow(tip, {each.id: each.head for each in queue})
         rules = gate.rules(settings.gate, processors=self.processors, alone=board.alone)
         trials = [each for each in board.known() if not board.alone or len(each.stack) == 1]
         rates = gate.rates(await self.store.read(partial(_past, project.id)))
         decided = plan(gate.entries(queue), trials, board.clashes, rates, rules)
         self._stop(board, [each for each in board.tests if each.dropped or each.stack in decided.stop])
-        return await self._act(project, board, decided, {each.id: each for each in queue}, settings)
+        if self._is_main_to_blame(project, board, decided, trials, settings):
+            decided = replace(decided, reject=())
+        done = await self._act(project, board, decided, {each.id: each for each in queue}, settings)
+        if queue and board.sound is None and len(board.tests) < rules.runners:
+            self._look(project, board, settings)
+        return done
 
     async def _act(
         self, project: Project, board: Board, decided: Plan, changes: Mapping[str, Change], settings: Settings
@@ -116,16 +128,71 @@ class Gate:
         started = [await self._start(project, board, stack, changes, settings) for stack in decided.start]
         return not all(started)
 
+    # ── main itself ──
+
+    async def _unless_red(
+        self, project: Project, board: Board, tip: str, queue: list[Change], settings: Settings
+    ) -> list[Change]:
+        """While main is red only what may mend it goes on; the others are back in line."""
+        if tip != board.tip or (board.sound is None and not board.doubted):
+            board.follow(tip, board.heads)
+            board.sound = await self.health.known(project, tip, settings)
+        if board.sound is not False:
+            return queue
+        if self._is_over(f"{project.id} red", CHECKS_RETRY_SECONDS):
+            self._look(project, board, settings)
+        others = [each for each in queue if not gate.may_mend(each, project)]
+        for each in others:
+            if each.state is ChangeState.TESTING:
+                await self.verdicts.again(each, f"{project.main} is red")
+        return [each for each in queue if each not in others]
+
+    def _is_main_to_blame(
+        self, project: Project, board: Board, decided: Plan, trials: list[Trial], settings: Settings
+    ) -> bool:
+        """Before a change goes back: whether main is red itself, or that is still to be found out."""
+        if decided.reject and board.sound and not board.doubted and gate.fail_alike(trials):
+            board.sound, board.doubted = None, True
+        if not decided.reject or board.sound is not None:
+            return False
+        self._look(project, board, settings)
+        return True
+
+    def _look(self, project: Project, board: Board, settings: Settings) -> None:
+        """Test main's tip, beside everything else."""
+        if not board.looking:
+            board.looking = True
+            self.tests.begin(f"main {project.id}", partial(self._look_at, project, board, settings))
+
+    async def _look_at(self, project: Project, board: Board, settings: Settings) -> None:
+        tip = board.tip
+        try:
+            sound = await self.health.test(project, tip, settings)
+            self._tried_at[f"{project.id} red"] = self.clock.monotonic()
+            if tip == board.tip:
+                board.sound = sound
+        finally:
+            board.looking = False
+            self.lanes.begin(project.id, partial(self.advance, project.id))
+
     # ── the line ──
 
     async def _admitted(self, project: Project) -> list[Change]:
-        """What is in the board, without what has landed or was given up in the meantime."""
+        """What is in the line, without what has landed, was given up, or has an objection to be answered."""
         queue = [each for each in await self._queue(project) if each.state in IN_LINE]
-        return [
-            each
-            for each in queue
-            if not await self._landed_before(project, each) and not await self._given_up(project, each)
-        ]
+        return [each for each in queue if not await self._leaves(project, each)]
+
+    async def _leaves(self, project: Project, change: Change) -> bool:
+        if await self._landed_before(project, change) or await self._given_up(project, change):
+            return True
+        return await self._objected(change)
+
+    async def _objected(self, change: Change) -> bool:
+        """Whether a reviewer has something against it that is not answered yet; then it waits for that."""
+        objection = await self.reviews.objection(change)
+        if objection:
+            await self.verdicts.held(change, Hold.REVIEW, objection, "")
+        return bool(objection)
 
     async def _landed_before(self, project: Project, change: Change) -> bool:
         """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
@@ -220,7 +287,7 @@ class Gate:
     async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> None:
         """Move main to a stack that has passed, and write down the receipts."""
         async with self.moves[project.id]:
-            if (await self.projects.get(project.id)).paused:
+            if (await self.projects.get(project.id)).paused or any([await self._objected(each) for each in changes]):
                 return
             stack = tuple(each.id for each in changes)
             chain = board.chain(stack)
@@ -233,12 +300,14 @@ class Gate:
                 board.forget(stack)
                 return
             try:
-                await self._move(project, board, pairs)
+                await self._move(project, board, pairs, passed[-1])
             except Exception as error:
                 await self._blame(changes[-1], error)
                 raise
 
-    async def _move(self, project: Project, board: Board, pairs: list[tuple[Change, Candidate]]) -> None:
+    async def _move(
+        self, project: Project, board: Board, pairs: list[tuple[Change, Candidate]], proof: CheckResult
+    ) -> None:
         chain = [candidate for _, candidate in pairs]
         try:
             await self.git.land(project, *chain)
@@ -254,6 +323,7 @@ class Gate:
         landings = [await self.git.land(project, each) for each in chain]
         await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
         board.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
+        await self.health.recovered(project, proof)
 
     async def _results(self, project: Project, tree: str, settings: Settings) -> list[CheckResult]:
         return gate.known_results(await self._queue(project), tree, settings.checks)
@@ -287,10 +357,14 @@ class Gate:
                 await self.verdicts.again(change, change.reason)
 
     def _is_due(self, change: Change) -> bool:
-        now, pause = self.clock.monotonic(), CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS
-        if now - self._tried_at.get(change.id, -pause) < pause:
+        return self._is_over(change.id, CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS)
+
+    def _is_over(self, key: str, pause: float) -> bool:
+        """Whether a pause since the last time is over. If so, this is the last time."""
+        now = self.clock.monotonic()
+        if now - self._tried_at.get(key, -pause) < pause:
             return False
-        self._tried_at[change.id] = now
+        self._tried_at[key] = now
         return True
 
     async def _way_is_free(self, project: Project, change: Change) -> bool:

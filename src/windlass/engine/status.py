@@ -157,7 +157,7 @@ def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float]
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
     target = store.find(Project, change.project) if change else None
-    paused = target.paused if target and change and not change.ended else ""
+    paused = target.halt if target and change and not change.ended else ""
     status = policy.status_of(run, task, change, persistent=agent.persistent)
     last = spoke.get(run.id) if run else None
     return View(

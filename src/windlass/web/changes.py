@@ -13,6 +13,7 @@ from windlass.core.errors import Conflict
 from windlass.core.gate import place_in_line
 from windlass.web import shapes, wire
 from windlass.web.call import Call
+from windlass.web.reviews import said
 
 
 async def queue(call: Call) -> Response:
@@ -22,10 +23,11 @@ async def queue(call: Call) -> Response:
     if wire.flag(call.request, "all"):
         found += await store.read(lambda store: store.changes(ended=True))
     projects = [each for each in await store.read(lambda store: store.projects()) if project in ("", each.id)]
-    paused = {each.id: each.paused for each in projects}
+    paused = {each.id: each.halt for each in projects}
     items = [_shaped(call, each, paused[each.project]) for each in found if each.project in paused]
     still = [shapes.pause(each) for each in projects if each.paused]
-    return wire.answer({"as_of": call.now, "paused": still, "items": items})
+    red = [shapes.red(each) for each in projects if each.red]
+    return wire.answer({"as_of": call.now, "paused": still, "red": red, "items": items})
 
 
 def _shaped(call: Call, change: Change, paused: str) -> dict[str, Any]:
@@ -33,15 +35,16 @@ def _shaped(call: Call, change: Change, paused: str) -> dict[str, Any]:
 
 
 async def _answer(call: Call, change: Change, *, status: int = 200) -> Response:
-    return wire.answer(_shaped(call, change, await call.engine.changes.paused(change)), status=status)
+    return wire.answer(_shaped(call, change, await call.engine.changes.halted(change)), status=status)
 
 
 async def show(call: Call) -> Response:
     change = await call.engine.changes.get(call.id)
     name = change.checks[-1].document if change.checks else ""
     kept = await call.engine.ports.store.read(lambda store: store.find(Document, f"{change.project}/{name}"))
-    shown = _shaped(call, change, await call.engine.changes.paused(change))
-    return wire.answer(shown | {"landing": codec.plain(change.landing), "output": kept.body if kept else ""})
+    shown = _shaped(call, change, await call.engine.changes.halted(change))
+    known = {"head": change.head, "landing": codec.plain(change.landing), "output": kept.body if kept else ""}
+    return wire.answer(shown | known | await said(call, change))
 
 
 async def receipt(call: Call) -> Response:
