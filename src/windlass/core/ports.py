@@ -21,6 +21,7 @@ from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
 from windlass.core.signal import Signal
 from windlass.core.task import Task
+from windlass.core.workdir import Briefing
 
 T = TypeVar("T")
 N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
@@ -77,10 +78,7 @@ class Reading(Protocol):
         ...
 
     def live_runs(self) -> list[Run]: ...
-
-    def live_by_project(self) -> dict[str, int]:
-        """How many of them each project has."""
-        ...
+    def live_by_project(self) -> dict[str, int]: ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
         """An agent's runs, first to last."""
@@ -226,8 +224,7 @@ class Processes(Protocol):
         ...
 
     def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
-        """Call `stir(run)` on the loop whenever its output grew or it has gone, and if the system can tell us, whenever
-        something changes in one of these folders."""
+        """Call `stir(run)` on the loop when its output grew, it has gone or, if that can be told, a place changed."""
         ...
 
     def forget(self, run: str, /) -> None:
@@ -305,18 +302,6 @@ class Workdirs(Protocol):
     async def mirror(self, checkout: str, name: str, text: str, /) -> None:
         """Put a file into that folder in one step, so that it can be read at any moment."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Briefing:
-    """Where a run finds things."""
-
-    prompt: str
-    """The prompt's file."""
-    signal: str
-    """Where the agent writes its signal."""
-    files: Mapping[str, str]
-    """Where each provider file was written, by option name."""
 
 
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────

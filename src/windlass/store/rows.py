@@ -83,6 +83,12 @@ PREFIXES: Mapping[type[Any], str] = {Task: "t", Run: "r", Message: "m", Change: 
 """What a new id begins with."""
 
 
+def learn() -> None:
+    """Get ready to read every noun; to be done before several threads do."""
+    for kind in SHAPES:
+        codec.learn(kind)
+
+
 def prefix(kind: type[Noun]) -> str:
     """The letter of a kind's numbered ids."""
     if kind not in PREFIXES:
