@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("stories"), pytest.mar
 
 ASK = signal("questions", questions=[{"id": "q1", "question": "Which colour?"}])
 MODELS = {"claude": "claude-haiku-4-5", "codex": "gpt-5.5"}
+TYPED = {"claude": "claude-opus-4-5", "codex": "gpt-5.4"}
 SAVER = "---\nname: saver-{0}\nrole: Saver\nprovider: {0}\nmodel: {1}\n---\nSave.\n"
 DEAR = Usage(input=1000, output=50, cached=400)
 
@@ -28,6 +29,12 @@ def forgets(name: str) -> list[Step]:
     """It works and says so, but gives its signal only when it is reminded."""
     steps = [*edits(name), say("That was it."), signal("done", result="Now I have said it."), say("Done.")]
     return [replace(each, usage=DEAR) for each in steps]
+
+
+def by_shell(name: str) -> list[Step]:
+    """It writes a file as every model can, with whatever tools it has."""
+    commits = shell(f"echo new > {name} && git add -A && git commit -q -m 'Add {name}'")
+    return [commits, signal("done", result="It is there."), say("I am done.")]
 
 
 def tries_to_write(done: Step) -> list[Step]:
@@ -44,6 +51,7 @@ def team() -> Iterator[Crew]:
         made.house.commit({f".windlass/agents/saver-{cli}.md": SAVER.format(cli, MODELS[cli]) for cli in CLIS})
         for cli in CLIS:
             made.give(cli, "free", lands(f"free-{cli}.txt"), "--sandbox", "off")
+            made.give(cli, "typed", by_shell(f"typed-{cli}.txt"), "--model", TYPED[cli])
             made.give(cli, "kept", lands(f"kept-{cli}.txt"))
             made.give(cli, "asks", [ASK, say("I wait."), *lands(f"asks-{cli}.txt")], "--sandbox", "off")
             by_word = shell('windlass agent ask "Which colour?"')
@@ -92,6 +100,21 @@ class TestLanding:
         assert (run["outcome"], run["reason"]) == ("done", "nothing was committed, so there is nothing to land")
         assert {"signal: done", "clean tree"} <= set(run["evidence"])
         assert "# A small project" in team.models.requests(f"{story}-{cli}")[-1].asked.results[2]
+
+
+class TestWords:
+    def test_its_model_is_the_one_that_was_typed(self, team: Crew, cli: str) -> None:
+        """In every request, and on its page."""
+        page = team.landed(team.names[f"typed-{cli}"])
+        assert {each.asked.model for each in team.models.requests(f"typed-{cli}")} == {TYPED[cli]}
+        assert page["model"] == TYPED[cli]
+
+    def test_every_request_says_who_it_is(self, team: Crew, cli: str) -> None:
+        """Claude Code says so in its system prompt, also when it is resumed; Codex in its first prompt."""
+        assert len(team.landed(team.names[f"forgets-{cli}"])["runs"]) > 1
+        for asked in (each.asked for each in team.models.requests(f"forgets-{cli}")):
+            said = {"system": asked.system.count("You are Saver"), "prompts": str(asked.prompts).count("You are Saver")}
+            assert said == ({"system": 1, "prompts": 0} if cli == "claude" else {"system": 0, "prompts": 1})
 
 
 class TestGoingOn:
