@@ -201,6 +201,7 @@ provider = Provider(
     install="Run `npm install -g @anthropic-ai/claude-code`.",
     enter="Run `claude` once, or set ANTHROPIC_API_KEY.",
     permit=permit,
+    reads=True,
     may={
         Permissions.READ: "read, and run commands that only read; anything else is refused",
         Permissions.EDIT: "edit in its worktree; its shell commands have your rights",
