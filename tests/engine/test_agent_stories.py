@@ -106,6 +106,17 @@ class TestDefinitions:
 
         play(story)
 
+    def test_a_provider_that_is_not_there_is_named_by_line(self, stage: Stage) -> None:
+        """As a warning: the settings of others may describe it."""
+        define(stage.repo, "lost", "---\nname: lost\nrole: x\nprovider: comand\n---\n")
+
+        async def story() -> None:
+            [problem] = (await stage.engine.definitions.at(str(stage.repo))).problems
+            assert (problem.file, problem.line, problem.gravity) == (".windlass/agents/lost.md", 4, "warning")
+            assert "There is no provider comand. Did you mean command?" in problem.words
+
+        play(story)
+
     def test_an_unknown_agent_is_refused_with_the_near_miss(self, stage: Stage) -> None:
         """And with all that there are; one with a bad file is refused with what is wrong with it."""
         define(stage.repo, "broken", "---\nname: broken\n---\n")
