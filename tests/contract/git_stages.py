@@ -28,7 +28,7 @@ class GitStage(Protocol):
 
     def tip(self, branch: str = "main") -> str: ...
     def commit(self, edits: Edits) -> str:
-        """Commit to the user's main."""
+        """Commit to what the user has checked out: main, unless they left it."""
         ...
 
     def edit(self, edits: Edits) -> None:
@@ -176,7 +176,7 @@ class MemoryGit:
         return self.repository.branches[branch]
 
     def commit(self, edits: Edits) -> str:
-        return self.repository.commit(edits)
+        return self.repository.commit(edits, self.repository.checked_out)
 
     def edit(self, edits: Edits) -> None:
         self.repository.write(edits)

@@ -150,7 +150,9 @@ LANDINGS = st.builds(
 )
 CANDIDATES = st.builds(Candidate, commit=WORDS, tree=WORDS, before=WORDS, commits=MANY, files=MANY)
 NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
-    Project: st.builds(Project, id=WORDS, name=WORDS, path=WORDS, main=WORDS, added_at=TIMES),
+    Project: st.builds(
+        Project, id=WORDS, name=WORDS, path=WORDS, main=WORDS, added_at=TIMES, paused_at=MAYBE, pause=WORDS
+    ),
     Agent: st.builds(
         Agent,
         name=WORDS,
@@ -237,6 +239,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         landing=st.none() | LANDINGS,
         queued_at=TIMES,
         turn=st.integers(0, 2**40),
+        rank=WHOLE,
     ),
 }
 

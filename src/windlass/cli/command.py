@@ -76,6 +76,9 @@ class ChangeId(click.ParamType[str]):
         return _completed(incomplete, "id", "title", "queue", all=1)
 
 
+change_argument = click.argument("change", type=ChangeId())
+
+
 class SavedWork(click.ParamType[str]):
     """Saved work: its number in the list, its short name such as swift-otter/1, or its ref."""
 

@@ -42,7 +42,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "agents": ("definitions", "The agents that this repository defines, and what is wrong with their files."),
         "logs": ("logs", "What an agent printed."),
         "diff": ("agents", "What an agent has changed so far."),
-        "queue": ("changes", "What wants to land, in order, and why it has not."),
+        "queue": ("queue", "What wants to land, in order, and why it has not; and arranging that."),
         "receipt": ("changes", "Proof of a landed change, and how to undo it."),
         "watch": ("watch", "Everything that happens, as JSON lines."),
     },
@@ -55,6 +55,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Look after": {
         "providers": ("providers", "Which coding CLIs are here, and what their agents may do."),
         "config": ("config", "Read and change settings."),
+        "gate": ("gate", "Find out how fast changes would land, with more runners or fewer bad ones."),
         "rescue": ("rescue", "Bring back work that was saved before something was removed."),
         "doctor": ("doctor", "Find out what is wrong, and what to do about it."),
         "daemon": ("daemon", "The background process."),

@@ -32,6 +32,10 @@ class Changes:
             raise NotFound(f"There is no change {key}.", hint="Run `windlass queue --all` to see them.")
         return change
 
+    async def halted(self, change: Change) -> str:
+        """Why nothing lands where a change wants to; nothing if something may, or it is over."""
+        return "" if change.ended else (await self.projects.get(change.project)).halt
+
     async def undo(self, key: str) -> Change:
         """Queue a change that takes a landed one back; it goes through the same gate."""
         change = await self.get(key)
@@ -74,12 +78,12 @@ class Changes:
             for project in sorted({each.project for each in changes}):
                 await still.enter_async_context(self.moves[project])
             for each in changes:
-                await self._must_not_have_landed(each)
+                await self.must_not_have_landed(each)
             withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
         self.bell.ring()
         return withdrawn
 
-    async def _must_not_have_landed(self, change: Change) -> None:
+    async def must_not_have_landed(self, change: Change) -> None:
         """Main may have moved without our recording it, which the gate is about to do."""
         project = await self.projects.get(change.project)
         if change.candidate is not None and await self.git.landed(project, change.candidate.commit):
@@ -98,11 +102,6 @@ def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
     if task is None or not changes:
         return False
     for change in changes:
-        if change.state is ChangeState.TESTING:
-            raise Conflict(
-                f"{change.id} is being tested and may land at any moment.",
-                hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
-            )
         store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
     end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     return True

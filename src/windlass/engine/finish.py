@@ -178,7 +178,8 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
         known = next((each for each in reversed(before) if each.project == project and not each.ended), None)
         turn = store.last_seq() + 1
         if known is not None and known.state in (ChangeState.REJECTED, ChangeState.HELD):
-            change = replace(known.move(ChangeState.QUEUED), head=head, candidate=None, queued_at=now, turn=turn)
+            moved = known.move(ChangeState.QUEUED)
+            change = replace(moved, head=head, candidate=None, checks=(), queued_at=now, turn=turn)
         elif known is not None and known.head == head:
             continue  # it is on its way
         else:

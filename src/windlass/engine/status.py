@@ -42,6 +42,8 @@ class View:
     task: Task | None
     run: Run | None
     change: Change | None
+    paused: str = ""
+    """Why nothing lands where its change wants to, if that is so."""
     cost: Cost = field(default_factory=Cost)
 
 
@@ -154,17 +156,22 @@ def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float]
     task = current_task(store, agent.id)
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
+    target = store.find(Project, change.project) if change else None
+    paused = target.halt if target and change and not change.ended else ""
     status = policy.status_of(run, task, change, persistent=agent.persistent)
     last = spoke.get(run.id) if run else None
     return View(
         agent=agent,
         project=project.name if project else agent.project,
         status=status,
-        evidence=_of_live(run, last, moment) if run and run.live else _evidence(agent, run, task, change, moment),
+        evidence=_of_live(run, last, moment)
+        if run and run.live
+        else _evidence(agent, run, task, change, moment, paused=paused),
         age=max(0.0, moment.now - _newest(agent, run, task, change, last)),
         task=task,
         run=run,
         change=change,
+        paused=paused,
     )
 
 
@@ -179,11 +186,14 @@ def _newest(agent: Agent, run: Run | None, task: Task | None, change: Change | N
     return max(each for each in times if each is not None)
 
 
-def _evidence(agent: Agent, run: Run | None, task: Task | None, change: Change | None, moment: Moment) -> str:
+def _evidence(
+    agent: Agent, run: Run | None, task: Task | None, change: Change | None, moment: Moment, *, paused: str
+) -> str:
     """Why we say so, in one line."""
     now = moment.now
     if change and not (task and task.ended) and change.state is not ChangeState.REJECTED:
-        return f"{change.id} is {change.state}" + (f": {change.reason}" if change.reason else "")
+        reason = (paused if change.queued else "") or change.reason
+        return f"{change.id} is {change.state}" + (f": {reason}" if reason else "")
     if change and change.landing:
         return f"{change.id} landed {plain.age(now - change.landing.landed_at)} ago as {change.landing.after[:10]}"
     if run is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
-from windlass.core.change import Hold
+from windlass.core.change import Change, Hold
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.message import Delivery, Kind, Message
 from windlass.core.ports import Ports, Reading, Writing
@@ -69,6 +69,11 @@ def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Me
 def channel_of(task: str) -> str:
     """The channel that a task's messages share."""
     return f"task/{task}" if task else "main"
+
+
+def channel_of_change(change: Change) -> str:
+    """Where people are asked about a change: with its task, or in a channel of its own."""
+    return channel_of(change.task) if change.task else f"change/{change.id}"
 
 
 def current_task(store: Reading, agent: str) -> Task | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from windlass.core.agent import Agent
-from windlass.core.change import Candidate, Landing
+from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.ports import Tree
 from windlass.core.project import Project
@@ -137,13 +137,15 @@ class HubGit:
             await self._showing.show(project, hub, agent.branch, sight.head)
         return await self._described(hub, sight, snapshot)
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
-        return await self._gateway.stage(project, head, message)
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
+        return await self._gateway.stage(project, head, message, onto=onto, shape=shape)
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
-        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
-        return await self._gateway.land(project, candidate)
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        """Move main to the last of these. Raises Conflict if main has moved, NotAllowed with git's reason."""
+        return await self._gateway.land(project, *stack)
 
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
@@ -151,6 +153,10 @@ class HubGit:
         hub = await self._hubs.open(project)
         known = await self._git.ours(hub, "merge-base", "--is-ancestor", commit, main, ok=ANY)
         return known.code == 0
+
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        """Keep a branch of the user's in the hub, as it is now. Returns its commit and that one's first line."""
+        return await self._hubs.take(project, branch)
 
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
         """Make the commit that takes a landing back, on a branch of the hub.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -26,6 +28,7 @@ T = TypeVar("T")
 
 _UNDELIVERED = (Receipt.PENDING, Receipt.DELIVERED)
 _NOT_AGENTS = ("human", "system")
+_OVER = (TaskState.DONE, TaskState.CANCELLED)
 
 
 @dataclass(slots=True)
@@ -60,6 +63,12 @@ class MemoryReading:
         found.sort(key=lambda each: each.created_at, reverse=True)
         return _cut((each for each in found if each.created_at < latest), limit)
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        busy = {each.agent for each in self.live_runs()}
+        latest = {each.agent: each.state for each in self._all(Task)}
+        found = (each for each in self.agents(limit=sys.maxsize) if latest.get(each.id) in _OVER)
+        return _cut((each for each in found if each.id not in busy), limit)
+
     def names_taken(self) -> set[str]:
         return {each.name for each in self._all(Agent)}
 
@@ -74,6 +83,10 @@ class MemoryReading:
 
     def live_runs(self) -> list[Run]:
         return [each for each in self._all(Run) if each.live]
+
+    def live_by_project(self) -> dict[str, int]:
+        agents = (self.find(Agent, each.agent) for each in self.live_runs())
+        return dict(Counter(each.project for each in agents if each))
 
     def runs_of(self, agent: str, /) -> list[Run]:
         return sorted((each for each in self._all(Run) if each.agent == agent), key=lambda run: run.number)

@@ -14,6 +14,13 @@ ORDER BY created_at DESC, place DESC LIMIT :limit;
 SELECT * FROM agents WHERE retired_at IS NOT NULL AND created_at < :before
 ORDER BY created_at DESC, place DESC LIMIT :limit;
 
+-- name: agents_over
+SELECT * FROM agents WHERE retired_at IS NULL
+    AND (SELECT state FROM tasks WHERE agent = agents.id AND agent <> '' ORDER BY place DESC LIMIT 1)
+        IN ('done', 'cancelled')
+    AND NOT EXISTS (SELECT 1 FROM runs WHERE agent = agents.id AND outcome IS NULL)
+ORDER BY created_at DESC, place DESC LIMIT :limit;
+
 -- name: names_taken
 SELECT DISTINCT name FROM agents;
 
@@ -28,6 +35,10 @@ SELECT * FROM tasks WHERE agent = :agent AND agent <> '' ORDER BY place DESC LIM
 
 -- name: live_runs
 SELECT * FROM runs WHERE outcome IS NULL ORDER BY place;
+
+-- name: live_by_project
+SELECT agents.project, count(*) AS live FROM runs JOIN agents ON agents.id = runs.agent
+WHERE runs.outcome IS NULL GROUP BY agents.project;
 
 -- name: runs_of
 SELECT * FROM runs WHERE agent = :agent ORDER BY number, place;

@@ -47,6 +47,9 @@ class SqlReading:
         name = "agents_retired" if retired else "agents_at_work"
         return self._nouns(Agent, name, before=math.inf if before is None else before, limit=max(limit, 0))
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        return self._nouns(Agent, "agents_over", limit=max(limit, 0))
+
     def names_taken(self) -> set[str]:
         return {row["name"] for row in self._ask("names_taken")}
 
@@ -61,6 +64,9 @@ class SqlReading:
 
     def live_runs(self) -> list[Run]:
         return self._nouns(Run, "live_runs")
+
+    def live_by_project(self) -> dict[str, int]:
+        return {row["project"]: row["live"] for row in self._ask("live_by_project")}
 
     def runs_of(self, agent: str, /) -> list[Run]:
         return self._nouns(Run, "runs_of", agent=agent)

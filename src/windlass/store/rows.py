@@ -54,7 +54,7 @@ class Shape:
 
 
 _SHAPES = (
-    Shape(Project, "projects"),
+    Shape(Project, "projects", nested=("health",)),
     Shape(Agent, "agents", nested=("also", "options")),
     Shape(Task, "tasks", nested=("needs",)),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),

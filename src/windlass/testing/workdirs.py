@@ -70,6 +70,9 @@ class FakeWorkdirs:
         status = self.files.get(_status(worktree), "")
         return read_status(status.encode("utf-8", "replace"), *self._whose.get(run, ()))
 
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        return tuple(path.rpartition("/")[0] for path in (_signal(worktree), _status(worktree)))
+
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
         self.gathered.setdefault(folder, {}).update(worktrees)
 

@@ -11,6 +11,7 @@ from windlass.core.change import Change, CheckResult, Landing
 from windlass.core.definition import Definition
 from windlass.core.event import Event
 from windlass.core.message import Message
+from windlass.core.project import Project
 from windlass.core.questions import asked_ids
 from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
@@ -59,7 +60,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "setup": page.setup[-TAIL:],
         "questions": [said(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
-        "change": change(view.change, now=now) if view.change else None,
+        "change": change(view.change, now=now, paused=view.paused) if view.change else None,
         "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
     }
 
@@ -109,8 +110,8 @@ def task(task: Task) -> dict[str, Any]:
     return dict(codec.plain(task))
 
 
-def change(change: Change, *, now: float) -> dict[str, Any]:
-    """One line of `windlass queue --json`."""
+def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
+    """One line of `windlass queue --json`. `paused` says why nothing lands in its project, if that is so."""
     since = change.landing.landed_at if change.landing else change.queued_at
     return {
         "id": change.id,
@@ -118,15 +119,29 @@ def change(change: Change, *, now: float) -> dict[str, Any]:
         "task": change.task or None,
         "agent": change.agent or None,
         "state": change.state,
-        "reason": change.reason,
+        "reason": (paused if change.queued else "") or change.reason,
         "candidate": change.candidate.commit if change.candidate else None,
         "checks": [_check(each) for each in change.checks],
         "title": change.title,
         "returns": change.returns,
         "undoes": change.undoes or None,
         "hold": change.hold,
+        "rank": change.rank,
+        "paused": bool(paused),
         "age_seconds": round(max(0.0, now - since), 3),
     }
+
+
+def pause(project: Project) -> dict[str, Any]:
+    """Whether a project's queue is paused, since when and why."""
+    why = {"since": project.paused_at, "reason": project.pause}
+    return {"project": project.name, "paused": bool(project.paused), **why}
+
+
+def red(project: Project) -> dict[str, Any]:
+    """A project whose main does not pass its own checks."""
+    since = project.health.started_at if project.health else None
+    return {"project": project.name, "main": project.main, "since": since, "reason": project.red}
 
 
 def _check(result: CheckResult) -> dict[str, Any]:

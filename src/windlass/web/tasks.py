@@ -89,11 +89,12 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
     page = await engine.status.page(task.agent)
     change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
+    paused = await engine.changes.halted(change) if change else ""
     questions = [each for each in page.questions if each.channel == channel_of(task.id)]
     return {
         "task": shapes.task(task),
         "agent": _seen_from(task, shapes.agent(page.view)),
-        "change": shapes.change(change, now=engine.ports.clock.now()) if change else None,
+        "change": shapes.change(change, now=engine.ports.clock.now(), paused=paused) if change else None,
         "questions": [shapes.said(each) for each in questions],
         "landed": change is not None and change.state is ChangeState.LANDED,
         "settled": policy.is_settled(task, change, asked=bool(questions)),

@@ -121,6 +121,10 @@ class RunFolders:
         # an older one was moved away when this run was briefed
         return _look(worktree, OUTPUT) or _look_below(worktree) or self._status(run, worktree)
 
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        """Where signals and status files are put."""
+        return (str(Path(worktree, *OUTPUT)), str(Path(worktree, ".windlass")))
+
     def _status(self, run: str, worktree: str) -> Signal | None:
         """What the agent has written as its own status, as some are told to; it counts where there is no signal."""
         try:
