@@ -31,6 +31,10 @@ class GitStage(Protocol):
         """Commit to what the user has checked out: main, unless they left it."""
         ...
 
+    def branches(self) -> set[str]:
+        """The user's branches."""
+        ...
+
     def edit(self, edits: Edits) -> None:
         """Edit the user's checkout without committing."""
         ...
@@ -93,6 +97,9 @@ class RealGit:
 
     def commit(self, edits: Edits) -> str:
         return self._commit(self.repository, edits)
+
+    def branches(self) -> set[str]:
+        return {*self._git("for-each-ref", "--format=%(refname:short)", "refs/heads/").split()}
 
     def edit(self, edits: Edits) -> None:
         _write(self.repository, edits)
@@ -177,6 +184,9 @@ class MemoryGit:
 
     def commit(self, edits: Edits) -> str:
         return self.repository.commit(edits, self.repository.checked_out)
+
+    def branches(self) -> set[str]:
+        return {*self.repository.branches}
 
     def edit(self, edits: Edits) -> None:
         self.repository.write(edits)

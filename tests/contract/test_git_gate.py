@@ -256,6 +256,17 @@ class TestLanding:
 
         play(stage, story)
 
+    def test_the_difference_of_a_commit_is_what_it_did_since_it_left_main(self, stage: GitStage) -> None:
+        """What main got meanwhile is no part of it."""
+
+        async def story(port: Git) -> None:
+            head = await committed(stage, {"a.txt": "mine\n"})
+            stage.commit({"b.txt": "theirs\n"})
+            diff = await port.diff_of(stage.project, head)
+            assert "+mine" in diff and "theirs" not in diff
+
+        play(stage, story)
+
     def test_the_difference_of_a_landing_is_known(self, stage: GitStage) -> None:
         """Between where main was and where it went."""
 

@@ -45,7 +45,7 @@ def test_half_the_processors_test_unless_it_is_said(wanted: int, processors: int
 
 
 def test_rates_are_learned_from_what_was() -> None:
-    """Returned changes were bad; what failed and passed on one tree failed by chance; the more is known, the more so."""
+    """Returned changes were bad; what failed and passed on one tree failed by chance; much counts more than little."""
     green = CheckResult(command="make test", tree="T", passed=True, exit_code=0, seconds=1.0, started_at=0.0)
     red = replace(green, passed=False)
     steady = [replace(FIRST, id=f"c{each}", landing=LANDING, checks=(green,)) for each in range(50)]

@@ -90,7 +90,7 @@ class TestMissing:
             )
 
     def test_one_that_the_change_itself_took_away_is_its_authors(self) -> None:
-        """Who removes the script that the checks are waits for a person; let through, they are told, and put it back."""
+        """Who removes the script that the checks are waits for a person; let through, it is told, and puts it back."""
         with stage(checks="./check.sh", begun=False) as house:
             house.repo.mkdir()
             house.git("init", "-q", "-b", "main")

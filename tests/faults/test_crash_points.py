@@ -33,6 +33,7 @@ QUESTIONS = {
         "landed",
         "diff",
         "diff_between",
+        "diff_of",
     },
     "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"}
     | {"values", "warden", "overwrite"},  # what is blotted out again is blotted out

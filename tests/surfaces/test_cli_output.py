@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon, Stream
+from samples import CHANGE, CHECK, EVIL
 from typing_room import WITHIN, Keyboard
 
 AGENT: dict[str, Any] = {
@@ -43,27 +43,6 @@ RUN: dict[str, Any] = {
     "ended_at": 1090.0,
     "usage": {},
 }
-CHECK: dict[str, Any] = {
-    "command": "pytest -q",
-    "tree": "c" * 40,
-    "passed": True,
-    "exit_code": 0,
-    "seconds": 1.25,
-    "reason": "",
-}
-CHANGE: dict[str, Any] = {
-    "id": "c3",
-    "branch": "work/swift-otter",
-    "task": "t3",
-    "agent": "swift-otter",
-    "state": "testing",
-    "reason": "",
-    "candidate": "a" * 40,
-    "checks": [CHECK],
-    "title": "Fix the login race",
-    "returns": 0,
-    "age_seconds": 3.0,
-}
 PAGE: dict[str, Any] = {
     **AGENT,
     "runs": [RUN],
@@ -93,12 +72,6 @@ RECEIPT: dict[str, Any] = {
     "landed_at": 1000.0,
     "undo": "windlass undo c3",
 }
-EVIL = "\x1b]52;c;aGk=\x07\x1b[2J\u202egnp.exe"
-
-
-def _then_quiet(lines: list[str], silence: threading.Event) -> Iterator[str]:
-    yield from lines
-    silence.wait(WITHIN)
 
 
 @pytest.fixture
@@ -287,73 +260,6 @@ class TestDiff:
 
         assert keyboard.type("diff", "swift-otter").stdout == patch
         assert "\x0c" not in keyboard.on_terminal("diff", "swift-otter")[1]
-
-
-class TestQueue:
-    def test_shows_the_order_and_what_is_next(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """Who is tested, who follows, and what waits for a person."""
-        held = {**CHANGE, "id": "c2", "state": "held", "reason": "There is no check command."}
-        items = [CHANGE, {**CHANGE, "id": "c4", "state": "queued"}, held]
-        daemon.teach("GET /queue", {"as_of": time.time(), "items": items})
-
-        shown = keyboard.type("queue").stdout
-
-        assert "Next: c3, being tested; then c4. Held until someone acts: c2." in shown
-        assert "There is no check command." in shown
-
-    def test_json_has_the_stable_keys(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """Programs get the promised keys."""
-        (item,) = json.loads(keyboard.type("queue", "--json").stdout)
-
-        assert set("id branch task agent state reason candidate checks".split()) <= set(item)
-
-    def test_a_pause_is_said_with_its_reason(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What is queued does not look as if it were next, and the way out is named."""
-        pause = {"project": "shop", "paused": True, "since": 1.0, "reason": f"release {EVIL}"}
-        item = {**CHANGE, "state": "queued", "reason": "the queue is paused", "paused": True}
-        daemon.teach("GET /queue", {"as_of": time.time(), "paused": [pause], "items": [item]})
-
-        shown = keyboard.type("queue").stdout
-
-        assert "The queue of shop is paused (release" in shown
-        assert "windlass queue resume" in shown
-        assert "Nothing lands now." in shown
-        assert "\x1b" not in shown
-
-    def test_watching_shows_it_anew_at_every_step_of_a_change(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """Listening begins before looking; what happens to runs is no news here."""
-        silence = threading.Event()
-        happened = ((1, "run.output"), (2, "change.landed"))
-        lines = [f'id: {n}\ndata: {{"seq": {n}, "kind": "{kind}"}}\n\n' for n, kind in happened]
-        daemon.teach("GET /events", lambda _: Stream(_then_quiet(lines, silence)))
-        process = keyboard.open("queue", "--watch", "--json")
-        assert process.stdout is not None
-
-        shown = [json.loads(process.stdout.readline()) for _ in range(2)]
-        process.kill()
-        process.communicate(timeout=WITHIN)
-        silence.set()
-
-        assert [each[0]["id"] for each in shown] == ["c3", "c3"]
-        assert [path for _, path, _, _ in daemon.asked] == ["/events", "/queue", "/queue"]
-
-    @pytest.mark.parametrize("verb", ["drop", "hold", "release", "retry", "first"])
-    def test_a_verb_says_what_became_of_the_change(self, keyboard: Keyboard, daemon: FakeDaemon, verb: str) -> None:
-        """Each is one call; with --json the change is the answer."""
-        daemon.teach(f"POST /changes/c3/{verb}", {**CHANGE, "state": "held", "reason": f"by hand {EVIL}"})
-        words = ("--reason", "not today") if verb in ("drop", "hold") else ()
-
-        assert keyboard.type("queue", verb, "c3", *words).stdout.startswith("c3 held: by hand \\x1b")
-        assert json.loads(keyboard.type("queue", verb, "c3", "--json").stdout)["id"] == "c3"
-        assert daemon.asked[0][3] == ({"reason": "not today"} if words else {})
-
-    def test_options_of_the_list_are_not_ignored_before_a_verb(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """`queue --json drop c3` would look as if it had an effect."""
-        told = keyboard.type("queue", "--json", "drop", "c3")
-
-        assert told.returncode == 2
-        assert "go after its name" in told.stderr
-        assert daemon.asked == []
 
 
 class TestReceipt:

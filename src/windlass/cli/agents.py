@@ -200,10 +200,16 @@ def diff_command(daemon: Client, name: str, as_json: bool) -> None:
     answer = daemon.get("agents", name, "diff")
     if as_json:
         say_json(answer)
-    elif sys.stdout and sys.stdout.isatty():
-        say("\n".join(map(diff_line, answer["diff"].splitlines())) or f"{name} has changed nothing.")
+    else:
+        say_diff(answer["diff"], f"{name} has changed nothing.")
+
+
+def say_diff(diff: str, none: str) -> None:
+    """A difference: coloured on a terminal, where nothing is said so; elsewhere exact, so that git can apply it."""
+    if sys.stdout and sys.stdout.isatty():
+        say("\n".join(map(diff_line, diff.splitlines())) or none)
     elif sys.stdout:
-        sys.stdout.buffer.write(answer["diff"].encode("utf-8", "surrogateescape"))  # exact, so that git can apply it
+        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
 
 
 def diff_line(line: str) -> str:

@@ -41,7 +41,7 @@ def receipt_lines(receipt: Row) -> list[str]:
                 ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
                 ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
                 ("Tree", f"{short(receipt['tree'])}, the one that was checked"),
-                *(("Check", _check(each)) for each in receipt["checks"]),
+                *(("Check", check_line(each)) for each in receipt["checks"]),
                 ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
                 ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
@@ -50,7 +50,8 @@ def receipt_lines(receipt: Row) -> list[str]:
     ]
 
 
-def _check(check: Row) -> str:
+def check_line(check: Row) -> str:
+    """One check in one line: what was run, how it went, and on which tree."""
     verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
     return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
 

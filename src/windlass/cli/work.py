@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -36,6 +36,7 @@ _HELD = {
     "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
     "checkout": "Clear what is in the way; then it lands by itself.",
     "trouble": "It is tried again by itself; `windlass doctor` says what is wrong.",
+    "review": "Run `windlass change show {change}` to see what was said about it.",
     "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
 }
 """What a person does about a held change, by what it waits for."""
@@ -104,7 +105,7 @@ def work_command(
     if timeout and not wait:
         raise click.UsageError("--timeout says how long to wait, so it needs --wait.", ctx)
     deadline = time.monotonic() + timeout if timeout else None
-    provider, options = _how(ctx, provider, script, shell)
+    provider, options = how_driven(ctx, provider, script, shell)
     added = ctx.obj.post(
         "tasks",
         path=here(),
@@ -125,7 +126,7 @@ def work_command(
         _say_begun(added)
 
 
-def _how(
+def how_driven(
     ctx: click.Context, provider: str | None, script: str | None, shell: str | None
 ) -> tuple[str | None, dict[str, str]]:
     """The provider that the options mean, and what it needs."""
@@ -172,7 +173,7 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
     teller.begin(added)
     view: Row = added
     try:
-        for view in _views(daemon, added["task"]["id"], deadline, teller):
+        for view in views(daemon, added["task"]["id"], deadline, teller.tick):
             teller.show(view)
     except (TimedOut, KeyboardInterrupt) as error:
         goes_on = f"Run `windlass show {added['agent']}` to see it, `windlass stop {added['agent']}` to end it."
@@ -186,12 +187,12 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
         raise _not_landed(view)
 
 
-def _views(daemon: Client, task: str, deadline: float | None, teller: _Teller) -> Iterator[Row]:
+def views(daemon: Client, task: str, deadline: float | None, tick: Callable[[float], None]) -> Iterator[Row]:
     """Each state of a task until it settles; a daemon that went away is started again and asked on."""
     failures = 0
     while True:
         try:
-            for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=teller.tick):
+            for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=tick):
                 failures = 0
                 yield view
                 if view["settled"]:
@@ -208,7 +209,9 @@ def _not_landed(view: Row) -> WindlassError:
     name, task, change = view["agent"]["name"], view["task"], view.get("change")
     if change and change["state"] in ("held", "closed"):
         hint = _HELD.get(change.get("hold"), "Run `windlass diff {name}` to see the change.")
-        return WindlassError(f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name))
+        return WindlassError(
+            f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name, change=change["id"])
+        )
     if task["state"] == "waiting":
         asked = " ".join(each["question"] for each in view["questions"]) or task["reason"]
         return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')

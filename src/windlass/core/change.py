@@ -40,6 +40,8 @@ class Hold(StrEnum):
     """The user's checkout has something in the way."""
     HUMAN = "human"
     """A person must look: it was returned too often, or changes how changes are tested."""
+    REVIEW = "review"
+    """Someone who reviews it has objected, or has yet to look."""
     TROUBLE = "trouble"
     """Something outside failed again and again."""
 

@@ -367,8 +367,10 @@ class Git(Protocol):
         """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
         ...
 
-    async def renew(self, project: Project, agent: Agent, /) -> str:
-        """Let an agent begin anew at main, in place. What has not landed is kept: returns the ref that brings it back.
+    async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
+        """Let an agent begin anew, in place, at main or at another commit that the hub has.
+
+        What has not landed is kept: returns the ref that brings it back.
 
         What git ignores stays there. Raises NotAllowed where something can neither be saved nor stay.
         """
@@ -438,6 +440,10 @@ class Git(Protocol):
 
     async def diff_between(self, project: Project, before: str, after: str, /) -> str:
         """What lies between two commits of the hub."""
+        ...
+
+    async def diff_of(self, project: Project, head: str, /) -> str:
+        """What a commit of the hub has changed since it left main."""
         ...
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:

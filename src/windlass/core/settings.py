@@ -53,6 +53,13 @@ class CheckSettings:
     """Names of variables that checks may see besides PATH, HOME, LANG and the like."""
 
 
+class Reviewing(StrEnum):
+    """Who looks at an agent's change before it lands."""
+
+    NONE = "none"
+    AGENT = "agent"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
     """How changes reach main."""
@@ -68,6 +75,8 @@ class GateSettings:
     guarded: tuple[str, ...] = ()
     """Files and folders (`ci/`) whose changes wait for a person. Windlass's own settings and what the check command
     names always do."""
+    review: Reviewing = Reviewing.NONE
+    """agent: every agent's change is reviewed by another agent before it lands; none: only when you ask for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

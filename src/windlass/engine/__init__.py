@@ -24,6 +24,7 @@ from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
 from windlass.engine.rescue import Rescue
+from windlass.engine.reviews import Reviews
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.status import Statuses
@@ -68,10 +69,11 @@ class Engine:
         moves: Moves = Moves(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
         self.line = Line(ports, bell, self.projects, self.changes, moves)
+        self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes)
         slots = Slots(ports)
         self.status = Statuses(ports, slots)
         self.output = Output(ports, bell)
-        self.diffs = Diffs(ports)
+        self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
         self.audit = Audit(ports)
         self.runs = Runs(ports, bell, fences, self._starts, slots)
@@ -79,7 +81,8 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
-        self._gate = Gate(ports, bell, self.tasks, lanes=self._landings, tests=self._tests, moves=moves)
+        lanes = {"lanes": self._landings, "tests": self._tests}
+        self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)
         self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import TypeVar
 
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Conflict, NotFound
@@ -13,6 +15,8 @@ from windlass.engine.endings import end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.talk import current_task
+
+T = TypeVar("T")
 
 
 class Changes:
@@ -83,11 +87,33 @@ class Changes:
         self.bell.ring()
         return withdrawn
 
+    async def arrange(self, key: str, step: Callable[[Writing, Change, float], T]) -> T:
+        """One step of a change that has not landed, and can't land meanwhile."""
+        change = await self.get(key)
+
+        def current(store: Writing) -> T:
+            found = store.find(Change, key) or change
+            if found.ended:
+                raise Conflict(f"{key} is {found.state}; nothing can be done to it any more.", hint=_after(found))
+            return step(store, found, self.clock.now())
+
+        async with self.moves[change.project]:
+            await self.must_not_have_landed(change)
+            made = await self.store.write(current)
+        self.bell.ring()
+        return made
+
     async def must_not_have_landed(self, change: Change) -> None:
         """Main may have moved without our recording it, which the gate is about to do."""
         project = await self.projects.get(change.project)
         if change.candidate is not None and await self.git.landed(project, change.candidate.commit):
             raise Conflict(f"{change.id} has landed already.", hint=f"`windlass undo {change.id}` takes it back.")
+
+
+def _after(change: Change) -> str:
+    if change.landing is not None:
+        return f"`windlass undo {change.id}` takes it back."
+    return f"`windlass queue add {change.branch}` puts its branch into the line again."
 
 
 def _wanted(store: Reading, agent: str) -> list[Change]:

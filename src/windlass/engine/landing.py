@@ -19,9 +19,10 @@ from windlass.core.settings import Settings
 from windlass.core.task import Task, TaskState
 from windlass.core.trial import Plan, Stack, Trial
 from windlass.engine.bell import Bell
+from windlass.engine.board import Board, Test
 from windlass.engine.health import Health
 from windlass.engine.lanes import Lanes, Moves
-from windlass.engine.board import Board, Test
+from windlass.engine.reviews import Reviews
 from windlass.engine.staging import Staging
 from windlass.engine.tasks import Tasks
 from windlass.engine.verdicts import IN_LINE, Refusal, Verdicts
@@ -44,7 +45,7 @@ class Gate:
     """Moves main, one lane per project. Every step can be repeated after a crash."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, tasks: Tasks, *, lanes: Lanes, tests: Lanes, moves: Moves
+        self, ports: Ports, bell: Bell, tasks: Tasks, reviews: Reviews, *, lanes: Lanes, tests: Lanes, moves: Moves
     ) -> None:
         self.store = ports.store
         self.git = ports.git
@@ -54,6 +55,7 @@ class Gate:
         self.processors = ports.processors
         self.projects = tasks.projects
         self.health = Health(ports, bell, tasks)
+        self.reviews = reviews
         self.lanes = lanes
         self.tests = tests
         self.moves = moves
@@ -64,7 +66,8 @@ class Gate:
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
-        """Begin a lane for each project that has changes waiting or tests under way."""
+        """Begin a lane for each project that has changes waiting or tests under way; see to those that are reviewed."""
+        await self.reviews.tend()
         queue = await self.store.read(lambda store: store.changes())
         at_work = [key for key, board in self._boards.items() if board.tests or board.sound is False]
         for project in dict.fromkeys([*(each.project for each in queue), *at_work]):
@@ -131,7 +134,7 @@ class Gate:
         self, project: Project, board: Board, tip: str, queue: list[Change], settings: Settings
     ) -> list[Change]:
         """While main is red only what may mend it goes on; the others are back in line."""
-        if tip != board.tip or board.sound is None:
+        if tip != board.tip or (board.sound is None and not board.doubted):
             board.follow(tip, board.heads)
             board.sound = await self.health.known(project, tip, settings)
         if board.sound is not False:
@@ -175,13 +178,21 @@ class Gate:
     # ── the line ──
 
     async def _admitted(self, project: Project) -> list[Change]:
-        """What is in the board, without what has landed or was given up in the meantime."""
+        """What is in the line, without what has landed, was given up, or has an objection to be answered."""
         queue = [each for each in await self._queue(project) if each.state in IN_LINE]
-        return [
-            each
-            for each in queue
-            if not await self._landed_before(project, each) and not await self._given_up(project, each)
-        ]
+        return [each for each in queue if not await self._leaves(project, each)]
+
+    async def _leaves(self, project: Project, change: Change) -> bool:
+        if await self._landed_before(project, change) or await self._given_up(project, change):
+            return True
+        return await self._objected(change)
+
+    async def _objected(self, change: Change) -> bool:
+        """Whether a reviewer has something against it that is not answered yet; then it waits for that."""
+        objection = await self.reviews.objection(change)
+        if objection:
+            await self.verdicts.held(change, Hold.REVIEW, objection, "")
+        return bool(objection)
 
     async def _landed_before(self, project: Project, change: Change) -> bool:
         """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
@@ -276,7 +287,7 @@ class Gate:
     async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> None:
         """Move main to a stack that has passed, and write down the receipts."""
         async with self.moves[project.id]:
-            if (await self.projects.get(project.id)).paused:
+            if (await self.projects.get(project.id)).paused or any([await self._objected(each) for each in changes]):
                 return
             stack = tuple(each.id for each in changes)
             chain = board.chain(stack)

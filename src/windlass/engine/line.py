@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from windlass.core import reviews
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import Conflict
@@ -18,13 +18,11 @@ from windlass.engine.changes import Changes
 from windlass.engine.endings import end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
-from windlass.engine.talk import channel_of_change, say, withdraw
+from windlass.engine.remarks import approve, said_about
+from windlass.engine.talk import channel_of_change, review_channel, say, withdraw
 
 LONGEST_TITLE = 200
 BY_HAND = "held by hand"
-
-Step = Callable[[Writing, Change, float], Change]
-"""What becomes of a change, within a transaction."""
 
 
 class Line:
@@ -53,23 +51,23 @@ class Line:
 
     async def drop(self, key: str, reason: str) -> Change:
         """Give a change up; what it was made for is given up with it."""
-        return await self._arrange(key, partial(_drop, reason or "dropped by hand"))
+        return await self.changes.arrange(key, partial(_drop, reason or "dropped by hand"))
 
     async def hold(self, key: str, reason: str) -> Change:
         """Let a change wait until a person releases it."""
-        return await self._arrange(key, partial(_hold, f"{BY_HAND}: {reason}" if reason else BY_HAND))
+        return await self.changes.arrange(key, partial(_hold, f"{BY_HAND}: {reason}" if reason else BY_HAND))
 
     async def release(self, key: str) -> Change:
         """Let a held change go on."""
-        return await self._arrange(key, _release)
+        return await self.changes.arrange(key, _release)
 
     async def retry(self, key: str) -> Change:
         """Test a refused or held change again, as it is."""
-        return await self._arrange(key, _retry)
+        return await self.changes.arrange(key, _retry)
 
     async def first(self, key: str) -> Change:
         """Let a change go before all others of its project."""
-        return await self._arrange(key, _first)
+        return await self.changes.arrange(key, _first)
 
     async def pause(self, path: str, reason: str) -> Project:
         """Let nothing land in a project until it is resumed."""
@@ -94,28 +92,6 @@ class Line:
         paused = await self.store.write(step)
         self.bell.ring()
         return paused
-
-    async def _arrange(self, key: str, step: Step) -> Change:
-        """One step of a change that has not landed, and can't land meanwhile."""
-        change = await self.changes.get(key)
-
-        def current(store: Writing) -> Change:
-            found = store.find(Change, key) or change
-            if found.ended:
-                raise Conflict(f"{key} is {found.state}; nothing can be done to it any more.", hint=_after(found))
-            return step(store, found, self.clock.now())
-
-        async with self.moves[change.project]:
-            await self.changes.must_not_have_landed(change)
-            made = await self.store.write(current)
-        self.bell.ring()
-        return made
-
-
-def _after(change: Change) -> str:
-    if change.landing is not None:
-        return f"`windlass undo {change.id}` takes it back."
-    return f"`windlass queue add {change.branch}` puts its branch into the line again."
 
 
 def _enter(wanted: Change, store: Writing) -> Change:
@@ -173,6 +149,14 @@ def _hold(reason: str, store: Writing, change: Change, now: float) -> Change:
 def _release(store: Writing, change: Change, now: float) -> Change:
     if change.state is not ChangeState.HELD:
         raise Conflict(f"{change.id} is not held; it is {change.state}.", hint=f"See {_shown(change)}.")
+    if blocking := reviews.open_blocking(said_about(store, change.id)):
+        raise Conflict(
+            f"{blocking[0].id} by {blocking[0].sender} blocks {change.id}.",
+            hint=f"`windlass change resolve {change.id} {blocking[0].id}` accepts it.",
+        )
+    if change.hold is Hold.REVIEW:  # who releases it has looked
+        approve(store, str(HUMAN), change, "Released by hand.", now)
+        withdraw(store, review_channel(change.id), f"{change.id} was released.", now)
     queued = replace(change.move(ChangeState.QUEUED, reason="released by hand"), allowed=change.head)
     store.record("change.queued", change.id, queued)
     withdraw(store, channel_of_change(change), f"{change.id} was released.", now)

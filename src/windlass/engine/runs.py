@@ -179,7 +179,7 @@ class Runs:
 
     async def signal(self, run_id: str, value: Mapping[str, Any]) -> Run:
         """Take a run's signal by command instead of by file."""
-        text = codec.encode(await self._unmarked(run_id, value))
+        text = codec.encode(await self.unmarked(run_id, value))
         signal = read_signal(text)
         if isinstance(signal, BadSignal):
             raise BadInput(f"That is no signal: {signal.problem}.")
@@ -196,7 +196,7 @@ class Runs:
         self.stir(run.id)
         return run
 
-    async def _unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    async def unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
         """What an agent says, without its secrets."""
         run = await self.store.read(lambda store: store.find(Run, run_id))
         agent = await self.store.read(lambda store: store.find(Agent, run.agent if run else ""))

@@ -61,10 +61,11 @@ class Staging:
 
     async def _hold(self, change: Change, file: str, settings: Settings) -> None:
         """Nobody decides how its own work is tested, or what it may do."""
+        why = guards.decides(file, settings, self.guards)
         ask = (
-            f"{change.id} ({change.title}) changes {file}, which {guards.decides(file, settings, self.guards)}, so it does not "
-            f"land by itself. Look at it with `windlass change diff {change.id}`; then `windlass queue release {change.id}`"
-            f" lets it through the checks, and `windlass queue drop {change.id}` gives it up."
+            f"{change.id} ({change.title}) changes {file}, which {why}, so it does not land by itself. Look at it with"
+            f" `windlass change diff {change.id}`; then `windlass queue release {change.id}` lets it through the checks,"
+            f" and `windlass queue drop {change.id}` gives it up."
         )
         await self.verdicts.held(change, Hold.HUMAN, f"it changes {file}", ask)
 

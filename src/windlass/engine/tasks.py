@@ -41,6 +41,8 @@ class Order:
     sandbox: Confinement | None = None
     """Nothing: what its file says, or else the setting."""
     options: Mapping[str, str] = field(default_factory=dict)
+    reviews: str = ""
+    """The change that it is to look at."""
 
 
 class Tasks:
@@ -64,7 +66,7 @@ class Tasks:
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
-        others = await self.projects.others(project)
+        others = await self.projects.others(project) if not order.reviews else []
         agent = replace(self._engaged(order, project, defined), also=tuple(each.id for each in others))
         await self.fences.check(agent, project)
         for each in (project, *others):
@@ -73,7 +75,14 @@ class Tasks:
         while True:
             if defined is None:
                 agent = replace(agent, name=await self._free_name(project, *others))
-            task = Task(id="", project=project.id, title=title, brief=order.brief, created_at=self.clock.now())
+            task = Task(
+                id="",
+                project=project.id,
+                title=title,
+                brief=order.brief,
+                reviews=order.reviews,
+                created_at=self.clock.now(),
+            )
             step = partial(_add, agent, project.name, task)
             added = await self.store.write(step)
             if added is not None:

@@ -138,7 +138,7 @@ class Verdicts:
         await self._write(change, step)
 
     async def held(self, change: Change, hold: Hold, reason: str, ask: str) -> None:
-        """It waits, and a person is asked."""
+        """It waits, and a person is asked, if there is something to ask."""
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
@@ -226,7 +226,8 @@ def _return(store: Writing, change: Change, refusal: Refusal, now: float) -> Non
 
 def _hold(store: Writing, held: Change, ask: str, now: float) -> None:
     store.record("change.held", held.id, held)
-    _tell(store, held, ask, now, kind=Kind.ASK)
+    if ask:
+        _tell(store, held, ask, now, kind=Kind.ASK)
 
 
 def _tell(store: Writing, change: Change, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:

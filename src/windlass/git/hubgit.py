@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from windlass.core.agent import Agent
+from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.ports import Tree
@@ -83,13 +83,14 @@ class HubGit:
         hub = await self._hubs.open(project)
         return path, await self._hubs.merge_base(hub, f"refs/heads/{project.main}", head)
 
-    async def renew(self, project: Project, agent: Agent, /) -> str:
-        """Let an agent begin anew at main, in place. What has not landed is kept: returns the ref that brings it back.
+    async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
+        """Let an agent begin anew, in place, at main or at another commit that the hub has.
 
-        What git ignores stays there. Raises NotAllowed where something can neither be saved nor stay.
+        What has not landed is kept: returns the ref that brings it back. What git ignores stays there. Raises
+        NotAllowed where something can neither be saved nor stay.
         """
         async with self._locks(self.worktree_path(project, agent)):
-            return await self._renewals.renew(project, agent)
+            return await self._renewals.renew(project, agent, at)
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         """Let these paths of an agent's worktree never count as work."""
@@ -134,7 +135,8 @@ class HubGit:
         async with self._locks(self.worktree_path(project, agent)):
             sight = await self._snapshots.see(project, agent)
             snapshot = await self._snapshots.keep(hub, sight, f"refs/windlass/snapshots/{key(agent)}/{run}")
-            await self._showing.show(project, hub, agent.branch, sight.head)
+            if agent.permissions is not Permissions.READ:  # who only reads has nothing to show
+                await self._showing.show(project, hub, agent.branch, sight.head)
         return await self._described(hub, sight, snapshot)
 
     async def stage(
@@ -197,6 +199,11 @@ class HubGit:
         how = ("--no-ext-diff", "--no-textconv", "--no-color")
         said = await self._git.ours(hub, "diff", *how, before, after, limit=LONGEST_DIFF, cut=True)
         return said.out.decode("utf-8", "replace") + ("\n… (cut)\n" if said.cut else "")
+
+    async def diff_of(self, project: Project, head: str, /) -> str:
+        """What a commit of the hub has changed since it left main; cut where it is very long."""
+        main, hub = await self._hubs.main(project), await self._hubs.open(project)
+        return await self.diff_between(project, await self._hubs.merge_base(hub, main, head), head)
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
         """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all.

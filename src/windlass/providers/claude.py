@@ -15,7 +15,10 @@ from windlass.core.run import Hitch, Trouble, Usage
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
 from windlass.providers.output.troubles import hitch, kind_of, patterns
 
-_READS = "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),Bash(windlass agent:*)"
+_READS = (
+    "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),"
+    "Bash(windlass agent:*),Bash(windlass change:*)"
+)
 _EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch"
 
 

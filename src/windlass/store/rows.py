@@ -58,7 +58,7 @@ _SHAPES = (
     Shape(Agent, "agents", nested=("also", "options")),
     Shape(Task, "tasks", nested=("needs",)),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
-    Shape(Message, "messages", nested=("to",), order={"place": lambda message: number(message.id)}),
+    Shape(Message, "messages", nested=("to", "remark"), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
     Shape(Document, "documents"),
     Shape(Change, "changes", nested=("candidate", "checks", "landing")),

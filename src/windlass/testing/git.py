@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from windlass.core.agent import Agent
+from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Tree
@@ -126,8 +126,8 @@ class FakeGit:
         found = {name: text for name, text in files.items() if LOCK_FILES.fullmatch(posixpath.basename(name))}
         return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in found.items()}
 
-    async def renew(self, project: Project, agent: Agent, /) -> str:
-        path, hub, main = self.worktree_path(project, agent), self._hub(project), self._main(project)
+    async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
+        path, hub, main = self.worktree_path(project, agent), self._hub(project), at or self._main(project)
         async with self._lock(path):
             if path in self.worktrees:
                 saved = await self._begin_anew(project, agent, main)
@@ -143,7 +143,8 @@ class FakeGit:
             await self.pause("look.snapshot")
             snapshot = self._keep(project, sight, f"refs/windlass/snapshots/{_key(agent)}/{run}")
             await self.pause("look.show")
-            self._show(project, agent.branch, sight.head)
+            if agent.permissions is not Permissions.READ:
+                self._show(project, agent.branch, sight.head)
         committed = self.objects.files(sight.head)
         names = different(committed, sight.files)
         return Tree(
@@ -171,6 +172,10 @@ class FakeGit:
     async def diff_between(self, project: Project, before: str, after: str, /) -> str:
         del project
         return self.objects.difference(before, after)
+
+    async def diff_of(self, project: Project, head: str, /) -> str:
+        main = self._main(project)
+        return await self.diff_between(project, self.objects.base(main, head) or main, head)
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
         path = self.worktree_path(project, agent)

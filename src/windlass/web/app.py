@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import agents, changes, events, projects, providers, rescue, system, tasks, wire
+from windlass.web import agents, changes, events, projects, providers, rescue, reviews, system, tasks, wire
 from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper
 
@@ -58,6 +58,10 @@ RULES = (
     Rule(WRITE, "/queue/resume", changes.resume),
     Rule(READ, "/changes/{id}", changes.show, by_runs=True),
     Rule(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
+    Rule(READ, "/changes/{id}/diff", reviews.diff, by_runs=True),
+    Rule(WRITE, "/changes/{id}/review", reviews.start),
+    Rule(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True),
+    Rule(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True),
     Rule(WRITE, "/changes/{id}/undo", changes.undo),
     Rule(WRITE, "/changes/{id}/drop", changes.drop),
     Rule(WRITE, "/changes/{id}/hold", changes.hold),

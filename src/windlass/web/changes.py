@@ -13,6 +13,7 @@ from windlass.core.errors import Conflict
 from windlass.core.gate import place_in_line
 from windlass.web import shapes, wire
 from windlass.web.call import Call
+from windlass.web.reviews import said
 
 
 async def queue(call: Call) -> Response:
@@ -42,7 +43,8 @@ async def show(call: Call) -> Response:
     name = change.checks[-1].document if change.checks else ""
     kept = await call.engine.ports.store.read(lambda store: store.find(Document, f"{change.project}/{name}"))
     shown = _shaped(call, change, await call.engine.changes.halted(change))
-    return wire.answer(shown | {"landing": codec.plain(change.landing), "output": kept.body if kept else ""})
+    known = {"head": change.head, "landing": codec.plain(change.landing), "output": kept.body if kept else ""}
+    return wire.answer(shown | known | await said(call, change))
 
 
 async def receipt(call: Call) -> Response:

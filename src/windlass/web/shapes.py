@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from windlass.core import codec
@@ -129,6 +130,35 @@ def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
         "rank": change.rank,
         "paused": bool(paused),
         "age_seconds": round(max(0.0, now - since), 3),
+    }
+
+
+def comment(message: Message, *, open_ones: Collection[str], now: float) -> dict[str, Any]:
+    """One comment on a change; `open` where it still blocks."""
+    remark = message.remark
+    return {
+        "id": message.id,
+        "from": message.sender,
+        "body": message.body,
+        "file": (remark.file if remark else "") or None,
+        "line": (remark.line if remark else 0) or None,
+        "blocking": bool(remark and remark.blocking),
+        "open": message.id in open_ones,
+        "reply_to": message.reply_to or None,
+        "head": remark.head if remark else None,
+        "age_seconds": round(max(0.0, now - message.sent_at), 3),
+    }
+
+
+def review(message: Message) -> dict[str, Any]:
+    """What one who looked at a change came to."""
+    remark = message.remark
+    return {
+        "from": message.sender,
+        "opinion": remark.opinion if remark else None,
+        "head": remark.head if remark else None,
+        "summary": message.body,
+        "time": message.sent_at,
     }
 
 

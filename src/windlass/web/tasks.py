@@ -32,7 +32,7 @@ async def add(call: Call) -> Response:
         model=wire.text(values, "model", ""),
         permissions=_choice(values, "permissions", Permissions),
         sandbox=_choice(values, "sandbox", Confinement),
-        options=_options(values),
+        options=wire.options(values),
     )
     task, agent = await call.engine.tasks.add(order)
     return wire.answer({"task": shapes.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
@@ -45,13 +45,6 @@ def _choice(values: Mapping[str, Any], key: str, kind: type[C]) -> C | None:
         return kind(text) if text else None
     except ValueError:
         raise BadInput(f"{key} must be one of {', '.join(kind)}, not {text!r}.") from None
-
-
-def _options(values: Mapping[str, Any]) -> dict[str, str]:
-    options = values.get("options", {})
-    if not isinstance(options, dict) or not all(isinstance(each, str) for each in options.values()):
-        raise BadInput("options must be an object of texts.")
-    return options
 
 
 async def show(call: Call) -> Response:
