@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -177,7 +178,7 @@ WORLDS = st.fixed_dictionaries({"bad": SHARES, "flaky": SHARES, "clashing": SHAR
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32), rules=RULES, changes=st.integers(1, 14), world=WORLDS, needy=SHARES)
 def test_everyone_lands_or_goes_back(
-    seed: int, rules: Rules, changes: int, world: dict[str, float], needy: float
+    seed: int, rules: Rules, changes: int, world: dict[str, Any], needy: float
 ) -> None:
     """In a bounded number of steps, and only what passed as it is lands, and only who failed alone goes back."""
     line = Line(random.Random(seed), rules, **world)

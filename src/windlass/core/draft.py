@@ -142,7 +142,7 @@ class Draft:
             return 0.0
         if unit[0] in self.beliefs.group_of:
             return 1 / count
-        return 1 - self.beliefs.good[unit[0]] ** (len(unit) / count)
+        return float(1 - self.beliefs.good[unit[0]] ** (len(unit) / count))
 
     def _parts(self, unit: list[str], count: int, front: Stack, carried: Stack) -> Iterator[Stack]:
         """So many parts of a unit, each a stack; of what failed, the last part is known when the others are."""
