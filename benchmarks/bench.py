@@ -21,6 +21,7 @@ from measure import Result
 from message import message
 from plan import planner
 from restart import restart
+from sandbox import sandbox
 from start_agent import start_agent
 from start_many import start_many
 from task_throughput import task_throughput
@@ -36,6 +37,7 @@ BENCHES: dict[str, Bench] = {
     "cli": cli_command,
     "start": start_agent,
     "starts": start_many,
+    "sandbox": sandbox,
     "exit": exit_handled,
     "event": event,
     "ingest": ingest,
