@@ -35,7 +35,7 @@ class TestGlance:
             stage.commit({"b.txt": "newer\n"})
             seen = await glimpse(stage, {"dir/c.txt": None, "new.txt": "new\n"}, "coder")
             assert (seen.head, seen.base) == (head, base)
-            assert (seen.edited, seen.removed, seen.added) == ({"a.txt"}, {"dir/c.txt"}, {"new.txt"})
+            assert [*seen.edited, *seen.removed, *seen.added] == ["a.txt", "dir/c.txt", "new.txt"]
 
         play(stage, story)
 
@@ -119,7 +119,7 @@ class TestClash:
             assert (await port.since(stage.project, one.base)).files == frozenset()
             tip = stage.commit({"a.txt": "theirs\n", "b.txt": None})
             main = await port.since(stage.project, one.base)
-            assert (main.commit, main.edited, main.removed) == (tip, {"a.txt"}, {"b.txt"})
+            assert [main.commit, *main.edited, *main.removed] == [tip, "a.txt", "b.txt"]
             assert await port.clash(stage.project, main, one) == ("a.txt",)
 
         play(stage, story)

@@ -43,6 +43,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "logs": ("logs", "What an agent printed."),
         "diff": ("agents", "What an agent has changed so far."),
         "queue": ("changes", "What wants to land, in order, and why it has not."),
+        "radar": ("radar", "Which agents are about to collide, and on what."),
         "receipt": ("changes", "Proof of a landed change, and how to undo it."),
         "watch": ("watch", "Everything that happens, as JSON lines."),
     },

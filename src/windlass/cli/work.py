@@ -54,10 +54,17 @@ _TRIES = 5
     windlass work "Add a changelog" --command ./my-agent.sh      any program can be an agent
     windlass work "Try it out" --script agent.yaml               plays an agent from a script
     windlass work "Fix the login race" --agent coder             an agent with a file in .windlass/agents
+    windlass work "Tidy the logins" --paths 'src/auth/**'        what it is to change (see `windlass radar`)
     """,
 )
 @click.argument("title")
 @click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
+@click.option(
+    "--paths",
+    multiple=True,
+    metavar="PATTERN",
+    help="What it is to change: a file, a folder or a pattern such as 'src/**/*.py'. For the radar; may be repeated.",
+)
 @click.option("--agent", metavar="NAME", help="An agent that the repository defines (see `windlass agents`).")
 @click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
 @click.option(
@@ -87,6 +94,7 @@ def work_command(
     *,
     title: str,
     brief: str | None,
+    paths: tuple[str, ...],
     agent: str | None,
     provider: str | None,
     script: str | None,
@@ -107,6 +115,7 @@ def work_command(
         path=here(),
         title=given_text(title, "TITLE").strip(),
         brief=brief and given_text(brief, "--brief"),
+        paths=list(paths) or None,
         agent=agent,
         provider=provider,
         permissions=permissions,

@@ -9,9 +9,7 @@ from functools import cached_property
 from itertools import combinations
 
 from windlass.core import patterns
-
-NAMED = 3
-"""How many files a sentence names."""
+from windlass.core.plain import some
 
 
 class Act(StrEnum):
@@ -155,7 +153,12 @@ def judge_main(track: Track, main: str, clash: Sequence[str]) -> Collision | Non
 
 def rank(collisions: Iterable[Collision]) -> list[Collision]:
     """The worst first; of those that are alike, the largest."""
-    return sorted(collisions, key=lambda each: (_ORDER.index(each.severity), -len(each.files), each.agents))
+    return sorted(collisions, key=weight)
+
+
+def weight(collision: Collision) -> tuple[int, int, tuple[str, ...]]:
+    """What a collision's place in a list depends on."""
+    return _ORDER.index(collision.severity), -len(collision.files), collision.agents
 
 
 def _declared(one: Track, other: Track) -> tuple[str, ...]:
@@ -183,12 +186,6 @@ def hold_reason(wanted: Sequence[str], other: str, paths: Sequence[str], files: 
     if met := first_meeting(wanted, paths, files or ()):
         return f"held by the radar: {other} is at {met}"
     return f"waits for the radar to look at the work of {other}" if files is None else ""
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few of many."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 def _both(names: tuple[str, str]) -> str:

@@ -40,6 +40,8 @@ class Task:
     brief: str = ""
     parent: str = ""
     needs: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """What it is to change, as far as whoever gave it knows: files, folders or patterns."""
     agent: str = ""
     state: TaskState = TaskState.OPEN
     reason: str = ""

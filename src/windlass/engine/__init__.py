@@ -22,6 +22,7 @@ from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
+from windlass.engine.radar import Radar
 from windlass.engine.rescue import Rescue
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
@@ -66,7 +67,8 @@ class Engine:
         moves: Moves = Moves(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
         slots = Slots(ports)
-        self.status = Statuses(ports, slots)
+        self.radar = Radar(ports, bell, self.troubles)
+        self.status = Statuses(ports, slots, self.radar)
         self.output = Output(ports, bell)
         self.diffs = Diffs(ports)
         self.rescue = Rescue(ports)
@@ -74,7 +76,7 @@ class Engine:
         self.runs = Runs(ports, bell, fences, self._starts, slots)
         intake = Intake(ports, bell, fences)
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
-        self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
+        self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
         self._gate = Gate(ports, bell, self.projects, self._landings, moves)
         self._mirrors = Mirrors(ports, self.status)
@@ -82,13 +84,15 @@ class Engine:
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
-        """The five ticks. What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs."""
+        """The five ticks, and the radar's. What the kernel stirs, `watch` attends to at once; its tick is for what
+        nobody stirs."""
         return {
             "watch": Rhythm(self._watch.tick, 2.0, hears=False),
             "dispatch": Rhythm(self._dispatch.tick, 30.0),
             "deliver": Rhythm(self._deliver.tick, 30.0),
             "land": Rhythm(self._gate.tick, 5.0),
             "tidy": Rhythm(self._tidy.tick, 60.0),
+            "radar": Rhythm(self.radar.tick, 1.0, hears=False),
         }
 
     async def settle(self) -> None:

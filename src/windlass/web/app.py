@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import agents, changes, events, projects, providers, rescue, system, tasks, wire
+from windlass.web import agents, changes, events, projects, providers, radar, rescue, system, tasks, wire
 from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper
 
@@ -56,6 +56,8 @@ RULES = (
     Rule(READ, "/changes/{id}", changes.show, by_runs=True),
     Rule(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
     Rule(WRITE, "/changes/{id}/undo", changes.undo),
+    Rule(READ, "/radar", radar.show, by_runs=True),
+    Rule(READ, "/radar/watch", radar.watch, by_runs=True),
     Rule(READ, "/rescue", rescue.every, by_runs=True),
     Rule(READ, "/rescue/show", rescue.show, by_runs=True),
     Rule(WRITE, "/rescue/restore", rescue.restore),
