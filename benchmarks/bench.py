@@ -19,6 +19,7 @@ from landing import landing
 from list_past_agents import list_past_agents
 from measure import Result
 from message import message
+from radar import radar
 from restart import restart
 from start_agent import start_agent
 from start_many import start_many
@@ -44,6 +45,7 @@ BENCHES: dict[str, Bench] = {
     "restart": restart,
     "idle": idle,
     "landing": landing,
+    "radar": radar,
 }
 
 GUARDED = ("cli", "tasks", "exit")
