@@ -44,8 +44,8 @@ class TestGlance:
 
         async def story(port: Git) -> None:
             first = await glimpse(stage, {"a.txt": "mine\n"}, "coder")
-            assert first.same_work(await port.glance(stage.project, an_agent()))
-            assert not first.same_work(await glimpse(stage, {"a.txt": "mine, too\n"}, "coder"))
+            assert first.work == (await port.glance(stage.project, an_agent())).work
+            assert first.work != (await glimpse(stage, {"a.txt": "mine, too\n"}, "coder")).work
 
         play(stage, story)
 

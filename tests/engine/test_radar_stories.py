@@ -283,6 +283,8 @@ class TestRate:
             await stage.move()
             before = stage.asked["glance"]
             await stage.pass_time(1)
+            for _ in range(3):
+                await stage.engine.ticks["radar"].tick()
             assert stage.asked["glance"] == before + 1
             await stage.pass_time(9)
             settled = stage.asked["glance"]
@@ -463,6 +465,7 @@ class TestHolding:
             later = await stage.declare("Later", "src/auth/**")
             clear = await stage.declare("Clear", "docs/**")
             await stage.engine.ticks["dispatch"].tick()
+            await stage.engine.settle()
             assert "waits for the radar" in await stage.evidence(later)
             await stage.pass_time(3)
             assert (await stage.task_of(later)).state is TaskState.OPEN

@@ -70,9 +70,10 @@ class Glimpse:
         """Every folder that something was taken out of: it may have been renamed, and then what is new there moves."""
         return frozenset(name.rpartition("/")[0] for name in self.removed)
 
-    def same_work(self, other: Glimpse) -> bool:
-        """Whether merging either gives the same."""
-        return (self.head, self.tree, self.base) == (other.head, other.tree, other.base)
+    @property
+    def work(self) -> tuple[str, str, str]:
+        """What merging it depends on: while that is the same, so is what comes out."""
+        return self.head, self.tree, self.base
 
 
 def _above(name: str) -> Iterable[str]:

@@ -10,9 +10,9 @@ from windlass.core.ports import Git
 from windlass.core.project import Project
 from windlass.core.radar import Collision, Glimpse, Track
 
-Works = tuple[str, str, str, str, str, str]
-"""Two works, by head, tree and base: merging them always gives the same."""
-Clashes = dict[Works, tuple[str, ...]]
+Work = tuple[str, str, str]
+Clashes = dict[tuple[Work, Work], tuple[str, ...]]
+"""The files in which two works can't be merged, by both of them."""
 Mains = dict[tuple[str, str], Glimpse]
 """What main has become, by the commit it is seen from and its tip."""
 
@@ -54,10 +54,9 @@ class Collisions:
         """The files in which two can't be merged, from memory where both are as they were."""
         if not radar.may_clash(one, other):
             return ()
-        here, there = one.glimpse, other.glimpse
-        key = (here.head, here.tree, here.base, there.head, there.tree, there.base)
+        key = (one.glimpse.work, other.glimpse.work)
         known = self._clashes.get(project.id, {}).get(key)
-        kept[key] = await self._merge(project, here, there) if known is None else known
+        kept[key] = await self._merge(project, one.glimpse, other.glimpse) if known is None else known
         return kept[key]
 
     async def _merge(self, project: Project, one: Glimpse, other: Glimpse) -> tuple[str, ...]:
