@@ -28,7 +28,11 @@ class GitStage(Protocol):
 
     def tip(self, branch: str = "main") -> str: ...
     def commit(self, edits: Edits) -> str:
-        """Commit to the user's main."""
+        """Commit to what the user has checked out: main, unless they left it."""
+        ...
+
+    def branches(self) -> set[str]:
+        """The user's branches."""
         ...
 
     def edit(self, edits: Edits) -> None:
@@ -93,6 +97,9 @@ class RealGit:
 
     def commit(self, edits: Edits) -> str:
         return self._commit(self.repository, edits)
+
+    def branches(self) -> set[str]:
+        return {*self._git("for-each-ref", "--format=%(refname:short)", "refs/heads/").split()}
 
     def edit(self, edits: Edits) -> None:
         _write(self.repository, edits)
@@ -176,7 +183,10 @@ class MemoryGit:
         return self.repository.branches[branch]
 
     def commit(self, edits: Edits) -> str:
-        return self.repository.commit(edits)
+        return self.repository.commit(edits, self.repository.checked_out)
+
+    def branches(self) -> set[str]:
+        return {*self.repository.branches}
 
     def edit(self, edits: Edits) -> None:
         self.repository.write(edits)

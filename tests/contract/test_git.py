@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, staged
 
+from windlass.core.agent import Permissions
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.ports import Git
 
@@ -228,6 +230,24 @@ class TestRenewal:
             assert stage.read_folder(stage.folder("saved")) == FIRST | {"a.txt": "mine\n", "new.txt": "new\n"}
             with pytest.raises(NotAllowed, match="noise"):
                 await port.remove_worktree(stage.project, an_agent())
+
+        play(stage, story)
+
+    def test_a_reader_stands_at_the_commit_that_it_is_to_look_at(self, stage: GitStage) -> None:
+        """Before it has a worktree and after; its branch is not shown to the user."""
+
+        async def story(port: Git) -> None:
+            reader = replace(an_agent("reader"), permissions=Permissions.READ)
+            path, _ = await port.worktree(stage.project, an_agent())
+            for text in ("first\n", "second\n"):
+                stage.agent_commits(path, {"a.txt": text})
+                head = (await port.look(stage.project, an_agent(), "r1")).head
+                await port.renew(stage.project, reader, at=head)
+                seen, _ = await port.worktree(stage.project, reader)
+                assert stage.seen(seen) == FIRST | {"a.txt": text}
+                tree = await port.look(stage.project, reader, "r2")
+                assert (tree.head, tree.branch, tree.clean) == (head, "work/reader", True)
+            assert "work/reader" not in stage.branches()
 
         play(stage, story)
 

@@ -9,8 +9,8 @@ import pytest
 from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, staged
 
 from windlass.core.archive import Whereabouts
-from windlass.core.change import Change, ChangeState, Landing
-from windlass.core.errors import Conflict, NotAllowed, NotFound, TakenBack
+from windlass.core.change import Change, ChangeState, Landing, Shape
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Git
 
 
@@ -125,6 +125,65 @@ class TestLanding:
 
         play(stage, story)
 
+    def test_a_stack_lands_at_once_and_each_has_its_receipt(self, stage: GitStage) -> None:
+        """The second stands on the first: main moves once, through both; neither is moved again."""
+
+        async def story(port: Git) -> None:
+            before = stage.tip()
+            first = await staged(stage, {"a.txt": "mine\n"})
+            head = await committed(stage, {"b.txt": "other\n"}, "tester")
+            second = await port.stage(stage.project, head, "Land it too", onto=first.commit)
+            assert (second.before, second.files, second.commits) == (first.commit, ("b.txt",), (head,))
+            landing = await port.land(stage.project, first, second)
+            assert (landing.before, landing.after, stage.tip()) == (first.commit, second.commit, second.commit)
+            lower = await port.land(stage.project, first)
+            assert (lower.before, lower.after, lower.files) == (before, first.commit, ("a.txt",))
+            assert (stage.tip(), stage.files()) == (second.commit, FIRST | {"a.txt": "mine\n", "b.txt": "other\n"})
+
+        play(stage, story)
+
+    def test_a_stack_with_a_lie_in_the_middle_does_not_land(self, stage: GitStage) -> None:
+        """Each of them is proven, not only the last; one alone does not land without what is below it."""
+
+        async def story(port: Git) -> None:
+            tip = stage.tip()
+            first = await staged(stage, {"a.txt": "mine\n"})
+            head = await committed(stage, {"b.txt": "other\n"}, "tester")
+            second = await port.stage(stage.project, head, "Land it too", onto=first.commit)
+            for lie in ((replace(first, tree=second.tree), second), (second,), (second, first)):
+                with pytest.raises(Conflict):
+                    await port.land(stage.project, *lie)
+            assert stage.tip() == tip
+
+        play(stage, story)
+
+    def test_a_conflict_with_what_is_below_is_told(self, stage: GitStage) -> None:
+        """Both are fine on main, and not on each other."""
+
+        async def story(port: Git) -> None:
+            first = await staged(stage, {"a.txt": "mine\n"})
+            head = await committed(stage, {"a.txt": "other\n"}, "tester")
+            assert (await port.stage(stage.project, head, "Land it")).files == ("a.txt",)
+            with pytest.raises(Conflict, match=r"a\.txt"):
+                await port.stage(stage.project, head, "Land it", onto=first.commit)
+
+        play(stage, story)
+
+    def test_one_commit_is_a_shape_too(self, stage: GitStage) -> None:
+        """Squashed: one commit on main with all of the change; one of another shape is not believed to be it."""
+
+        async def story(port: Git) -> None:
+            tip = stage.tip()
+            head = await committed(stage, {"a.txt": "mine\n"})
+            squashed = await port.stage(stage.project, head, "Land it", shape=Shape.SQUASH)
+            with pytest.raises(Conflict):
+                await port.land(stage.project, replace(squashed, shape=Shape.MERGE))
+            landing = await port.land(stage.project, squashed)
+            assert (landing.before, landing.after) == (tip, stage.tip())
+            assert not await port.landed(stage.project, head)
+
+        play(stage, story)
+
     def test_local_changes_in_the_checkout_are_never_overwritten(self, stage: GitStage) -> None:
         """A file that both would write holds it; another one does not."""
 
@@ -167,6 +226,44 @@ class TestLanding:
             assert await port.branch_taken(stage.project, "undo/c1")
             await port.land(stage.project, await port.stage(stage.project, head, "Undo"))
             assert stage.files() == FIRST | {"b.txt": "other\n"}
+
+        play(stage, story)
+
+    def test_a_branch_of_the_users_is_taken_as_it_is(self, stage: GitStage) -> None:
+        """Its commit lands like an agent's; what the branch gets later is not part of it."""
+
+        async def story(port: Git) -> None:
+            stage.leave_main()
+            wanted = stage.commit({"b.txt": "by hand\n"})
+            head, subject = await port.take(stage.project, "elsewhere")
+            stage.commit({"b.txt": "later\n"})
+            assert head == wanted and subject
+            landing = await port.land(stage.project, await port.stage(stage.project, head, "Land it"))
+            assert landing.files == ("b.txt",)
+            assert "+by hand" in await port.diff_between(stage.project, landing.before, landing.after)
+
+        play(stage, story)
+
+    @pytest.mark.parametrize(("branch", "kind"), [("main", BadInput), ("nowhere", NotFound), ("elsewhere~1", NotFound)])
+    def test_only_another_branch_can_be_taken(self, stage: GitStage, branch: str, kind: type[Exception]) -> None:
+        """Main itself, a name that nobody has, and what only leads to a commit are refused."""
+
+        async def story(port: Git) -> None:
+            stage.leave_main()
+            stage.commit({"b.txt": "by hand\n"})
+            with pytest.raises(kind, match=branch):
+                await port.take(stage.project, branch)
+
+        play(stage, story)
+
+    def test_the_difference_of_a_commit_is_what_it_did_since_it_left_main(self, stage: GitStage) -> None:
+        """What main got meanwhile is no part of it."""
+
+        async def story(port: Git) -> None:
+            head = await committed(stage, {"a.txt": "mine\n"})
+            stage.commit({"b.txt": "theirs\n"})
+            diff = await port.diff_of(stage.project, head)
+            assert "+mine" in diff and "theirs" not in diff
 
         play(stage, story)
 

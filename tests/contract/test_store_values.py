@@ -23,7 +23,7 @@ from windlass.core.agent import Agent
 from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, Conflict
-from windlass.core.message import Delivery, Kind, Message, Receipt
+from windlass.core.message import Delivery, Kind, Message, Opinion, Receipt, Remark
 from windlass.core.ports import Noun, Writing
 from windlass.core.project import Project
 from windlass.core.run import Cause, Chunk, Identity, Outcome, Run, Usage
@@ -148,9 +148,20 @@ CHECKS = st.builds(
 LANDINGS = st.builds(
     Landing, main=WORDS, before=WORDS, after=WORDS, tree=WORDS, commits=MANY, files=MANY, landed_at=TIMES
 )
+REMARKS = st.builds(
+    Remark,
+    head=WORDS,
+    turn=WHOLE,
+    file=WORDS,
+    line=WHOLE,
+    blocking=st.booleans(),
+    opinion=st.none() | st.sampled_from(Opinion),
+)
 CANDIDATES = st.builds(Candidate, commit=WORDS, tree=WORDS, before=WORDS, commits=MANY, files=MANY)
 NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
-    Project: st.builds(Project, id=WORDS, name=WORDS, path=WORDS, main=WORDS, added_at=TIMES),
+    Project: st.builds(
+        Project, id=WORDS, name=WORDS, path=WORDS, main=WORDS, added_at=TIMES, paused_at=MAYBE, pause=WORDS
+    ),
     Agent: st.builds(
         Agent,
         name=WORDS,
@@ -173,6 +184,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         parent=WORDS,
         needs=MANY,
         agent=WORDS,
+        reviews=WORDS,
         state=st.sampled_from(TaskState),
         reason=WORDS,
         created_at=TIMES,
@@ -211,6 +223,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         kind=st.sampled_from(Kind),
         reply_to=WORDS,
         sent_at=TIMES,
+        remark=st.none() | REMARKS,
     ),
     Delivery: st.builds(
         Delivery, message=NUMBERED.map("m{}".format), reader=WORDS, receipt=st.sampled_from(Receipt), run=WORDS
@@ -237,6 +250,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         landing=st.none() | LANDINGS,
         queued_at=TIMES,
         turn=st.integers(0, 2**40),
+        rank=WHOLE,
     ),
 }
 

@@ -107,7 +107,7 @@ def brief(stage: WorkdirStage, run: str = "r1") -> Briefing:
         stage.port.brief(
             run,
             stage.worktree,
-            prompt="You are {AGENT_NAME}.",
+            prompt="You are otter.",
             manifest=MANIFEST,
             inputs={"task.md": "For {AGENT_ID}."},
             files={"script": "- say: {AGENT_ID}"},

@@ -65,7 +65,7 @@ def story() -> Iterator[Story]:
 def test_list_has_stable_keys(story: Story) -> None:
     """`list --json` is an array of objects with these keys; only the end may grow."""
     [item] = story.house.wl("list", "--all", "--json").value
-    assert exact(f"{LIST} task_title project", item)
+    assert exact(f"{LIST} task_title project unpriced_runs", item)
     assert (item["name"], item["status"], item["source"], item["provider"]) == (
         story.name,
         "completed",
@@ -109,7 +109,7 @@ def test_queue_has_stable_keys(story: Story) -> None:
     """`queue --json` is an array of objects with these keys; the landed ones come with `--all`."""
     assert story.house.wl("queue", "--json").value == []
     [item] = story.house.wl("queue", "--all", "--json").value
-    assert exact(f"{QUEUE} title returns undoes hold age_seconds", item)
+    assert exact(f"{QUEUE} title returns undoes hold rank paused age_seconds", item)
     assert (item["id"], item["branch"], item["task"], item["agent"]) == ("c1", f"work/{story.name}", "t1", story.name)
     assert (item["state"], item["candidate"]) == ("landed", story.house.git("rev-parse", "main"))
     assert exact("command tree passed exit_code seconds reason", item["checks"][0])

@@ -20,6 +20,7 @@ def start(*, permissions: Permissions = Permissions.EDIT, sandboxed: bool = Fals
         worktree=more.get("worktree", "/trees/brave-otter"),
         number=1,
         session=more.get("session", ""),
+        system=more.get("system", ""),
         new_session=NEW,
         model=more.get("model", ""),
         permissions=permissions,
@@ -40,6 +41,12 @@ class TestClaude:
         words = CLAUDE.argv(start(session="abc", model="opus"))
         assert words[5:9] == ("--resume", "abc", "--model", "opus")
         assert "--session-id" not in words
+
+    def test_who_it_is_is_added_to_its_system_prompt(self) -> None:
+        """In every run, as a session does not keep it; an agent without a file has nothing to add."""
+        words = CLAUDE.argv(start(session="abc", system="You are a reviewer."))
+        assert words[words.index("--append-system-prompt") + 1] == "You are a reviewer."
+        assert "--append-system-prompt" not in CLAUDE.argv(start())
 
     def test_editing_is_allowed_by_name(self) -> None:
         """Outside a sandbox, nothing is skipped: tools are allowed one by one."""

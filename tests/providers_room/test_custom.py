@@ -76,6 +76,14 @@ class TestCommandLine:
         assert provider.argv(start(session="s1", model="big")) == ("my-agent", "--session=s1", "-m", "big")
         assert provider.argv(start()) == ("my-agent",)
 
+    def test_who_the_agent_is_has_a_flag_of_its_own(self) -> None:
+        """As it is: braces in it are the agent's own. Without a flag, it is not asked for."""
+        provider = mine('command = ["my-agent"]\nprompt = "argument"\nsystem_prompt_flag = "--system"')
+        assert provider.system
+        assert provider.argv(start(system="A {worktree}.")) == ("my-agent", "--system", "A {worktree}.", "Do it.")
+        assert provider.argv(start()) == ("my-agent", "Do it.")
+        assert not mine('command = ["my-agent"]').system
+
     def test_a_model_that_cannot_be_asked_for_is_refused(self) -> None:
         """Nobody believes that a model was used which the program was never told of."""
         with pytest.raises(BadInput, match="model_flag"):

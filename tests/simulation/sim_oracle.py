@@ -25,7 +25,7 @@ from windlass.engine.dispatch import _ready
 from windlass.engine.slots import Slots
 from windlass.store.memory import MemoryReading
 
-QUIET, HELD_QUIET = 8.5, 16.0
+QUIET, HELD_QUIET, SLOWEST_TICK = 8.5, 16.0, 31.0
 """Seconds in which something happens if anything will; held changes are looked at more rarely."""
 ROUNDS = 40
 _MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)
@@ -100,6 +100,7 @@ class Oracle:
         world.checks.flakes = world.setups.failures = 0
         if world.life is None:
             world.boot()
+        world.wait(SLOWEST_TICK)  # settings that have changed are noticed by then
         self._quiet()
         self._object("rest", list(self._restless()))
         world.witness.ask()
@@ -119,7 +120,7 @@ class Oracle:
         """Something that failed is being left for a while before it is tried again."""
         engine = self.world.engine
         return engine is not None and any(
-            each._tasks for each in (engine._starts, engine._attendants, engine._landings)
+            each._tasks for each in (engine._starts, engine._attendants, engine._landings, engine._tests)
         )
 
     def _newest(self) -> list[str]:

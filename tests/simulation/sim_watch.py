@@ -86,14 +86,27 @@ class WatchedGit(FakeGit):
         before = user.branches[project.main]
         super()._move(project, candidate)
         after = user.branches[project.main]
-        parents = self.objects.commits[after].parents
-        if parents[:1] != (before,):
+        steps = self._steps(before, after)
+        if not steps:
             self.witness.object(f"I2: main moved from {before[:8]} to {after[:8]}, which does not stand on it")
         if self.objects.tree(after) not in self.witness.passed:
             self.witness.object(f"I1: main moved to {after[:8]}, whose tree no check has passed on")
-        if len(parents) != 2 or self._expected(before, parents[1]) != self.objects.files(after):
-            self.witness.object(f"I3: main moved to {after[:8]}, which is not the change's own difference")
-        self.witness.landed.append((project.path, after))
+        for step in steps:
+            parents = self.objects.commits[step].parents
+            if len(parents) != 2 or self._expected(*parents) != self.objects.files(step):
+                self.witness.object(f"I3: main moved to {step[:8]}, which is not the change's own difference")
+            self.witness.landed.append((project.path, step))
+
+    def _steps(self, before: str, after: str) -> list[str]:
+        """The commits that main went through, one for each change; none if they do not begin where it was."""
+        steps, at = [], after
+        while at != before:
+            parents = self.objects.commits[at].parents
+            if not parents:
+                return []
+            steps.append(at)
+            at = parents[0]
+        return steps[::-1]
 
     def _expected(self, main: str, head: str) -> Files:
         """Main with the files that the branch has changed since they parted."""

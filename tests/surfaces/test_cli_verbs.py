@@ -123,6 +123,17 @@ class TestWork:
         keyboard.type("work", "Fix it", "--command", "true", WINDLASS_PROVIDER="scripted")
         assert daemon.asked[-1][3]["provider"] == "command"
 
+    def test_what_is_typed_about_the_agent_is_sent(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Its name, provider, model, permissions and sandbox; an empty name is a slip, and nothing is sent."""
+        typed = {"agent": "coder", "provider": "codex", "model": "gpt-5.5", "permissions": "read", "sandbox": "off"}
+        keyboard.type("work", "Fix it", *(word for name, value in typed.items() for word in (f"--{name}", value)))
+        sent = daemon.asked[-1][3]
+        assert {key: sent.get(key) for key in typed} == typed
+        for name in ("--agent", "--provider", "--model"):
+            ended = keyboard.type("work", "Fix it", name, "")
+            assert (ended.returncode, "empty" in ended.stderr) == (2, True)
+        assert daemon.asked[-1][3] == sent
+
     def test_says_who_works_where_and_what_to_type_next(
         self, keyboard: Keyboard, daemon: FakeDaemon, tmp_path: Path
     ) -> None:

@@ -1,4 +1,4 @@
-"""Changes: the queue, a landed change's receipt, and taking it back."""
+"""Changes: a landed one's receipt, and taking it back."""
 
 from __future__ import annotations
 
@@ -8,51 +8,12 @@ from collections.abc import Callable
 import click
 
 from windlass.cli.client import Client
-from windlass.cli.command import ChangeId, command, here_option, json_option
-from windlass.cli.output import Column, Row, as_of, bold, one_line, page, paint_state, paragraph, say, say_json, table
+from windlass.cli.command import change_argument, command, json_option
+from windlass.cli.output import Row, bold, one_line, page, paint_state, say, say_json
 from windlass.core.errors import WindlassError
 from windlass.core.plain import age, short
 
-change_argument = click.argument("change", type=ChangeId())
-
 _ENDED = ("landed", "closed", "held", "rejected")
-
-_QUEUE = (
-    Column("CHANGE", lambda row: row["id"], style=bold),
-    Column("STATE", lambda row: row["state"], style=paint_state),
-    Column("AGENT", lambda row: row["agent"], spare=True),
-    Column("AGE", lambda row: age(row["age_seconds"]) if "age_seconds" in row else "", spare=True),
-    Column("TITLE", lambda row: row.get("title") or row["branch"], gives=True),
-    Column("REASON", lambda row: row["reason"], gives=True),
-)
-
-
-@command("queue", "windlass queue\nwindlass queue --all       what has landed, too\nwindlass queue --json")
-@click.option("--all", "everything", is_flag=True, help="What has landed or was closed, too.")
-@here_option
-@json_option
-@click.pass_obj
-def queue_command(daemon: Client, everything: bool, path: str | None, as_json: bool) -> None:
-    """Show what wants to land, in order, and what each waits for."""
-    answer = daemon.get("queue", all=int(everything), path=path)
-    if as_json:
-        say_json(answer["items"])
-        return
-    if answer["items"]:
-        say("\n".join(table(_QUEUE, answer["items"])))
-    say(paragraph(_what_is_next(answer["items"])))
-    say(as_of(answer))
-
-
-def _what_is_next(items: list[Row]) -> str:
-    testing = [each["id"] for each in items if each["state"] == "testing"]
-    queued = [each["id"] for each in items if each["state"] == "queued"]
-    held = [each["id"] for each in items if each["state"] == "held"]
-    if testing:
-        words = f"Next: {', '.join(testing)}, being tested" + (f"; then {', '.join(queued)}" if queued else "") + "."
-    else:
-        words = f"Next: {queued[0]}." if queued else "Nothing waits to land."
-    return words + (f" Held until someone acts: {', '.join(held)}." if held else "")
 
 
 @command("receipt", "windlass receipt c3\nwindlass receipt c3 --json")
@@ -80,7 +41,7 @@ def receipt_lines(receipt: Row) -> list[str]:
                 ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
                 ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
                 ("Tree", f"{short(receipt['tree'])}, the one that was checked"),
-                *(("Check", _check(each)) for each in receipt["checks"]),
+                *(("Check", check_line(each)) for each in receipt["checks"]),
                 ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
                 ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
@@ -89,7 +50,8 @@ def receipt_lines(receipt: Row) -> list[str]:
     ]
 
 
-def _check(check: Row) -> str:
+def check_line(check: Row) -> str:
+    """One check in one line: what was run, how it went, and on which tree."""
     verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
     return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
 

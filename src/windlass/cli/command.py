@@ -51,6 +51,17 @@ class AgentName(click.ParamType[str]):
         return _completed(incomplete, "name", "task_title", "agents", all=1)
 
 
+class Word(click.ParamType[str]):
+    """A name of something; an empty one is a slip, such as a variable that is not set."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.strip():
+            self.fail("it is empty.", param, ctx)
+        return value
+
+
 class ChangeId(click.ParamType[str]):
     """The id of a change, such as c3."""
 
@@ -63,6 +74,24 @@ class ChangeId(click.ParamType[str]):
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _completed(incomplete, "id", "title", "queue", all=1)
+
+
+class CommentId(click.ParamType[str]):
+    """The id of a comment on a change, such as m12."""
+
+    name = "comment"
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        if not (value.isascii() and value.isalnum()):
+            raise BadInput(f"{value!r} is not the id of a comment.", hint="Run `windlass change show` to see the ids.")
+        return value
+
+    def shell_complete(self, ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        change = ctx.params.get("change")
+        return _completed(incomplete, "id", "body", "changes", change, within="comments") if change else []
+
+
+change_argument = click.argument("change", type=ChangeId())
 
 
 class SavedWork(click.ParamType[str]):
@@ -79,7 +108,9 @@ class SavedWork(click.ParamType[str]):
         return _completed(incomplete, "id", "why", "rescue", all=1)
 
 
-def _completed(incomplete: str, key: str, title: str, *path: str, **query: Any) -> list[CompletionItem]:
+def _completed(
+    incomplete: str, key: str, title: str, *path: str, within: str = "items", **query: Any
+) -> list[CompletionItem]:
     """Names that the daemon knows, if it runs; completing never starts one and never complains."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415
 
@@ -87,7 +118,7 @@ def _completed(incomplete: str, key: str, title: str, *path: str, **query: Any) 
 
     daemon = Client(home(), start=None, waiting=lambda _seconds: None, patience=COMPLETION_PATIENCE)
     try:
-        items = daemon.get(*path, **query)["items"]
+        items = daemon.get(*path, **query)[within]
     except (WindlassError, OSError, ValueError, KeyError):
         return []
     return [

@@ -72,6 +72,11 @@ def redraw(stream: TextIO, text: str) -> None:
     stream.flush()
 
 
+def clear() -> None:
+    """Begin a terminal's page anew; elsewhere, leave a line free."""
+    say("\x1b[H\x1b[2J" if can_redraw(sys.stdout) else "")
+
+
 def paint(text: str, colour: str) -> str:
     """Text for standard output in a colour, if colours are wanted there."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if text and colour and coloured(sys.stdout) else text

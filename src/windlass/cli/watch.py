@@ -33,14 +33,18 @@ _RETRY_SECONDS = 0.2
 @click.pass_obj
 def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...]) -> None:
     """Print everything that happens, one JSON object per line, for as long as you like."""
-    for event in _events(daemon, since):
+    for event in events(daemon, since):
         if not kinds or any(fnmatchcase(event["kind"], each) for each in kinds):
             say_json_line(event)
 
 
-def _events(daemon: Client, last: int | None) -> Iterator[dict[str, Any]]:
-    """Each event once, in order. When the daemon goes, wait for the next one and go on where we were."""
-    lines = daemon.lines("events", since=last)
+def events(daemon: Client, last: int | None = None) -> Iterator[dict[str, Any]]:
+    """Each event once, in order, from now on or after one. We listen already when this returns."""
+    return _events(daemon, daemon.lines("events", since=last), last)
+
+
+def _events(daemon: Client, lines: Iterator[bytes], last: int | None) -> Iterator[dict[str, Any]]:
+    """When the daemon goes, wait for the next one and go on where we were."""
     while True:
         try:
             for number, event in _parsed(lines):

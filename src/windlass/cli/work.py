@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
 from windlass.cli.agents import described, given_text
 from windlass.cli.client import Client, here
-from windlass.cli.command import Duration, command, json_option
+from windlass.cli.command import Duration, Word, command, json_option
 from windlass.cli.output import (
     Row,
     bold,
@@ -36,6 +36,7 @@ _HELD = {
     "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
     "checkout": "Clear what is in the way; then it lands by itself.",
     "trouble": "It is tried again by itself; `windlass doctor` says what is wrong.",
+    "review": "Run `windlass change show {change}` to see what was said about it.",
     "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
 }
 """What a person does about a held change, by what it waits for."""
@@ -55,6 +56,7 @@ _TRIES = 5
     windlass work "Try it out" --script agent.yaml               plays an agent from a script
     windlass work "Fix the login race" --agent coder             an agent with a file in .windlass/agents
     windlass work "Tidy the logins" --paths 'src/auth/**'        what it is to change (see `windlass radar`)
+    windlass work "Fix the login race" --provider NAME --model NAME
     """,
 )
 @click.argument("title")
@@ -65,8 +67,9 @@ _TRIES = 5
     metavar="PATTERN",
     help="What it is to change: a file, a folder or a pattern such as 'src/**/*.py'. For the radar; may be repeated.",
 )
-@click.option("--agent", metavar="NAME", help="An agent that the repository defines (see `windlass agents`).")
-@click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
+@click.option("--agent", metavar="NAME", type=Word(), help="An agent that the repository defines: `windlass agents`.")
+@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI does it. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its file's, or its coding CLI's own.")
 @click.option(
     "--script",
     metavar="FILE",
@@ -97,6 +100,7 @@ def work_command(
     paths: tuple[str, ...],
     agent: str | None,
     provider: str | None,
+    model: str | None,
     script: str | None,
     shell: str | None,
     permissions: str | None,
@@ -109,7 +113,7 @@ def work_command(
     if timeout and not wait:
         raise click.UsageError("--timeout says how long to wait, so it needs --wait.", ctx)
     deadline = time.monotonic() + timeout if timeout else None
-    provider, options = _how(ctx, provider, script, shell)
+    provider, options = how_driven(ctx, provider, script, shell)
     added = ctx.obj.post(
         "tasks",
         path=here(),
@@ -118,6 +122,7 @@ def work_command(
         paths=list(paths) or None,
         agent=agent,
         provider=provider,
+        model=model,
         permissions=permissions,
         sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # ours, which a daemon that runs already has not seen
         options=options,
@@ -130,7 +135,7 @@ def work_command(
         _say_begun(added)
 
 
-def _how(
+def how_driven(
     ctx: click.Context, provider: str | None, script: str | None, shell: str | None
 ) -> tuple[str | None, dict[str, str]]:
     """The provider that the options mean, and what it needs."""
@@ -177,7 +182,7 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
     teller.begin(added)
     view: Row = added
     try:
-        for view in _views(daemon, added["task"]["id"], deadline, teller):
+        for view in views(daemon, added["task"]["id"], deadline, teller.tick):
             teller.show(view)
     except (TimedOut, KeyboardInterrupt) as error:
         goes_on = f"Run `windlass show {added['agent']}` to see it, `windlass stop {added['agent']}` to end it."
@@ -191,12 +196,12 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
         raise _not_landed(view)
 
 
-def _views(daemon: Client, task: str, deadline: float | None, teller: _Teller) -> Iterator[Row]:
+def views(daemon: Client, task: str, deadline: float | None, tick: Callable[[float], None]) -> Iterator[Row]:
     """Each state of a task until it settles; a daemon that went away is started again and asked on."""
     failures = 0
     while True:
         try:
-            for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=teller.tick):
+            for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=tick):
                 failures = 0
                 yield view
                 if view["settled"]:
@@ -213,7 +218,9 @@ def _not_landed(view: Row) -> WindlassError:
     name, task, change = view["agent"]["name"], view["task"], view.get("change")
     if change and change["state"] in ("held", "closed"):
         hint = _HELD.get(change.get("hold"), "Run `windlass diff {name}` to see the change.")
-        return WindlassError(f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name))
+        return WindlassError(
+            f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name, change=change["id"])
+        )
     if task["state"] == "waiting":
         asked = " ".join(each["question"] for each in view["questions"]) or task["reason"]
         return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')

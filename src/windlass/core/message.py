@@ -13,6 +13,7 @@ class Kind(StrEnum):
     HANDOFF = "handoff"
     REPORT = "report"
     NUDGE = "nudge"
+    COMMENT = "comment"
 
 
 class Receipt(StrEnum):
@@ -28,6 +29,29 @@ class Receipt(StrEnum):
 _ORDER = (Receipt.PENDING, Receipt.DELIVERED, Receipt.READ, Receipt.ACKED)
 
 
+class Opinion(StrEnum):
+    """What a review comes to."""
+
+    APPROVE = "approve"
+    CHANGES = "changes"
+    """Something must be settled before the change may land."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """What a message says about a change, besides its words."""
+
+    head: str
+    """The commit that it speaks of."""
+    turn: int
+    """The place in the line that the change had then: a later one means that its author has brought it again."""
+    file: str = ""
+    line: int = 0
+    blocking: bool = False
+    """Until it is settled, the change does not land."""
+    opinion: Opinion | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """Something said by one to others."""
@@ -40,6 +64,13 @@ class Message:
     kind: Kind = Kind.SAY
     reply_to: str = ""
     sent_at: float = 0.0
+    remark: Remark | None = None
+
+    @property
+    def informs(self) -> bool:
+        """Whether it is good to know, and nobody need be woken for it."""
+        comment = self.kind is Kind.COMMENT and not self.reply_to
+        return comment and not (self.remark and self.remark.blocking)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

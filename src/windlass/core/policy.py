@@ -54,6 +54,8 @@ def decide_wake(
         return Wait("its work is finished")
     if latest and latest.outcome is Outcome.STOPPED:
         return Wait("stopped by hand")
+    if mail and all(each.informs for each in mail):
+        return Wait("only good to know; it is told when it goes on")
     if latest and not _from_person(mail, since=latest.ended_at or 0.0):
         if latest.hitch and latest.hitch.kind in hitches.FOR_A_PERSON:
             return Wait(f"needs a person: {latest.reason}")
@@ -119,6 +121,8 @@ class Ending:
     branch: str = ""
     heads: Mapping[str, str] = field(default_factory=dict)
     """The commit that could land in each project, by its id."""
+    looks: bool = False
+    """It was only to look: nothing in its worktree is work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +165,8 @@ def judge(ending: Ending, limits: Limits) -> Verdict:
 
 def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
     """It says done: believe the tree, not the word."""
+    if ending.looks:
+        return Verdict(outcome=Outcome.DONE, then=Then.FINISH, evidence=evidence, result=result)
     if tree.branch != ending.branch:
         where = f"on {tree.branch}" if tree.branch else "on no branch"
         note = f"You said done, but your worktree is {where}. Put your commits on {ending.branch} and check it out."
@@ -180,7 +186,7 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
     """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
     if ending.hitch is not None:
         return _judge_hitch(ending, ending.hitch, limits, evidence)
-    if ending.exit_code == 0 and ending.claim is Claim.EXIT and tree.commits:
+    if ending.exit_code == 0 and ending.claim is Claim.EXIT and (tree.commits or ending.looks):
         return _judge_done(ending, tree, "", limits, evidence)
     left = (*tree.changed, *tree.untracked)
     if ending.exit_code == 0 and ending.claim is Claim.EXIT:
@@ -302,7 +308,7 @@ def status_of(latest: Run | None, task: Task | None, change: Change | None, *, p
 def is_settled(task: Task, change: Change | None, *, asked: bool) -> bool:
     """Whether nothing more happens to a task without a person."""
     held = change is not None and change.state is ChangeState.HELD and task.state is TaskState.LANDING
-    return task.ended or held or (task.state is TaskState.WAITING and asked)
+    return task.ended or held or (task.state is TaskState.WAITING and (asked or bool(task.reviews)))
 
 
 _AFTER = {

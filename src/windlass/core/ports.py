@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from windlass.core.agent import Agent
 from windlass.core.archive import Archive
-from windlass.core.change import Candidate, Change, CheckResult, Landing
+from windlass.core.change import Candidate, Change, CheckResult, Landing, Shape
 from windlass.core.definition import Library
 from windlass.core.document import Document
 from windlass.core.event import Event
@@ -16,7 +16,7 @@ from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.radar import Glimpse
-from windlass.core.run import Chunk, Identity, Run
+from windlass.core.run import Chunk, Cost, Identity, Run
 from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
@@ -57,6 +57,10 @@ class Reading(Protocol):
         """Newest first: those at work, or the retired ones created before a time, by page."""
         ...
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        """Those not retired whose latest task is done or cancelled, and who have no live run; newest first."""
+        ...
+
     def names_taken(self) -> set[str]:
         """Every agent name there ever was."""
         ...
@@ -75,6 +79,10 @@ class Reading(Protocol):
 
     def live_runs(self) -> list[Run]: ...
 
+    def live_by_project(self) -> dict[str, int]:
+        """How many of them each project has."""
+        ...
+
     def runs_of(self, agent: str, /) -> list[Run]:
         """An agent's runs, first to last."""
         ...
@@ -83,8 +91,8 @@ class Reading(Protocol):
         """The newest run of each of these agents, for those that have one."""
         ...
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
-        """What all runs of each of these agents have cost so far, in dollars, for those that have one."""
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        """What all runs of each of these agents have cost so far, for those that have one."""
         ...
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
@@ -218,8 +226,9 @@ class Processes(Protocol):
         Returns how many processes there were."""
         ...
 
-    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
-        """Call `stir(run)` on the loop whenever its output grew or it has gone."""
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
+        """Call `stir(run)` on the loop whenever its output grew or it has gone, and if the system can tell us, whenever
+        something changes in one of these folders."""
         ...
 
     def forget(self, run: str, /) -> None:
@@ -276,6 +285,10 @@ class Workdirs(Protocol):
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
         """The signal given in this run; never follows links, never blocks."""
+        ...
+
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        """The folders in which agents are told to give it."""
         ...
 
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
@@ -355,8 +368,10 @@ class Git(Protocol):
         """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
         ...
 
-    async def renew(self, project: Project, agent: Agent, /) -> str:
-        """Let an agent begin anew at main, in place. What has not landed is kept: returns the ref that brings it back.
+    async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
+        """Let an agent begin anew, in place, at main or at another commit that the hub has.
+
+        What has not landed is kept: returns the ref that brings it back.
 
         What git ignores stays there. Raises NotAllowed where something can neither be saved nor stay.
         """
@@ -408,16 +423,24 @@ class Git(Protocol):
         """The files in which two works can't be merged, or git's words about it; nothing if they can."""
         ...
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
         ...
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
-        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        """Move main to the last of these, each made on the one before; returns that one's receipt. What has landed
+        only gets its receipt. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in
+        the way."""
         ...
 
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
+        ...
+
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        """Keep a branch of the user's in the hub, as it is now. Returns its commit and that one's first line."""
         ...
 
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
@@ -430,6 +453,10 @@ class Git(Protocol):
 
     async def diff_between(self, project: Project, before: str, after: str, /) -> str:
         """What lies between two commits of the hub."""
+        ...
+
+    async def diff_of(self, project: Project, head: str, /) -> str:
+        """What a commit of the hub has changed since it left main."""
         ...
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
@@ -496,3 +523,5 @@ class Ports:
     """Our folder."""
     pid: int = 0
     """The daemon's process."""
+    processors: int = 2
+    """How many the machine has."""

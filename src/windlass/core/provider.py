@@ -51,6 +51,8 @@ class Start:
 
     prompt: str = ""
     """What the agent is told."""
+    system: str = ""
+    """Who the agent is, for a provider that takes this apart; short enough for an argument."""
     prompt_file: str
     """A file with the same text."""
     folder: str = ""
@@ -134,6 +136,10 @@ class Provider:
     """Refuses bad options, before anything is created."""
     price: Callable[[str, Usage], float] = _free
     """What a usage costs in dollars, by model, where the program itself does not say."""
+    system: bool = False
+    """It is told apart who the agent is, by its program's own flag; else that is the beginning of the prompt."""
+    models: bool = False
+    """It can be told which model to use."""
     options: tuple[str, ...] = ()
     """The options it must have, such as `command`."""
     files: tuple[str, ...] = ()

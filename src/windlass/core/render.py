@@ -47,6 +47,20 @@ def rejection(change: Change, result: CheckResult, output: str) -> str:
     )
 
 
+def red_main(main: str, result: CheckResult, output: str) -> str:
+    """What whoever mends main is told: what fails there, and that all others wait for it."""
+    return "\n".join(
+        (
+            f"The checks fail on {main} itself ({result.reason}), so nothing else lands until it is green again.",
+            "Find out why, and mend it with as small a change as you can. Do not weaken or skip a test. To see it:",
+            "",
+            fenced(result.command),
+            "",
+            *_shown(output),
+        )
+    )
+
+
 def escalation(change: Change, reason: str) -> str:
     """What a person is asked about a change that its author could not mend."""
     often = f" after going back {change.returns} times" if change.returns else ""

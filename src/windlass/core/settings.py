@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from windlass.core.agent import Confinement
+from windlass.core.change import Shape
 from windlass.core.custom import ProviderSettings
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
@@ -51,6 +52,32 @@ class CheckSettings:
     """How much of the output is kept: the first and the last part."""
     environment: tuple[str, ...] = ()
     """Names of variables that checks may see besides PATH, HOME, LANG and the like."""
+
+
+class Reviewing(StrEnum):
+    """Who looks at an agent's change before it lands."""
+
+    NONE = "none"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """How changes reach main."""
+
+    runners: int = 0
+    """How many checks of this project may run at once. 0: half as many as there are processors, at most 8."""
+    strict: bool = False
+    """Test every commit that main goes through by itself. Else several may land on the test of the last one."""
+    retries: int = 1
+    """How often a change whose checks failed is tested again before it goes back: it may have been by chance."""
+    shape: Shape = Shape.MERGE
+    """merge, squash or rebase: what a landed change looks like in main's history."""
+    guarded: tuple[str, ...] = ()
+    """Files and folders (`ci/`) whose changes wait for a person. Windlass's own settings and what the check command
+    names always do."""
+    review: Reviewing = Reviewing.NONE
+    """agent: every agent's change is reviewed by another agent before it lands; none: only when you ask for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +176,7 @@ class Settings:
 
     project: ProjectSettings = field(default_factory=ProjectSettings)
     checks: CheckSettings = field(default_factory=CheckSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)

@@ -23,11 +23,12 @@ _ENDS = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
 _STEPS: dict[TaskState, tuple[TaskState, ...]] = {
     TaskState.OPEN: (TaskState.ACTIVE, TaskState.FAILED, TaskState.CANCELLED),
     TaskState.ACTIVE: (TaskState.WAITING, TaskState.LANDING, *_ENDS),
-    TaskState.WAITING: (TaskState.ACTIVE, TaskState.CANCELLED),
+    TaskState.WAITING: (TaskState.ACTIVE, TaskState.DONE, TaskState.CANCELLED),
     TaskState.LANDING: (TaskState.ACTIVE, TaskState.WAITING, *_ENDS),
     TaskState.FAILED: (TaskState.CANCELLED,),
 }
-"""Done and cancelled are final; a failed task waits for a person, who may give it up."""
+"""Done and cancelled are final; a failed task waits for a person, who may give it up. One that waits is done only where
+it waited for others: a review, for those who were to answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ class Task:
     paths: tuple[str, ...] = ()
     """What it is to change, as far as whoever gave it knows: files, folders or patterns."""
     agent: str = ""
+    reviews: str = ""
+    """The change that it looks at, without changing anything; nothing: it is work of its own."""
     state: TaskState = TaskState.OPEN
     reason: str = ""
     """Why it is where it is, in words for people."""

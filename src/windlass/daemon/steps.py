@@ -22,7 +22,10 @@ RECORD = "WINDLASS_STEPS"
 """A file to which every name is written, in order."""
 
 EFFECTS: Mapping[str, tuple[str, ...]] = {
-    "git": ("main", "renew", "worktree", "hide", "furnish", "look", "stage", "land", "revert", "remove_worktree"),
+    "git": (
+        *("main", "renew", "worktree", "hide", "furnish", "look"),
+        *("stage", "land", "take", "revert", "remove_worktree"),
+    ),
     "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "gather", "mirror"),
     "setups": ("prepare",),

@@ -19,11 +19,13 @@ from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake
 from windlass.engine.landing import Gate
 from windlass.engine.lanes import Lanes, Moves
+from windlass.engine.line import Line
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
 from windlass.engine.radar import Radar
 from windlass.engine.rescue import Rescue
+from windlass.engine.reviews import Reviews
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.status import Statuses
@@ -59,6 +61,7 @@ class Engine:
         self._starts = Lanes("start", self.troubles, at_once=STARTS_AT_ONCE)
         self._attendants = Lanes("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
         self._landings = Lanes("land", self.troubles, at_once=PROJECTS_AT_ONCE)
+        self._tests = Lanes("check", self.troubles, at_once=max(1, ports.processors))
         self.projects = Projects(ports)
         fences = Fences(ports)
         self.definitions = Definitions(ports, self.projects)
@@ -66,11 +69,13 @@ class Engine:
         self.talk = Talk(ports, bell)
         moves: Moves = Moves(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
+        self.line = Line(ports, bell, self.projects, self.changes, moves)
+        self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes)
         slots = Slots(ports)
         self.radar = Radar(ports, bell, self.troubles)
         self.status = Statuses(ports, slots, self.radar)
         self.output = Output(ports, bell)
-        self.diffs = Diffs(ports)
+        self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
         self.audit = Audit(ports)
         self.runs = Runs(ports, bell, fences, self._starts, slots)
@@ -78,7 +83,8 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
-        self._gate = Gate(ports, bell, self.projects, self._landings, moves)
+        lanes = {"lanes": self._landings, "tests": self._tests}
+        self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)
         self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)
 
@@ -97,11 +103,13 @@ class Engine:
 
     async def settle(self) -> None:
         """Wait for the work that ticks have begun beside themselves."""
-        for lanes in (self._starts, self._attendants, self._landings):
-            await lanes.settle()
+        several = (self._starts, self._attendants, self._landings, self._tests)
+        while any(each.active for each in several):
+            for lanes in several:
+                await lanes.settle()
 
     async def close(self) -> None:
         """Break off what is under way; the next daemon takes it up from the store."""
-        for lanes in (self._landings, self._starts, self._attendants):
+        for lanes in (self._landings, self._tests, self._starts, self._attendants):
             await lanes.close()
         await self._mirrors.leave()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import TypeVar
 
 from windlass.core.change import Change, ChangeState
 from windlass.core.errors import Conflict, NotFound
@@ -13,6 +15,8 @@ from windlass.engine.endings import end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.talk import current_task
+
+T = TypeVar("T")
 
 
 class Changes:
@@ -31,6 +35,10 @@ class Changes:
         if change is None:
             raise NotFound(f"There is no change {key}.", hint="Run `windlass queue --all` to see them.")
         return change
+
+    async def halted(self, change: Change) -> str:
+        """Why nothing lands where a change wants to; nothing if something may, or it is over."""
+        return "" if change.ended else (await self.projects.get(change.project)).halt
 
     async def undo(self, key: str) -> Change:
         """Queue a change that takes a landed one back; it goes through the same gate."""
@@ -74,16 +82,38 @@ class Changes:
             for project in sorted({each.project for each in changes}):
                 await still.enter_async_context(self.moves[project])
             for each in changes:
-                await self._must_not_have_landed(each)
+                await self.must_not_have_landed(each)
             withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
         self.bell.ring()
         return withdrawn
 
-    async def _must_not_have_landed(self, change: Change) -> None:
+    async def arrange(self, key: str, step: Callable[[Writing, Change, float], T]) -> T:
+        """One step of a change that has not landed, and can't land meanwhile."""
+        change = await self.get(key)
+
+        def current(store: Writing) -> T:
+            found = store.find(Change, key) or change
+            if found.ended:
+                raise Conflict(f"{key} is {found.state}; nothing can be done to it any more.", hint=_after(found))
+            return step(store, found, self.clock.now())
+
+        async with self.moves[change.project]:
+            await self.must_not_have_landed(change)
+            made = await self.store.write(current)
+        self.bell.ring()
+        return made
+
+    async def must_not_have_landed(self, change: Change) -> None:
         """Main may have moved without our recording it, which the gate is about to do."""
         project = await self.projects.get(change.project)
         if change.candidate is not None and await self.git.landed(project, change.candidate.commit):
             raise Conflict(f"{change.id} has landed already.", hint=f"`windlass undo {change.id}` takes it back.")
+
+
+def _after(change: Change) -> str:
+    if change.landing is not None:
+        return f"`windlass undo {change.id}` takes it back."
+    return f"`windlass queue add {change.branch}` puts its branch into the line again."
 
 
 def _wanted(store: Reading, agent: str) -> list[Change]:
@@ -98,11 +128,6 @@ def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
     if task is None or not changes:
         return False
     for change in changes:
-        if change.state is ChangeState.TESTING:
-            raise Conflict(
-                f"{change.id} is being tested and may land at any moment.",
-                hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
-            )
         store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
     end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     return True

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from windlass.core.change import Landing
+from windlass.core.change import Change, Landing
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.workdir import Site
+from windlass.engine.projects import Projects
 from windlass.engine.sites import site_of
 
 
 class Diffs:
     """Shows changes as text."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, projects: Projects) -> None:
+        self.projects = projects
         self.store = ports.store
         self.git = ports.git
 
@@ -20,6 +22,13 @@ class Diffs:
         """An agent's difference from main, or the one it has landed."""
         site, landings = await self.store.read(lambda store: _about(store, name))
         return "".join([await self._in(site, each, landings.get(each.id)) for each in site.projects])
+
+    async def of_change(self, change: Change) -> str:
+        """What a change would do to main, or has done."""
+        project = await self.projects.get(change.project)
+        if change.landing is not None:
+            return await self.git.diff_between(project, change.landing.before, change.landing.after)
+        return await self.git.diff_of(project, change.head)
 
     async def _in(self, site: Site, project: Project, landing: Landing | None) -> str:
         if landing is not None:

@@ -45,7 +45,7 @@ def _ready(store: Reading) -> list[tuple[Task, Agent]]:
     if not ready:
         return []
     busy = {each.agent for each in store.unfinished_tasks() if each.state is not TaskState.OPEN}
-    busy |= {each.agent for each in store.live_runs()}
+    busy |= {agent for agent, run in store.latest_runs([each.agent for each in ready]).items() if run.live}
     found = []
     for task in ready:
         agent = None if task.agent in busy else store.find(Agent, task.agent)

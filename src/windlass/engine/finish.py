@@ -23,6 +23,7 @@ from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
+from windlass.engine.remarks import conclude
 from windlass.engine.sites import site_of
 from windlass.engine.talk import channel_of, nudge, say
 
@@ -53,6 +54,7 @@ class Finish:
     async def run(self, run: Run) -> None:
         """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
         site, runs = await self.store.read(lambda store: (site_of(store, run.agent), store.runs_of(run.agent)))
+        task = await self.store.read(lambda store: store.find(Task, run.task))
         before = [each for each in runs if each.number < run.number and each.task == run.task]
         while True:
             limits = self.settings.at(site.project.path).limits
@@ -69,6 +71,7 @@ class Finish:
                 claim=self.providers.get(run.provider).claim,
                 heads=_heads(site, trees),
                 branch=site.agent.branch,
+                looks=bool(task and task.reviews),
             )
             verdict = policy.judge(ending, limits)
             changed = await self.store.write(partial(record, run, verdict, ending, self.clock.now()))
@@ -155,6 +158,8 @@ def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, heads:
             pass
         case Then.REST:
             end_task(store, task, TaskState.CANCELLED, now=now, reason=verdict.reason)
+        case Then.FINISH if task.reviews:
+            conclude(store, run, task, verdict.result or run.result, now)
         case Then.FINISH:
             end_task(store, task, TaskState.DONE, now=now, reason=verdict.reason)
             _tell(store, run, verdict.result or verdict.reason, now)
@@ -178,7 +183,8 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
         known = next((each for each in reversed(before) if each.project == project and not each.ended), None)
         turn = store.last_seq() + 1
         if known is not None and known.state in (ChangeState.REJECTED, ChangeState.HELD):
-            change = replace(known.move(ChangeState.QUEUED), head=head, candidate=None, queued_at=now, turn=turn)
+            moved = known.move(ChangeState.QUEUED)
+            change = replace(moved, head=head, candidate=None, checks=(), queued_at=now, turn=turn)
         elif known is not None and known.head == head:
             continue  # it is on its way
         else:

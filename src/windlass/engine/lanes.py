@@ -10,7 +10,7 @@ from windlass.engine.troubles import Troubles
 
 Work = Callable[[], Awaitable[object]]
 Moves = defaultdict[str, asyncio.Lock]
-"""By project: held by whoever lands a change that is not marked as under test, or gives one up."""
+"""By project: held by whoever moves main, or says that it must not move."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 60.0
@@ -38,6 +38,15 @@ class Lanes:
             return
         self._tasks[key] = task = asyncio.create_task(self._carry(key, work), name=f"{self.name} {key}")
         task.add_done_callback(lambda _: self._over(key))
+
+    def stop(self, key: str) -> None:
+        """Break off the work for this key."""
+        if task := self._tasks.get(key):
+            task.cancel()
+
+    @property
+    def active(self) -> bool:
+        return bool(self._tasks)
 
     def busy(self, key: str) -> bool:
         return key in self._tasks

@@ -26,13 +26,12 @@ class Projects:
         wanted = self.settings.at(top).project
         known = await self.store.read(lambda store: store.project_at(top))
         _, branch = await self.git.inspect(path, main=main or wanted.main or (known.main if known else ""))
-        project = Project(
-            id=known.id if known else await self._identity(wanted.uuid),
-            name=wanted.name or PurePath(top).name,
-            path=top,
-            main=branch,
-            added_at=known.added_at if known else self.clock.now(),
-        )
+        name = wanted.name or PurePath(top).name
+        if known:
+            project = replace(known, name=name, main=branch)
+        else:
+            key = await self._identity(wanted.uuid)
+            project = Project(id=key, name=name, path=top, main=branch, added_at=self.clock.now())
         if project != known:
             await self.store.write(lambda store: _register(store, project))
         return project
@@ -89,4 +88,5 @@ def _register(store: Writing, project: Project) -> None:
     """A moved or renamed project keeps its id, and all that belongs to it."""
     other = store.find(Project, project.id)
     kind = "project.added" if other is None else "project.changed"
-    store.record(kind, project.id, replace(project, added_at=other.added_at) if other else project)
+    kept = replace(other, name=project.name, path=project.path, main=project.main) if other else project
+    store.record(kind, project.id, kept)

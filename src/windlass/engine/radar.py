@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from windlass.core import radar
 from windlass.core.address import SYSTEM
-from windlass.core.agent import Agent
+from windlass.core.agent import Agent, Permissions
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, NotFound, WindlassError
 from windlass.core.ports import Ports, Reading, Writing
@@ -155,7 +155,7 @@ class Radar:
             return ""
         for other in store.unfinished_tasks():
             agent = store.find(Agent, other.agent) if other.state in AT_IT and other.agent != task.agent else None
-            if agent is not None and project.id in agent.projects:
+            if agent is not None and agent.permissions is not Permissions.READ and project.id in agent.projects:
                 paths = other.paths if other.project == project.id else ()
                 if reason := radar.hold_reason(task.paths, agent.id, paths, self._files(project, agent)):
                     return reason
@@ -310,8 +310,8 @@ def _at_work(store: Reading) -> list[Target]:
     found = []
     for name, task in tasks.items():
         agent, run = store.find(Agent, name), runs.get(name)
-        if agent is None or agent.retired_at is not None:
-            continue
+        if agent is None or agent.retired_at is not None or agent.permissions is Permissions.READ:
+            continue  # who only reads has no work of its own
         stamp = (task.id, task.state, run and (run.id, run.outcome, spoke.get(run.id)))
         projects = (store.find(Project, each) for each in agent.projects)
         found += [

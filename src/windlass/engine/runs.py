@@ -14,6 +14,7 @@ from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unava
 from windlass.core.message import Delivery, Message, Receipt
 from windlass.core.ports import Launch, Ports, Reading, Writing
 from windlass.core.project import Project
+from windlass.core.prompt import Prompt
 from windlass.core.provider import Start
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
@@ -110,14 +111,15 @@ class Runs:
         briefing = await self.workdirs.brief(
             run.id,
             worktree,
-            prompt=prompt,
+            prompt=prompt.text,
             manifest={"agentId": agent.id, "agentName": agent.name, "mode": "execute"},
             inputs={"task.md": task_file(task)},
             context=given.context,
-            files={each: agent.options[each] for each in provider.files},
+            files={each: agent.options[each] for each in provider.files} | _apart(prompt),
         )
         start = Start(
-            prompt=prompt,
+            prompt=prompt.text,
+            system=prompt.system,
             prompt_file=briefing.prompt,
             folder=str(PurePath(briefing.prompt).parent),
             worktree=worktree,
@@ -176,7 +178,7 @@ class Runs:
 
     async def signal(self, run_id: str, value: Mapping[str, Any]) -> Run:
         """Take a run's signal by command instead of by file."""
-        text = codec.encode(await self._unmarked(run_id, value))
+        text = codec.encode(await self.unmarked(run_id, value))
         signal = read_signal(text)
         if isinstance(signal, BadSignal):
             raise BadInput(f"That is no signal: {signal.problem}.")
@@ -193,7 +195,7 @@ class Runs:
         self.stir(run.id)
         return run
 
-    async def _unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    async def unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
         """What an agent says, without its secrets."""
         run = await self.store.read(lambda store: store.find(Run, run_id))
         agent = await self.store.read(lambda store: store.find(Agent, run.agent if run else ""))
@@ -288,6 +290,11 @@ class Claim:
         carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self.mail)
         store.record("run.starting", run.id, run, active, *carried)
         return run
+
+
+def _apart(prompt: Prompt) -> dict[str, str]:
+    """What is not in the prompt's own file, as a file beside it: so that people can read all that a run was told."""
+    return {"system.md": prompt.system} if prompt.system else {}
 
 
 def _project(store: Reading, key: str) -> Project:

@@ -11,6 +11,7 @@ from typing import Any
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
+from windlass.core.change import Change
 from windlass.core.document import Document
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind
@@ -19,6 +20,7 @@ from windlass.core.project import Project
 from windlass.core.run import Cause, Run
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import PortRange, Prepared, pick_ports, setup_key
+from windlass.core.task import Task
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
@@ -38,7 +40,7 @@ class Place:
     folder: str
     worktrees: tuple[str, ...]
     base: str
-    """The commit of main that it starts from, in its own project."""
+    """The commit of main that it starts from, in its own project; of a review, the commit that it looks at."""
     environment: Mapping[str, str]
     """What its environment gets besides."""
 
@@ -73,9 +75,13 @@ class Setup:
 
     async def _worktree(self, run: Run, project: Project, agent: Agent) -> Place:
         """One worktree, made ready as its project wants it."""
-        if run.cause is Cause.TASK and run.number > 1:
+        seen = await self.store.read(lambda store: _reviewed(store, run))
+        if seen is not None:
+            await self.git.renew(project, agent, at=seen.head)
+        elif run.cause is Cause.TASK and run.number > 1:
             await self._renew(run, project, agent)
-        worktree, base = await self.git.worktree(project, agent)
+        worktree, main = await self.git.worktree(project, agent)
+        base = seen.head if seen else main
         settings = self.settings.at(project.path).worktree
         environment = await self._ports(agent, settings)
         if settings.copy or settings.link or settings.setup.strip():
@@ -152,6 +158,12 @@ class Setup:
 def _is_stopping(key: str, store: Reading) -> bool:
     run = store.find(Run, key)
     return run is None or not run.live or bool(run.stopping)
+
+
+def _reviewed(store: Reading, run: Run) -> Change | None:
+    """The change that a run is to look at, as it is now."""
+    task = store.find(Task, run.task)
+    return store.find(Change, task.reviews) if task and task.reviews else None
 
 
 def _tell_saved(run: Run, saved: str, now: float, store: Writing) -> None:

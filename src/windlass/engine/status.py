@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from windlass.core import hitches, plain, policy
@@ -16,7 +16,7 @@ from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
-from windlass.core.run import Identity, Outcome, Run, Usage
+from windlass.core.run import Cost, Identity, Outcome, Run, Usage
 from windlass.core.task import Task
 from windlass.engine.radar import Radar
 from windlass.engine.rescue import newest_removal
@@ -43,7 +43,9 @@ class View:
     task: Task | None
     run: Run | None
     change: Change | None
-    cost_usd: float = 0.0
+    paused: str = ""
+    """Why nothing lands where its change wants to, if that is so."""
+    cost: Cost = field(default_factory=Cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,24 +155,29 @@ def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View
     spoke = store.last_output([each.id for each in latest.values()])
     costs = store.costs([each.id for each in agents])
     views = (_view(store, agent, latest.get(agent.id), spoke, moment) for agent in agents)
-    return [replace(each, cost_usd=costs.get(each.agent.id, 0.0)) for each in views]
+    return [replace(each, cost=costs.get(each.agent.id, Cost())) for each in views]
 
 
 def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float], moment: Moment) -> View:
     task = current_task(store, agent.id)
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
+    target = store.find(Project, change.project) if change else None
+    paused = target.halt if target and change and not change.ended else ""
     status = policy.status_of(run, task, change, persistent=agent.persistent)
     last = spoke.get(run.id) if run else None
     return View(
         agent=agent,
         project=project.name if project else agent.project,
         status=status,
-        evidence=_of_live(run, last, moment) if run and run.live else _evidence(agent, run, task, change, moment),
+        evidence=_of_live(run, last, moment)
+        if run and run.live
+        else _evidence(agent, run, task, change, moment, paused=paused),
         age=max(0.0, moment.now - _newest(agent, run, task, change, last)),
         task=task,
         run=run,
         change=change,
+        paused=paused,
     )
 
 
@@ -185,11 +192,14 @@ def _newest(agent: Agent, run: Run | None, task: Task | None, change: Change | N
     return max(each for each in times if each is not None)
 
 
-def _evidence(agent: Agent, run: Run | None, task: Task | None, change: Change | None, moment: Moment) -> str:
+def _evidence(
+    agent: Agent, run: Run | None, task: Task | None, change: Change | None, moment: Moment, *, paused: str
+) -> str:
     """Why we say so, in one line."""
     now = moment.now
     if change and not (task and task.ended) and change.state is not ChangeState.REJECTED:
-        return f"{change.id} is {change.state}" + (f": {change.reason}" if change.reason else "")
+        reason = (paused if change.queued else "") or change.reason
+        return f"{change.id} is {change.state}" + (f": {reason}" if reason else "")
     if change and change.landing:
         return f"{change.id} landed {plain.age(now - change.landing.landed_at)} ago as {change.landing.after[:10]}"
     if run is None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
-from windlass.core.change import Hold
+from windlass.core.change import Change, Hold
 from windlass.core.errors import Conflict, NotFound
-from windlass.core.message import Delivery, Kind, Message
+from windlass.core.message import Delivery, Kind, Message, Remark
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.questions import compose_answer
 from windlass.core.task import Task
@@ -28,6 +28,7 @@ def say(
     now: float,
     kind: Kind = Kind.SAY,
     reply_to: str = "",
+    remark: Remark | None = None,
 ) -> Message:
     """Within a transaction: append one message, and owe it to each of its readers."""
     message = Message(
@@ -39,6 +40,7 @@ def say(
         kind=kind,
         reply_to=reply_to,
         sent_at=now,
+        remark=remark,
     )
     deliveries = (Delivery(message=message.id, reader=each) for each in dict.fromkeys(to))
     store.record("message.sent", message.id, message, *deliveries)
@@ -71,6 +73,16 @@ def channel_of(task: str) -> str:
     return f"task/{task}" if task else "main"
 
 
+def channel_of_change(change: Change) -> str:
+    """Where people are asked about a change: with its task, or in a channel of its own."""
+    return channel_of(change.task) if change.task else review_channel(change.id)
+
+
+def review_channel(change: str) -> str:
+    """What is said about a change by those who review it, and by its author to them."""
+    return f"change/{change}"
+
+
 def current_task(store: Reading, agent: str) -> Task | None:
     """What an agent is at, or was at last; of those it never began, the newest."""
     latest = store.latest_runs([agent]).get(agent)
@@ -82,12 +94,21 @@ def open_questions(store: Reading, agent: str) -> list[Message]:
     task = current_task(store, agent)
     change = store.change_of_task(task.id) if task else None
     own = store.open_asks(sender=agent)
-    if task is None or change is None or change.hold is not Hold.HUMAN:
+    if task is None or change is None or change.hold not in _ASKS:
         return own
-    said = store.messages(channel_of(task.id))
+    return [*own, *_asked(store, channel_of(task.id)), *_asked(store, review_channel(change.id))]
+
+
+_ASKS = (Hold.HUMAN, Hold.REVIEW)
+"""Holds about which a person may be asked something that they can answer."""
+
+
+def _asked(store: Reading, channel: str) -> list[Message]:
+    """The last that the gate asked there, unless it was answered."""
+    said = store.messages(channel, limit=MOST)
     answered = {each.reply_to for each in said}
     asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM)]
-    return [*own, *(each for each in asked[-1:] if each.id not in answered)]
+    return [each for each in asked[-1:] if each.id not in answered]
 
 
 @dataclass(frozen=True, slots=True)

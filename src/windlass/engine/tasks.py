@@ -8,7 +8,7 @@ from functools import partial
 
 from windlass.core import names, patterns
 from windlass.core.address import Address
-from windlass.core.agent import Agent, Confinement, Permissions
+from windlass.core.agent import Agent, Confinement, Permissions, check_model
 from windlass.core.definition import Definition, homes
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.ports import Ports, Writing
@@ -37,11 +37,14 @@ class Order:
     """The agent that shall do it, by the name in its file; nothing: a new one."""
     provider: str = ""
     model: str = ""
+    """Nothing: what its file says, or else its provider's own."""
     permissions: Permissions | None = None
     """Nothing: what its file says, or else to edit."""
     sandbox: Confinement | None = None
     """Nothing: what its file says, or else the setting."""
     options: Mapping[str, str] = field(default_factory=dict)
+    reviews: str = ""
+    """The change that it is to look at."""
 
 
 class Tasks:
@@ -65,7 +68,7 @@ class Tasks:
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
-        others = await self.projects.others(project)
+        others = await self.projects.others(project) if not order.reviews else []
         agent = replace(self._engaged(order, project, defined), also=tuple(each.id for each in others))
         await self.fences.check(agent, project)
         for each in (project, *others):
@@ -74,8 +77,15 @@ class Tasks:
         while True:
             if defined is None:
                 agent = replace(agent, name=await self._free_name(project, *others))
-            now = self.clock.now()
-            task = Task(id="", project=project.id, title=title, brief=order.brief, paths=paths, created_at=now)
+            task = Task(
+                id="",
+                project=project.id,
+                title=title,
+                brief=order.brief,
+                paths=paths,
+                reviews=order.reviews,
+                created_at=self.clock.now(),
+            )
             step = partial(_add, agent, project.name, task)
             added = await self.store.write(step)
             if added is not None:
@@ -106,7 +116,7 @@ class Tasks:
             )
         return replace(
             agent,
-            model=order.model or agent.model,
+            model=_model(order.model, agent.model, provider),
             permissions=order.permissions or agent.permissions,
             sandbox=order.sandbox or agent.sandbox,
         )
@@ -140,6 +150,19 @@ class Tasks:
             if not any([await self.git.branch_taken(each, branch) for each in projects]):
                 return name
             taken.add(name)
+
+
+def _model(typed: str, of_file: str, provider: Provider) -> str:
+    """The model that was typed, which a provider must be able to take; or else that of its file, if it can."""
+    if typed and not provider.models:
+        flag = f", or write its flag into providers.{provider.name}.model_flag" if provider.own else ""
+        raise BadInput(
+            f"The provider {provider.name} can't be told which model to use.", hint=f"Leave --model out{flag}."
+        )
+    model = typed or (of_file if provider.models else "")
+    if model:
+        check_model(model)
+    return model
 
 
 def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task, Agent] | None:

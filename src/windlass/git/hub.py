@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from windlass.core.errors import Conflict
+from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.near import near_miss
 from windlass.core.project import Project
 from windlass.git.files import beside, config_text, pattern, write_whole
 from windlass.git.places import Places
@@ -19,6 +20,9 @@ RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/process-status.json
 
 LOST = "refs/windlass/lost/"
 """Tips of main that a person has rewritten since: what agents built on them still stands there."""
+
+TAKEN = "refs/windlass/taken/"
+"""Commits of a person's own branches that were put into the queue."""
 
 _REFUSAL = """#!/bin/sh
 echo 'Nothing is pushed here: commit to your branch, and Windlass takes it to the gate.' >&2
@@ -71,8 +75,24 @@ class Hubs:
             if tip != known:
                 if known and not await self._user.contains(project, tip, known):
                     await self._git.ours(hub, "update-ref", f"{LOST}{known}", known)
-                await self._fetch(hub, project.path, ref)
+                await self._fetch(hub, project.path, ref, ref)
             return await self.ref(hub, ref) if tip != known else tip
+
+    async def take(self, project: Project, branch: str) -> tuple[str, str]:
+        """Keep what a branch of the user's holds now, under a ref that no agent sees. Its commit and first line."""
+        hub = await self.open(project)
+        branches = await self._user.branches(project.path)
+        if branch == project.main:
+            raise BadInput(f"{branch} is what changes land on.", hint="Name a branch that has something more.")
+        if branch not in branches:
+            hint = near_miss(branch, branches) or "Run `git branch` to see those that are there."
+            raise NotFound(f"{project.path} has no branch {branch[:200]!r}.", hint=hint)
+        source = f"refs/heads/{branch}"
+        kept = f"{TAKEN}{await self._user.ref(project, source)}"
+        await self._fetch(hub, project.path, source, kept)
+        said = await self._git.ours(hub, "log", "-1", "--format=%H%n%s", kept)
+        commit, _, subject = said.text.partition("\n")
+        return commit, subject
 
     async def ref(self, hub: Path, ref: str) -> str:
         """The object that a ref of the hub is at, or nothing."""
@@ -151,9 +171,9 @@ class Hubs:
             *("clone", *how, f"--branch={project.main}", "--", project.path, str(made)),
         )
 
-    async def _fetch(self, hub: Path, path: str, ref: str) -> None:
+    async def _fetch(self, hub: Path, path: str, source: str, ref: str) -> None:
         how = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow", "-q", UPLOAD)
-        await self._git.ours(hub, "fetch", *how, "--", path, f"+{ref}:{ref}")
+        await self._git.ours(hub, "fetch", *how, "--", path, f"+{source}:{ref}")
 
 
 def _settings(project: Project, habits: Habits) -> str:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from windlass.core.agent import Agent
-from windlass.core.change import Candidate, Landing
+from windlass.core.agent import Agent, Permissions
+from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.ports import Tree
 from windlass.core.project import Project
@@ -86,13 +86,14 @@ class HubGit:
         hub = await self._hubs.open(project)
         return path, await self._hubs.merge_base(hub, f"refs/heads/{project.main}", head)
 
-    async def renew(self, project: Project, agent: Agent, /) -> str:
-        """Let an agent begin anew at main, in place. What has not landed is kept: returns the ref that brings it back.
+    async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
+        """Let an agent begin anew, in place, at main or at another commit that the hub has.
 
-        What git ignores stays there. Raises NotAllowed where something can neither be saved nor stay.
+        What has not landed is kept: returns the ref that brings it back. What git ignores stays there. Raises
+        NotAllowed where something can neither be saved nor stay.
         """
         async with self._locks(self.worktree_path(project, agent)):
-            return await self._renewals.renew(project, agent)
+            return await self._renewals.renew(project, agent, at)
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         """Let these paths of an agent's worktree never count as work."""
@@ -137,7 +138,8 @@ class HubGit:
         async with self._locks(self.worktree_path(project, agent)):
             sight = await self._snapshots.see(project, agent)
             snapshot = await self._snapshots.keep(hub, sight, f"refs/windlass/snapshots/{key(agent)}/{run}")
-            await self._showing.show(project, hub, agent.branch, sight.head)
+            if agent.permissions is not Permissions.READ:  # who only reads has nothing to show
+                await self._showing.show(project, hub, agent.branch, sight.head)
         return await self._described(hub, sight, snapshot)
 
     async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
@@ -153,13 +155,15 @@ class HubGit:
         """The files in which two works can't be merged, or git's words about it; nothing if they can."""
         return await self._glances.clash(project, one, other)
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
-        return await self._gateway.stage(project, head, message)
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
+        return await self._gateway.stage(project, head, message, onto=onto, shape=shape)
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
-        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
-        return await self._gateway.land(project, candidate)
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        """Move main to the last of these. Raises Conflict if main has moved, NotAllowed with git's reason."""
+        return await self._gateway.land(project, *stack)
 
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
@@ -167,6 +171,10 @@ class HubGit:
         hub = await self._hubs.open(project)
         known = await self._git.ours(hub, "merge-base", "--is-ancestor", commit, main, ok=ANY)
         return known.code == 0
+
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        """Keep a branch of the user's in the hub, as it is now. Returns its commit and that one's first line."""
+        return await self._hubs.take(project, branch)
 
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
         """Make the commit that takes a landing back, on a branch of the hub.
@@ -207,6 +215,11 @@ class HubGit:
         how = ("--no-ext-diff", "--no-textconv", "--no-color")
         said = await self._git.ours(hub, "diff", *how, before, after, limit=LONGEST_DIFF, cut=True)
         return said.out.decode("utf-8", "replace") + ("\n… (cut)\n" if said.cut else "")
+
+    async def diff_of(self, project: Project, head: str, /) -> str:
+        """What a commit of the hub has changed since it left main; cut where it is very long."""
+        main, hub = await self._hubs.main(project), await self._hubs.open(project)
+        return await self.diff_between(project, await self._hubs.merge_base(hub, main, head), head)
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
         """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all.

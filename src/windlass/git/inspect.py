@@ -61,8 +61,7 @@ def _refusal(path: str, said: Ran) -> BadInput:
 
 
 async def _main(git: GitProgram, user: UserRepository, top: str, wanted: str) -> str:
-    said = await git.theirs(top, "for-each-ref", "--format=%(refname)", "refs/heads/")
-    branches = {each.removeprefix("refs/heads/") for each in said.text.splitlines()}
+    branches = await user.branches(top)
     if not branches:
         raise BadInput(f"{top} has no commits yet.", hint="Make the first one: git add -A && git commit")
     if wanted and wanted not in branches:

@@ -31,9 +31,10 @@ class Renewals:
         self._worktrees = worktrees
         self._snapshots = snapshots
 
-    async def renew(self, project: Project, agent: Agent) -> str:
-        """Begin anew. Returns the ref of what had not landed, or nothing; the same again if it was broken off."""
-        main = await self._hubs.main(project)
+    async def renew(self, project: Project, agent: Agent, at: str) -> str:
+        """Begin anew at main, or at a commit. Returns the ref of what had not landed, or nothing; the same again if it
+        was broken off."""
+        main = at or await self._hubs.main(project)
         hub = await self._hubs.open(project)
         mark = f"refs/windlass/renewing/{key(agent)}"
         if not is_folder(self._places.worktree(project, agent)):

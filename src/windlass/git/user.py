@@ -86,6 +86,11 @@ class UserRepository:
         """The commit that a ref of the user's is at, or nothing."""
         return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
+    async def branches(self, path: str) -> set[str]:
+        """The names of all branches of the user's."""
+        said = await self._git.theirs(path, "for-each-ref", "--format=%(refname)", "refs/heads/")
+        return {each.removeprefix("refs/heads/") for each in said.text.splitlines()}
+
     async def contains(self, project: Project, commit: str, ancestor: str) -> bool:
         """Whether a commit has another one in its history; one that is not even there any more, it has not."""
         asked = ("merge-base", "--is-ancestor", ancestor, commit)

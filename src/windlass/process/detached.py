@@ -83,14 +83,15 @@ class DetachedProcesses:
         finally:
             self._children.reap()
 
-    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
-        """Stir now, and whenever the run's folder changes or its process has gone."""
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
+        """Stir now, and whenever the run's folder or one of these places changes, or its process has gone."""
         self.forget(run)
         tell = partial(stir, run)
         self._followed[run] = (
             asyncio.get_running_loop().call_soon(tell).cancel,
             self._tail.watch(RunFolder.of(self._runs, run).path, tell),
             on_exit(identity, partial(self._gone, tell)),
+            *(self._tail.listen(Path(each), tell) for each in places),
         )
 
     def forget(self, run: str, /) -> None:

@@ -15,7 +15,10 @@ from windlass.core.run import Hitch, Trouble, Usage
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
 from windlass.providers.output.troubles import hitch, kind_of, patterns
 
-_READS = "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),Bash(windlass agent:*)"
+_READS = (
+    "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),"
+    "Bash(windlass agent:*),Bash(windlass change:*)"
+)
 _EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch"
 
 
@@ -26,8 +29,10 @@ _THEIRS = (".claude.json", "settings.json", "CLAUDE.md", "agents", "commands", "
 def argv(start: Start) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session-id", start.new_session)
     model = ("--model", start.model) if start.model else ()
+    system = ("--append-system-prompt", start.system) if start.system else ()
     more = tuple(word for each in start.repositories for word in ("--add-dir", each))
-    return ("claude", "-p", "--output-format", "stream-json", "--verbose", *session, *model, *more, *permit(start))
+    fixed = ("claude", "-p", "--output-format", "stream-json", "--verbose")
+    return (*fixed, *session, *model, *system, *more, *permit(start))
 
 
 def permit(start: Start) -> tuple[str, ...]:
@@ -190,6 +195,8 @@ provider = Provider(
     argv=argv,
     environment=environment,
     read=reader(_event, _plain),
+    system=True,
+    models=True,
     resumes=True,
     gently="INT",
     program="claude",

@@ -186,6 +186,7 @@ provider = Provider(
     argv=argv,
     read=reader(_event, _plain),
     price=partial(price, OPENAI),
+    models=True,
     resumes=True,
     gently="INT",
     program="codex",

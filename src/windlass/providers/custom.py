@@ -90,6 +90,8 @@ def _own(name: str, said: ProviderSettings) -> Provider:
         read=_reader(name, said),
         structured=bool(said.output == "json" and said.text),
         claim=Claim(said.claim),
+        system=bool(said.system_prompt_flag),
+        models=bool(said.model_flag),
         resumes=bool(said.resume),
         gently=said.gently,
         program=command[0],
@@ -159,8 +161,9 @@ def _argv(
             raise BadInput(f"The provider {name} has no model_flag, so it can't be told to use {start.model}.")
         resume = said.resume if start.session else ()
         model = (said.model_flag, start.model) if start.model else ()
+        system = (said.system_prompt_flag, start.system) if start.system else ()
         fixed = (*command, *resume, *said.non_interactive, *model)
-        return (*(_filled(each, start) for each in fixed), *permit(start), *_prompt(said, start))
+        return (*(_filled(each, start) for each in fixed), *system, *permit(start), *_prompt(said, start))
 
     return argv
 

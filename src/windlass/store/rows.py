@@ -54,11 +54,11 @@ class Shape:
 
 
 _SHAPES = (
-    Shape(Project, "projects"),
+    Shape(Project, "projects", nested=("health",)),
     Shape(Agent, "agents", nested=("also", "options")),
     Shape(Task, "tasks", nested=("needs", "paths")),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
-    Shape(Message, "messages", nested=("to",), order={"place": lambda message: number(message.id)}),
+    Shape(Message, "messages", nested=("to", "remark"), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
     Shape(Document, "documents"),
     Shape(Change, "changes", nested=("candidate", "checks", "landing")),

@@ -6,10 +6,10 @@ import asyncio
 import hashlib
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from windlass.core.agent import Agent
-from windlass.core.change import Candidate, Landing
+from windlass.core.agent import Agent, Permissions
+from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Tree
 from windlass.core.project import Project
@@ -127,8 +127,8 @@ class FakeGit:
         found = {name: text for name, text in files.items() if LOCK_FILES.fullmatch(posixpath.basename(name))}
         return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in found.items()}
 
-    async def renew(self, project: Project, agent: Agent, /) -> str:
-        path, hub, main = self.worktree_path(project, agent), self._hub(project), self._main(project)
+    async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
+        path, hub, main = self.worktree_path(project, agent), self._hub(project), at or self._main(project)
         async with self._lock(path):
             if path in self.worktrees:
                 saved = await self._begin_anew(project, agent, main)
@@ -144,7 +144,8 @@ class FakeGit:
             await self.pause("look.snapshot")
             snapshot = self._keep(project, sight, f"refs/windlass/snapshots/{_key(agent)}/{run}")
             await self.pause("look.show")
-            self._show(project, agent.branch, sight.head)
+            if agent.permissions is not Permissions.READ:
+                self._show(project, agent.branch, sight.head)
         committed = self.objects.files(sight.head)
         names = different(committed, sight.files)
         return Tree(
@@ -172,6 +173,10 @@ class FakeGit:
     async def diff_between(self, project: Project, before: str, after: str, /) -> str:
         del project
         return self.objects.difference(before, after)
+
+    async def diff_of(self, project: Project, head: str, /) -> str:
+        main = self._main(project)
+        return await self.diff_between(project, self.objects.base(main, head) or main, head)
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
         path = self.worktree_path(project, agent)
@@ -208,17 +213,22 @@ class FakeGit:
 
     # ── landing ──
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        before = self._main(project)
-        self._require(head)
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        main = self._main(project)
+        before = onto or main
+        for each in (head, before):
+            self._require(each)
         if self.objects.contains(before, head):
             tree = self.objects.tree(before)
-            return Candidate(commit=before, tree=tree, before=before, commits=(), files=())
-        self._refuse_taken_back(project, before, head)
+            return Candidate(commit=before, tree=tree, before=before, commits=(), files=(), head=head)
+        self._refuse_taken_back(project, main, head)
         merged = self.objects.merge(before, head)
         if merged.conflicts:
             raise Conflict(self._explain(merged.conflicts, before, head), hint="Merge origin/main into the branch.")
-        commit = self.objects.commit(merged.files, (before, head), message, self.now())
+        parents = (before, head) if shape is Shape.MERGE else (before,)
+        commit = self.objects.commit(merged.files, parents, message, self.now())
         self._hub(project).refs[f"refs/windlass/candidates/{commit}"] = commit
         return Candidate(
             commit=commit,
@@ -226,32 +236,46 @@ class FakeGit:
             before=before,
             commits=self.objects.beyond(before, head),
             files=self.objects.differing(before, commit),
+            head=head,
+            shape=Shape.MERGE if shape is Shape.MERGE else Shape.SQUASH,
         )
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        top = stack[-1]
         async with self._lock(project.id):
-            self._require(candidate.commit)
+            self._require(top.commit)
             tip = self._main(project)
-            if not self.objects.contains(tip, candidate.commit):
-                self._prove(project, candidate, tip)
+            if not self.objects.contains(tip, top.commit):
+                self._prove(project, stack, tip)
                 await self.pause("land.move")
-                self._move(project, candidate)
+                self._move(project, replace(top, before=tip))
                 await self.pause("land.moved")
                 self._main(project)
-            at = self._hub(project).landed_at.setdefault(candidate.commit, self.now())
+            at = self._hub(project).landed_at.setdefault(top.commit, self.now())
             return Landing(
                 main=project.main,
-                before=candidate.before,
-                after=candidate.commit,
-                tree=candidate.tree,
-                commits=candidate.commits,
-                files=self.objects.differing(candidate.before, candidate.tree),
+                before=top.before,
+                after=top.commit,
+                tree=top.tree,
+                commits=top.commits,
+                files=self.objects.differing(top.before, top.tree),
                 landed_at=at,
+                top=top.top,
+                proof=top.proof,
             )
 
     async def landed(self, project: Project, commit: str, /) -> bool:
         main = self._main(project)
         return commit in self.objects.commits and self.objects.contains(main, commit)
+
+    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
+        commit = self._user(project).branches.get(branch)
+        if branch == project.main:
+            raise BadInput(f"{branch} is what changes land on.", hint="Name a branch that has something more.")
+        if commit is None:
+            raise NotFound(f"{project.path} has no branch {branch!r}.", hint="Run `git branch` to see them.")
+        self._hub(project).refs[f"refs/windlass/taken/{commit}"] = commit
+        return commit, self.objects.commits[commit].message.partition("\n")[0]
 
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
         if landing.before == landing.after:
@@ -378,16 +402,19 @@ class FakeGit:
             text += f"\n--- {name}\n<<<<<<< main\n{ours}\n=======\n{theirs}\n>>>>>>> this change\n"
         return text
 
-    def _prove(self, project: Project, candidate: Candidate, tip: str) -> None:
+    def _prove(self, project: Project, stack: Sequence[Candidate], tip: str) -> None:
         """All that must be true before main may move, whatever was computed before."""
-        if tip != candidate.before:
-            raise Conflict(f"{project.main} has moved to {tip[:12]} since the change was tested.")
-        parents = self.objects.commits[candidate.commit].parents
-        if len(parents) != 2 or parents[0] != tip:
-            raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
-        again = self.objects.write_tree(self.objects.merge(tip, parents[1]).files)
-        if not candidate.tree == again == self.objects.tree(candidate.commit):
-            raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
+        for each in stack:
+            if tip != each.before:
+                raise Conflict(f"{project.main} has moved to {tip[:12]} since the change was tested.")
+            parents = self.objects.commits[each.commit].parents
+            wanted = (tip, each.head) if each.shape is Shape.MERGE else (tip,)
+            if parents != wanted:
+                raise Conflict(f"{each.commit[:12]} was not made on {project.main} as it is.")
+            again = self.objects.write_tree(self.objects.merge(tip, each.head).files)
+            if not each.tree == again == self.objects.tree(each.commit):
+                raise Conflict(f"{each.commit[:12]} does not hold the tree that was tested.")
+            tip = each.commit
 
     def _move(self, project: Project, candidate: Candidate) -> None:
         """Compare and swap; where main is checked out, its files follow, and local ones are never overwritten."""

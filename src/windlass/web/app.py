@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import agents, changes, events, projects, providers, radar, rescue, system, tasks, wire
+from windlass.web import agents, changes, events, projects, providers, radar, rescue, reviews, system, tasks, wire
 from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper
 
@@ -53,9 +53,21 @@ RULES = (
     Rule(WRITE, "/agent/signal", agents.signal, by_runs=True),
     Rule(WRITE, "/stop", agents.stop_all),
     Rule(READ, "/queue", changes.queue, by_runs=True),
+    Rule(WRITE, "/queue", changes.add),
+    Rule(WRITE, "/queue/pause", changes.pause),
+    Rule(WRITE, "/queue/resume", changes.resume),
     Rule(READ, "/changes/{id}", changes.show, by_runs=True),
     Rule(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
+    Rule(READ, "/changes/{id}/diff", reviews.diff, by_runs=True),
+    Rule(WRITE, "/changes/{id}/review", reviews.start),
+    Rule(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True),
+    Rule(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True),
     Rule(WRITE, "/changes/{id}/undo", changes.undo),
+    Rule(WRITE, "/changes/{id}/drop", changes.drop),
+    Rule(WRITE, "/changes/{id}/hold", changes.hold),
+    Rule(WRITE, "/changes/{id}/release", changes.release),
+    Rule(WRITE, "/changes/{id}/retry", changes.retry),
+    Rule(WRITE, "/changes/{id}/first", changes.first),
     Rule(READ, "/radar", radar.show, by_runs=True),
     Rule(READ, "/radar/watch", radar.watch, by_runs=True),
     Rule(READ, "/rescue", rescue.every, by_runs=True),

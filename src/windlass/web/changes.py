@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import Response
 
 from windlass.core import codec
+from windlass.core.change import Change
 from windlass.core.document import Document
 from windlass.core.errors import Conflict
+from windlass.core.gate import place_in_line
 from windlass.web import shapes, wire
 from windlass.web.call import Call
+from windlass.web.reviews import said
 
 
 async def queue(call: Call) -> Response:
-    project = await call.project()
-    found = await call.engine.ports.store.read(lambda store: store.changes())
+    """The line in its order, and whether it moves."""
+    project, store = await call.project(), call.engine.ports.store
+    found = sorted(await store.read(lambda store: store.changes()), key=place_in_line)
     if wire.flag(call.request, "all"):
-        found += await call.engine.ports.store.read(lambda store: store.changes(ended=True))
-    now = call.now
-    return wire.listing([shapes.change(each, now=now) for each in found if project in ("", each.project)], now=now)
+        found += await store.read(lambda store: store.changes(ended=True))
+    projects = [each for each in await store.read(lambda store: store.projects()) if project in ("", each.id)]
+    paused = {each.id: each.halt for each in projects}
+    items = [_shaped(call, each, paused[each.project]) for each in found if each.project in paused]
+    still = [shapes.pause(each) for each in projects if each.paused]
+    red = [shapes.red(each) for each in projects if each.red]
+    return wire.answer({"as_of": call.now, "paused": still, "red": red, "items": items})
+
+
+def _shaped(call: Call, change: Change, paused: str) -> dict[str, Any]:
+    return shapes.change(change, now=call.now, paused="" if change.ended else paused)
+
+
+async def _answer(call: Call, change: Change, *, status: int = 200) -> Response:
+    return wire.answer(_shaped(call, change, await call.engine.changes.halted(change)), status=status)
 
 
 async def show(call: Call) -> Response:
     change = await call.engine.changes.get(call.id)
     name = change.checks[-1].document if change.checks else ""
     kept = await call.engine.ports.store.read(lambda store: store.find(Document, f"{change.project}/{name}"))
-    shown = shapes.change(change, now=call.now)
-    return wire.answer(shown | {"landing": codec.plain(change.landing), "output": kept.body if kept else ""})
+    shown = _shaped(call, change, await call.engine.changes.halted(change))
+    known = {"head": change.head, "landing": codec.plain(change.landing), "output": kept.body if kept else ""}
+    return wire.answer(shown | known | await said(call, change))
 
 
 async def receipt(call: Call) -> Response:
@@ -37,5 +56,53 @@ async def receipt(call: Call) -> Response:
 
 
 async def undo(call: Call) -> Response:
-    made = await call.engine.changes.undo(call.id)
-    return wire.answer(shapes.change(made, now=call.now), status=201)
+    return await _answer(call, await call.engine.changes.undo(call.id), status=201)
+
+
+# ── the line, as people arrange it ───────────────────────────────────────────────────────────────────────────
+
+
+async def add(call: Call) -> Response:
+    given = await wire.body(call.request)
+    branch, title = wire.text(given, "branch"), wire.text(given, "title", "")
+    return await _answer(call, await call.engine.line.add(wire.text(given, "path"), branch, title), status=201)
+
+
+async def drop(call: Call) -> Response:
+    return await _answer(call, await call.engine.line.drop(call.id, await _reason(call)))
+
+
+async def hold(call: Call) -> Response:
+    return await _answer(call, await call.engine.line.hold(call.id, await _reason(call)))
+
+
+async def release(call: Call) -> Response:
+    return await _answer(call, await call.engine.line.release(call.id))
+
+
+async def retry(call: Call) -> Response:
+    return await _answer(call, await call.engine.line.retry(call.id))
+
+
+async def first(call: Call) -> Response:
+    return await _answer(call, await call.engine.line.first(call.id))
+
+
+async def pause(call: Call) -> Response:
+    given = await wire.body(call.request)
+    paused = await call.engine.line.pause(wire.text(given, "path"), _plain(wire.text(given, "reason", "")))
+    return wire.answer(shapes.pause(paused))
+
+
+async def resume(call: Call) -> Response:
+    given = await wire.body(call.request)
+    return wire.answer(shapes.pause(await call.engine.line.resume(wire.text(given, "path"))))
+
+
+async def _reason(call: Call) -> str:
+    return _plain(wire.text(await wire.body(call.request), "reason", ""))
+
+
+def _plain(text: str) -> str:
+    """Someone's words on one line."""
+    return " ".join(text.split())

@@ -44,6 +44,7 @@ def shape(presence: Presence) -> dict[str, Any]:
         "login_evidence": presence.evidence,
         "install": provider.install,
         "log_in": provider.enter,
+        "models": provider.models,
         "resumes": provider.resumes,
         "structured": provider.structured,
         "done_by": str(provider.claim),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from windlass.core import codec
@@ -11,8 +12,9 @@ from windlass.core.change import Change, CheckResult, Landing
 from windlass.core.definition import Definition
 from windlass.core.event import Event
 from windlass.core.message import Message
+from windlass.core.project import Project
 from windlass.core.questions import asked_ids
-from windlass.core.run import Run
+from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
 from windlass.core.task import Task
 from windlass.engine.radar import Picture
@@ -39,9 +41,10 @@ def agent(view: View) -> dict[str, Any]:
         "permissions": view.agent.permissions,
         "sandbox": (view.run.sandbox or UNENFORCED) if view.run else None,
         "run": view.run.id if view.run else None,
-        "cost_usd": view.cost_usd,
+        "cost_usd": view.cost.known,
         "task_title": view.task.title if view.task else "",
         "project": view.project,
+        "unpriced_runs": view.cost.unpriced,
     }
 
 
@@ -54,12 +57,12 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "worktree": page.worktree,
         "session": view.run.session if view.run else "",
         "runs": [run(each) for each in page.runs],
-        "usage": codec.plain(page.usage),
+        "usage": codec.plain(page.usage) | {"cost_usd": view.cost.known},
         "output": page.output[-TAIL:],
         "setup": page.setup[-TAIL:],
         "questions": [said(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
-        "change": change(view.change, now=now) if view.change else None,
+        "change": change(view.change, now=now, paused=view.paused) if view.change else None,
         "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
     }
 
@@ -101,7 +104,7 @@ def run(run: Run) -> dict[str, Any]:
         "base": run.base,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
-        "usage": codec.plain(run.usage),
+        "usage": codec.plain(run.usage) | {"cost_usd": (Cost() + run.usage).known},
     }
 
 
@@ -109,8 +112,8 @@ def task(task: Task) -> dict[str, Any]:
     return dict(codec.plain(task))
 
 
-def change(change: Change, *, now: float) -> dict[str, Any]:
-    """One line of `windlass queue --json`."""
+def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
+    """One line of `windlass queue --json`. `paused` says why nothing lands in its project, if that is so."""
     since = change.landing.landed_at if change.landing else change.queued_at
     return {
         "id": change.id,
@@ -118,15 +121,58 @@ def change(change: Change, *, now: float) -> dict[str, Any]:
         "task": change.task or None,
         "agent": change.agent or None,
         "state": change.state,
-        "reason": change.reason,
+        "reason": (paused if change.queued else "") or change.reason,
         "candidate": change.candidate.commit if change.candidate else None,
         "checks": [_check(each) for each in change.checks],
         "title": change.title,
         "returns": change.returns,
         "undoes": change.undoes or None,
         "hold": change.hold,
+        "rank": change.rank,
+        "paused": bool(paused),
         "age_seconds": round(max(0.0, now - since), 3),
     }
+
+
+def comment(message: Message, *, open_ones: Collection[str], now: float) -> dict[str, Any]:
+    """One comment on a change; `open` where it still blocks."""
+    remark = message.remark
+    return {
+        "id": message.id,
+        "from": message.sender,
+        "body": message.body,
+        "file": (remark.file if remark else "") or None,
+        "line": (remark.line if remark else 0) or None,
+        "blocking": bool(remark and remark.blocking),
+        "open": message.id in open_ones,
+        "reply_to": message.reply_to or None,
+        "head": remark.head if remark else None,
+        "age_seconds": round(max(0.0, now - message.sent_at), 3),
+    }
+
+
+def review(message: Message) -> dict[str, Any]:
+    """What one who looked at a change came to."""
+    remark = message.remark
+    return {
+        "from": message.sender,
+        "opinion": remark.opinion if remark else None,
+        "head": remark.head if remark else None,
+        "summary": message.body,
+        "time": message.sent_at,
+    }
+
+
+def pause(project: Project) -> dict[str, Any]:
+    """Whether a project's queue is paused, since when and why."""
+    why = {"since": project.paused_at, "reason": project.pause}
+    return {"project": project.name, "paused": bool(project.paused), **why}
+
+
+def red(project: Project) -> dict[str, Any]:
+    """A project whose main does not pass its own checks."""
+    since = project.health.started_at if project.health else None
+    return {"project": project.name, "main": project.main, "since": since, "reason": project.red}
 
 
 def _check(result: CheckResult) -> dict[str, Any]:

@@ -33,7 +33,7 @@ async def add(call: Call) -> Response:
         model=wire.text(values, "model", ""),
         permissions=_choice(values, "permissions", Permissions),
         sandbox=_choice(values, "sandbox", Confinement),
-        options=_options(values),
+        options=wire.options(values),
     )
     task, agent = await call.engine.tasks.add(order)
     return wire.answer({"task": shapes.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
@@ -46,13 +46,6 @@ def _choice(values: Mapping[str, Any], key: str, kind: type[C]) -> C | None:
         return kind(text) if text else None
     except ValueError:
         raise BadInput(f"{key} must be one of {', '.join(kind)}, not {text!r}.") from None
-
-
-def _options(values: Mapping[str, Any]) -> dict[str, str]:
-    options = values.get("options", {})
-    if not isinstance(options, dict) or not all(isinstance(each, str) for each in options.values()):
-        raise BadInput("options must be an object of texts.")
-    return options
 
 
 async def show(call: Call) -> Response:
@@ -90,11 +83,12 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
     page = await engine.status.page(task.agent)
     change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
+    paused = await engine.changes.halted(change) if change else ""
     questions = [each for each in page.questions if each.channel == channel_of(task.id)]
     return {
         "task": shapes.task(task),
         "agent": _seen_from(task, shapes.agent(page.view)),
-        "change": shapes.change(change, now=engine.ports.clock.now()) if change else None,
+        "change": shapes.change(change, now=engine.ports.clock.now(), paused=paused) if change else None,
         "questions": [shapes.said(each) for each in questions],
         "landed": change is not None and change.state is ChangeState.LANDED,
         "settled": policy.is_settled(task, change, asked=bool(questions)),

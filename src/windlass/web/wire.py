@@ -90,6 +90,14 @@ def text(values: Mapping[str, Any], key: str, default: str | None = None) -> str
     return value
 
 
+def options(values: Mapping[str, Any]) -> dict[str, str]:
+    """What a provider is given besides, from a request's body."""
+    given = values.get("options", {})
+    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        raise BadInput("options must be an object of texts.")
+    return given
+
+
 def texts(values: Mapping[str, Any], key: str) -> list[str]:
     """A list of texts, at least one, from a request's body."""
     value = values.get(key)

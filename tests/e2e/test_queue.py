@@ -1,0 +1,73 @@
+"""The queue as people arrange it, with the real daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from e2e_stage import Stage, adds, exact, lines, until
+
+
+class TestQueue:
+    def test_a_persons_own_branch_goes_through_the_gate(self, house: Stage) -> None:
+        """It lands without an agent, once the checks have passed on the result; a branch that is not there is named."""
+        house.git("switch", "-q", "-c", "by-hand")
+        house.commit({"hand.txt": "mine\n"}, "Write it by hand")
+        house.git("switch", "-q", "main")
+        told = house.wl("queue", "add", "by-hand")
+        assert "c1 wants to land by-hand: Write it by hand" in told.out
+        house.event("change.landed", "c1")
+        assert (house.repo / "hand.txt").read_text() == "mine\n"
+        assert [each["passed"] for each in house.ask("/changes/c1/receipt")["checks"]] == [True]
+        assert "Did you mean by-hand?" in house.wl("queue", "add", "by-hnd", code=3).err
+        assert "is what changes land on" in house.wl("queue", "add", "main", code=2).err
+        assert "has no branch" in house.wl("queue", "add", "--", "--upload-pack=x", code=3).err
+
+    def test_is_paused_arranged_and_resumed(self, house: Stage) -> None:
+        """While it is paused nothing lands, everyone sees why, and its order can be changed."""
+        paused = house.wl("queue", "pause", "--reason", "release day", "--json").value
+        assert exact("project paused since reason", paused)
+        for name in ("a", "b", "c"):
+            house.work(f"Add {name}", adds(f"{name}.txt"))
+            house.event("change.queued", f"c{'abc'.index(name) + 1}")
+        assert "is paused (release day)" in house.wl("queue").out
+        assert {each["reason"] for each in house.wl("queue", "--json").value} == {"the queue is paused: release day"}
+        assert "the queue is paused" in house.wl("list").out
+        house.wl("queue", "first", "c3")
+        house.wl("queue", "hold", "c1", "--reason", "later")
+        house.wl("queue", "drop", "c2")
+        assert [each["id"] for each in house.wl("queue", "--json").value] == ["c3", "c1"]
+        assert house.git("log", "--format=%s") == "Begin"
+        house.wl("queue", "resume")
+        house.event("change.landed", "c3")
+        assert "held by hand: later" in house.wl("queue").out
+        house.wl("queue", "release", "c1")
+        house.event("change.landed", "c1")
+        assert house.git("ls-files").split() == ["README.md", "a.txt", "c.txt"]
+        assert "landed" in house.wl("queue", "drop", "c1", code=4).err
+
+    def test_is_watched(self, house: Stage) -> None:
+        """One line for each step, from the queue as it is to the queue without what has landed."""
+        house.wl("daemon", "start")
+        watching = house.begin("queue", "--watch", "--json")
+        assert watching.stdout is not None
+        assert json.loads(watching.stdout.readline()) == []
+        os.set_blocking(watching.stdout.fileno(), False)
+        house.work("Add a", adds("a.txt"))
+        seen = bytearray()
+
+        def is_empty_again() -> bool:
+            seen.extend(watching.stdout.read() or b"" if watching.stdout else b"")
+            return b'"id":"c1"' in seen and seen.endswith(b"[]\n")
+
+        until(is_empty_again, "the landing")
+        assert b'"state":"queued"' in seen
+
+    def test_only_people_arrange_it(self, house: Stage) -> None:
+        """An agent is refused each verb, and may look."""
+        notes = house.flag("notes")
+        verbs = ("add work/x", "drop c1", "hold c1", "release c1", "retry c1", "first c1", "pause", "resume")
+        tried = [f"windlass queue {each} >> '{notes}' 2>&1; echo code=$? >> '{notes}'" for each in verbs]
+        house.land("Try it", "; ".join([*tried, lines("windlass queue", adds("a.txt"))]))
+        codes = [each for each in notes.read_text().splitlines() if each.startswith("code=")]
+        assert codes == ["code=5"] * len(verbs), notes.read_text()
