@@ -20,6 +20,7 @@ from list_past_agents import list_past_agents
 from measure import Result
 from message import message
 from plan import planner
+from radar import radar
 from restart import restart
 from sandbox import sandbox
 from start_agent import start_agent
@@ -48,6 +49,7 @@ BENCHES: dict[str, Bench] = {
     "idle": idle,
     "landing": landing,
     "plan": planner,
+    "radar": radar,
 }
 
 GUARDED = ("cli", "tasks", "exit")

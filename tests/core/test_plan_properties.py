@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
