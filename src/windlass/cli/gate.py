@@ -19,6 +19,9 @@ _RULES = ("runners", "retries", "strict")
 """The options that say how the gate works; the others say what the world is like."""
 
 
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
 class Share(click.ParamType[float]):
     """A share such as 5% or 0.05."""
 
