@@ -15,6 +15,7 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.provider import Provider
+from windlass.core.radar import Glimpse
 from windlass.core.run import Chunk, Cost, Identity, Run
 from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
@@ -393,6 +394,18 @@ class Git(Protocol):
 
     async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
+        ...
+
+    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+        """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
+        ...
+
+    async def since(self, project: Project, base: str, /) -> Glimpse:
+        """What main has become since a commit, as if that were someone's work."""
+        ...
+
+    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+        """The files in which two works can't be merged, or git's words about it; nothing if they can."""
         ...
 
     async def stage(

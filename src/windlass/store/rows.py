@@ -56,7 +56,7 @@ class Shape:
 _SHAPES = (
     Shape(Project, "projects", nested=("health",)),
     Shape(Agent, "agents", nested=("also", "options")),
-    Shape(Task, "tasks", nested=("needs",)),
+    Shape(Task, "tasks", nested=("needs", "paths")),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
     Shape(Message, "messages", nested=("to", "remark"), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
@@ -127,7 +127,8 @@ def read(kind: type[T], row: sqlite3.Row) -> T:
     values = dict(zip(row.keys(), row, strict=True))
     try:
         for name in SHAPES[kind].nested:
-            values[name] = codec.decode(values[name])
+            if values[name] is not None:  # a row from before there was such a column
+                values[name] = codec.decode(values[name])
         return codec.revive(kind, values)
     except msgspec.MsgspecError as error:
         raise damaged(f"The {SHAPES[kind].noun} {values['id']}", error) from error
