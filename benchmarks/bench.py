@@ -19,6 +19,8 @@ from landing import landing
 from list_past_agents import list_past_agents
 from measure import Result
 from message import message
+from plan import planner
+from radar import radar
 from restart import restart
 from sandbox import sandbox
 from start_agent import start_agent
@@ -46,6 +48,8 @@ BENCHES: dict[str, Bench] = {
     "restart": restart,
     "idle": idle,
     "landing": landing,
+    "plan": planner,
+    "radar": radar,
 }
 
 GUARDED = ("cli", "tasks", "exit")

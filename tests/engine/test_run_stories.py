@@ -366,14 +366,17 @@ class TestTrouble:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            name = await stage.order()
+            stage.limit(runs=1)
+            name, waiting = await stage.order(), await stage.order("Wait for a slot")
             await stage.move()
+            assert (await stage.task_of(waiting)).state is TaskState.OPEN
             await stage.finish(name, "a.txt", "")
             os.rename(repo, tmp_path / "away")  # noqa: PTH104 - in one step, as a person's mv does
             await stage.move(troubled=True)
             run = await stage.run_of(name)
             assert run.live
             assert "can't be judged yet" in run.reason
+            assert (await stage.task_of(waiting)).state is TaskState.ACTIVE
 
             os.rename(tmp_path / "away", repo)  # noqa: PTH104 - and back again in one step
             await stage.move(troubled=True)

@@ -38,11 +38,14 @@ class Share(click.ParamType[float]):
         return share
 
 
-def _share(name: str, default: str, words: str) -> Option:
+_Option = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def _share(name: str, default: str, words: str) -> _Option:
     return click.option(f"--{name}", type=Share(), default=default, show_default=True, help=words)
 
 
-def _count(name: str, default: int, most: int, words: str, *, least: int = 1) -> Option:
+def _count(name: str, default: int, most: int, words: str, *, least: int = 1) -> _Option:
     kind = click.IntRange(least, most)
     return click.option(f"--{name}", type=kind, default=default, show_default=True, help=words)
 

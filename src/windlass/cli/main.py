@@ -44,6 +44,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "diff": ("agents", "What an agent has changed so far."),
         "queue": ("queue", "What wants to land, in order, and why it has not; and arranging that."),
         "change": ("change", "One change: its state, its difference, and what was said about it."),
+        "radar": ("radar", "Which agents are about to collide, and on what."),
         "receipt": ("changes", "Proof of a landed change, and how to undo it."),
         "watch": ("watch", "Everything that happens, as JSON lines."),
     },

@@ -15,12 +15,14 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.provider import Provider
+from windlass.core.radar import Glimpse
 from windlass.core.run import Chunk, Cost, Identity, Run
 from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
 from windlass.core.signal import Signal
 from windlass.core.task import Task
+from windlass.core.workdir import Briefing
 
 T = TypeVar("T")
 N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
@@ -77,10 +79,7 @@ class Reading(Protocol):
         ...
 
     def live_runs(self) -> list[Run]: ...
-
-    def live_by_project(self) -> dict[str, int]:
-        """How many of them each project has."""
-        ...
+    def live_by_project(self) -> dict[str, int]: ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
         """An agent's runs, first to last."""
@@ -226,8 +225,7 @@ class Processes(Protocol):
         ...
 
     def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
-        """Call `stir(run)` on the loop whenever its output grew or it has gone, and if the system can tell us, whenever
-        something changes in one of these folders."""
+        """Call `stir(run)` on the loop when its output grew, it has gone or, if that can be told, a place changed."""
         ...
 
     def forget(self, run: str, /) -> None:
@@ -305,18 +303,6 @@ class Workdirs(Protocol):
     async def mirror(self, checkout: str, name: str, text: str, /) -> None:
         """Put a file into that folder in one step, so that it can be read at any moment."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Briefing:
-    """Where a run finds things."""
-
-    prompt: str
-    """The prompt's file."""
-    signal: str
-    """Where the agent writes its signal."""
-    files: Mapping[str, str]
-    """Where each provider file was written, by option name."""
 
 
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -408,6 +394,18 @@ class Git(Protocol):
 
     async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
+        ...
+
+    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+        """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
+        ...
+
+    async def since(self, project: Project, base: str, /) -> Glimpse:
+        """What main has become since a commit, as if that were someone's work."""
+        ...
+
+    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+        """The files in which two works can't be merged, or git's words about it; nothing if they can."""
         ...
 
     async def stage(

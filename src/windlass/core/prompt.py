@@ -171,7 +171,8 @@ def _filled(blocks: Mapping[str, str], *, main: str, branch: str) -> dict[str, s
 
 def _task(task: Task) -> str:
     brief = f"\n\n{_defused(task.brief.strip())}" if task.brief.strip() else ""
-    return f"# {_defused(task.title)}\n\nTask {task.id}.{brief}"
+    paths = f"\n\nIt is expected to change: {_defused(', '.join(task.paths))}." if task.paths else ""
+    return f"# {_defused(task.title)}\n\nTask {task.id}.{brief}{paths}"
 
 
 def _messages(mail: Sequence[Message]) -> str:

@@ -16,6 +16,7 @@ from windlass.core.change import Shape
 from windlass.core.custom import ProviderSettings
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
+from windlass.core.radar import Act
 
 T = TypeVar("T")
 
@@ -151,6 +152,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RadarSettings:
+    """What is done when running agents are about to collide (see `windlass radar`)."""
+
+    act: Act = Act.SHOW
+    """show: nothing, you look; tell: both agents are told, once for each file; hold: a task whose declared paths
+    collide with someone's work does not begin before that is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonSettings:
     """The background process. These belong in the home's file."""
 
@@ -171,6 +181,7 @@ class Settings:
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
     limits: Limits = field(default_factory=Limits)
+    radar: RadarSettings = field(default_factory=RadarSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
 

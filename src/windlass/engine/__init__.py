@@ -23,6 +23,7 @@ from windlass.engine.line import Line
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
+from windlass.engine.radar import Radar
 from windlass.engine.rescue import Rescue
 from windlass.engine.reviews import Reviews
 from windlass.engine.runs import Runs
@@ -71,7 +72,8 @@ class Engine:
         self.line = Line(ports, bell, self.projects, self.changes, moves)
         self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes)
         slots = Slots(ports)
-        self.status = Statuses(ports, slots)
+        self.radar = Radar(ports, bell, self.troubles)
+        self.status = Statuses(ports, slots, self.radar)
         self.output = Output(ports, bell)
         self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
@@ -79,7 +81,7 @@ class Engine:
         self.runs = Runs(ports, bell, fences, self._starts, slots)
         intake = Intake(ports, bell, fences)
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
-        self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
+        self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
         lanes = {"lanes": self._landings, "tests": self._tests}
         self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
@@ -88,13 +90,15 @@ class Engine:
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
-        """The five ticks. What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs."""
+        """The five ticks, and the radar's. What the kernel stirs, `watch` attends to at once; its tick is for what
+        nobody stirs."""
         return {
             "watch": Rhythm(self._watch.tick, 2.0, hears=False),
             "dispatch": Rhythm(self._dispatch.tick, 30.0),
             "deliver": Rhythm(self._deliver.tick, 30.0),
             "land": Rhythm(self._gate.tick, 5.0),
             "tidy": Rhythm(self._tidy.tick, 60.0),
+            "radar": Rhythm(self.radar.tick, 1.0, hears=False),
         }
 
     async def settle(self) -> None:

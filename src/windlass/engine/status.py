@@ -18,6 +18,7 @@ from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.run import Cost, Identity, Outcome, Run, Usage
 from windlass.core.task import Task
+from windlass.engine.radar import Radar
 from windlass.engine.rescue import newest_removal
 from windlass.engine.setup import setup_document
 from windlass.engine.slots import Slots
@@ -73,17 +74,20 @@ class Moment:
     alive: Callable[[Identity], bool]
     fits: Callable[[str], bool]
     """Whether one more run of a project may start."""
+    held: Callable[[Task], str]
+    """Why the radar keeps a task from beginning, if it does."""
 
 
 class Statuses:
     """Answers who does what, since when, and how we know."""
 
-    def __init__(self, ports: Ports, slots: Slots) -> None:
+    def __init__(self, ports: Ports, slots: Slots, radar: Radar) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
         self.clock = ports.clock
         self.slots = slots
+        self.radar = radar
 
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
@@ -99,7 +103,9 @@ class Statuses:
         return await self.store.read(question)
 
     def _moment(self, store: Reading) -> Moment:
-        return Moment(self.clock.now(), self.processes.alive, partial(self.slots.fits, store))
+        return Moment(
+            self.clock.now(), self.processes.alive, partial(self.slots.fits, store), partial(self.radar.held, store)
+        )
 
     async def page(self, name: str) -> Page:
         """All about one agent."""
@@ -219,7 +225,9 @@ def _before_any_run(agent: Agent, task: Task | None, moment: Moment) -> str:
         return "nothing to do"
     if task.ended:
         return task.reason
-    return "about to start" if moment.fits(agent.project) else "waits for a free slot"
+    if not moment.fits(agent.project):
+        return "waits for a free slot"
+    return moment.held(task) or "about to start"
 
 
 def _of_live(run: Run, spoke: float | None, moment: Moment) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from windlass.core import names
+from windlass.core import names, patterns
 from windlass.core.address import Address
 from windlass.core.agent import Agent, Confinement, Permissions, check_model
 from windlass.core.definition import Definition, homes
@@ -31,6 +31,8 @@ class Order:
     path: str
     title: str
     brief: str = ""
+    paths: tuple[str, ...] = ()
+    """What it is to change, as far as that is known."""
     agent: str = ""
     """The agent that shall do it, by the name in its file; nothing: a new one."""
     provider: str = ""
@@ -62,7 +64,7 @@ class Tasks:
 
     async def add(self, order: Order) -> tuple[Task, Agent]:
         """A task for a new agent, or for one that the repository defines; or a refusal before anything is created."""
-        title = _check_title(order.title)
+        title, paths = _check_title(order.title), patterns.checked(order.paths)
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
@@ -80,6 +82,7 @@ class Tasks:
                 project=project.id,
                 title=title,
                 brief=order.brief,
+                paths=paths,
                 reviews=order.reviews,
                 created_at=self.clock.now(),
             )

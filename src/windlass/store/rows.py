@@ -56,7 +56,7 @@ class Shape:
 _SHAPES = (
     Shape(Project, "projects", nested=("health",)),
     Shape(Agent, "agents", nested=("also", "options")),
-    Shape(Task, "tasks", nested=("needs",)),
+    Shape(Task, "tasks", nested=("needs", "paths")),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
     Shape(Message, "messages", nested=("to", "remark"), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
@@ -81,6 +81,12 @@ UPSERTS: Mapping[type[Any], str] = {shape.kind: _upsert(shape) for shape in _SHA
 
 PREFIXES: Mapping[type[Any], str] = {Task: "t", Run: "r", Message: "m", Change: "c"}
 """What a new id begins with."""
+
+
+def learn() -> None:
+    """Get ready to read every noun; to be done before several threads do."""
+    for kind in SHAPES:
+        codec.learn(kind)
 
 
 def prefix(kind: type[Noun]) -> str:

@@ -13,6 +13,7 @@ from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Tree
 from windlass.core.project import Project
+from windlass.core.radar import Glimpse
 from windlass.core.setup import LOCK_FILES
 from windlass.testing.archive import FakeArchive
 from windlass.testing.objects import Files, Objects, different
@@ -193,6 +194,23 @@ class FakeGit:
             self.worktrees.pop(path, None)
         return ref
 
+    # ── comparing ──
+
+    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+        async with self._lock(self.worktree_path(project, agent)):
+            sight = self._see(project, agent)
+            base = self.objects.base(sight.main, sight.head) or sight.main
+            commit = self.objects.holding(sight.files, sight.head, "The worktree as it was", self.now())
+        return self.objects.glimpse(base, head=sight.head, commit=commit)
+
+    async def since(self, project: Project, base: str, /) -> Glimpse:
+        main = self._main(project)
+        return self.objects.glimpse(base, head=main, commit=main)
+
+    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+        del project
+        return self.objects.merge(one.commit, other.commit).conflicts
+
     # ── landing ──
 
     async def stage(
@@ -308,10 +326,7 @@ class FakeGit:
 
     def _keep(self, project: Project, sight: Sight, ref: str) -> str:
         """Put what was seen under a ref, as a commit on top of the branch, or the branch itself if it is the same."""
-        same = self.objects.write_tree(sight.files) == self.objects.tree(sight.head)
-        commit = sight.head
-        if not same:
-            commit = self.objects.commit(sight.files, (sight.head,), "The worktree as it was", self.now())
+        commit = self.objects.holding(sight.files, sight.head, "The worktree as it was", self.now())
         self._hub(project).refs[ref] = commit
         return commit
 

@@ -17,6 +17,7 @@ from windlass.core.questions import asked_ids
 from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
 from windlass.core.task import Task
+from windlass.engine.radar import Picture
 from windlass.engine.rescue import Item
 from windlass.engine.status import Page, View
 from windlass.engine.talk import Asked
@@ -224,6 +225,36 @@ def rescue(item: Item, contents: Contents) -> dict[str, Any]:
         "base": contents.base,
         "also": list(item.saved.also),
         "project": item.project.name,
+    }
+
+
+def radar(picture: Picture, *, now: float) -> dict[str, Any]:
+    """`windlass radar --json`."""
+    return {
+        "as_of": now,
+        "collisions": [
+            {
+                "severity": each.severity,
+                "agents": list(each.agents),
+                "with_main": each.with_main,
+                "files": list(each.files),
+                "paths": list(each.paths),
+                "sentence": each.sentence,
+                "age_seconds": round(max(0.0, now - each.at), 3),
+                "project": project.name,
+            }
+            for project, each in picture.collisions
+        ],
+        "agents": [
+            {
+                "agent": target.agent.id,
+                "project": target.project.name,
+                "files": len(seen.glimpse.files) if seen and seen.glimpse else None,
+                "paths": list(target.task.paths),
+                "age_seconds": round(max(0.0, now - seen.at), 3) if seen and seen.glimpse else None,
+            }
+            for target, seen in picture.looks
+        ],
     }
 
 

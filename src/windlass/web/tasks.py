@@ -27,6 +27,7 @@ async def add(call: Call) -> Response:
         path=wire.text(values, "path"),
         title=wire.text(values, "title"),
         brief=wire.text(values, "brief", ""),
+        paths=tuple(wire.texts(values, "paths")) if "paths" in values else (),
         agent=wire.text(values, "agent", ""),
         provider=wire.text(values, "provider", ""),
         model=wire.text(values, "model", ""),
