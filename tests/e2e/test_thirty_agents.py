@@ -94,5 +94,5 @@ def test_what_should_land_lands_in_as_many_checks_as_the_simulation_says(tmp_pat
         assert house.wl("doctor", "--check").code == 0
     runs = len((tmp_path / "runs").read_text().splitlines())
     predicted = live(ordered, SETTING, Told(flakes)).runs
-    print(f"{len(landed)} of {AGENTS} landed in {runs} checks; {predicted} were predicted")  # noqa: T201 - for people
+    print(f"{len(landed)} of {AGENTS} landed in {runs} checks; {predicted} were predicted")  # noqa: T201 - whoever asks with -s wants to know
     assert abs(runs - predicted) <= 0.15 * predicted
