@@ -13,10 +13,10 @@ from stage import Stage, play
 
 from windlass.core.agent import Permissions
 from windlass.core.errors import BadInput, Conflict, Unavailable
-from windlass.core.ports import Tree
 from windlass.core.run import Cause, Identity, Outcome
 from windlass.core.sandbox import Warden
 from windlass.core.task import TaskState
+from windlass.core.workdir import Tree
 from windlass.engine.tasks import Order
 
 

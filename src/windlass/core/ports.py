@@ -22,7 +22,7 @@ from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
 from windlass.core.signal import Signal
 from windlass.core.task import Task
-from windlass.core.workdir import Briefing
+from windlass.core.workdir import Briefing, Tree
 
 T = TypeVar("T")
 N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
@@ -306,29 +306,6 @@ class Workdirs(Protocol):
 
 
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """What an agent's worktree holds, looked at without trusting anything in it."""
-
-    head: str
-    """The commit its branch is at, which is in the hub now."""
-    branch: str
-    """The branch that is checked out there, or nothing."""
-    commits: int
-    """How many commits its branch has that main has not."""
-    changed: tuple[str, ...] = ()
-    """Tracked files with uncommitted changes."""
-    untracked: tuple[str, ...] = ()
-    snapshot: str = ""
-    """The commit that holds the tree as it is, under a hidden ref of the hub."""
-    holes: tuple[str, ...] = ()
-    """What the snapshot can't cover: nested repositories, files too large."""
-
-    @property
-    def clean(self) -> bool:
-        return not self.changed and not self.untracked
 
 
 class Git(Protocol):

@@ -40,3 +40,26 @@ class Briefing:
     """Where the agent writes its signal."""
     files: Mapping[str, str]
     """Where each provider file was written, by option name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """What an agent's worktree holds, looked at without trusting anything in it."""
+
+    head: str
+    """The commit its branch is at, which is in the hub now."""
+    branch: str
+    """The branch that is checked out there, or nothing."""
+    commits: int
+    """How many commits its branch has that main has not."""
+    changed: tuple[str, ...] = ()
+    """Tracked files with uncommitted changes."""
+    untracked: tuple[str, ...] = ()
+    snapshot: str = ""
+    """The commit that holds the tree as it is, under a hidden ref of the hub."""
+    holes: tuple[str, ...] = ()
+    """What the snapshot can't cover: nested repositories, files too large."""
+
+    @property
+    def clean(self) -> bool:
+        return not self.changed and not self.untracked
