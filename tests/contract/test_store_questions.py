@@ -91,7 +91,7 @@ class TestQuestions:
         asyncio.run(story())
 
     def test_agents_over_have_ended_their_latest_task_and_do_not_run(self, store: AnyStore) -> None:
-        """Done or cancelled; not one that failed, has begun another, has none, still runs, or is retired. Newest first."""
+        """Done or cancelled, newest first; not who failed, has begun another, has none, still runs or is retired."""
 
         async def story() -> None:
             states = {"done": TaskState.DONE, "given-up": TaskState.CANCELLED, "failed": TaskState.FAILED}

@@ -199,6 +199,13 @@ class TestStarting:
         """One more at a time."""
         assert words(planned(a_line("abcd"), runners=3, strict=True).start) == ["a", "ab", "abc"]
 
+    def test_the_first_is_tested_however_bad_changes_are(self) -> None:
+        """A line that moves slowly still moves."""
+        awful = Rates(bad=0.97, flaky=0.02)
+
+        assert words(planned(a_line("ab"), rates=awful, strict=True).start) == ["a"]
+        assert words(planned(a_line("ab"), rates=awful).start) == ["a"]
+
     def test_changes_that_share_parts_are_tested_together(self) -> None:
         """If so ruled: what breaks one part does not hold up another."""
         line = [

@@ -25,6 +25,16 @@ LONGEST = 3
 """Steps within which a test ends, whatever else does."""
 
 
+@dataclass(frozen=True)
+class World:
+    """Shares of what is bad, of what fails by chance, and of pairs that clash or are red together."""
+
+    bad: float = 0.0
+    flaky: float = 0.0
+    clashing: float = 0.0
+    apart: float = 0.0
+
+
 @dataclass
 class Running:
     """A trial, and what was really tested."""
@@ -40,10 +50,7 @@ class Line:
 
     chance: random.Random
     rules: Rules
-    bad: float = 0.0
-    flaky: float = 0.0
-    clashing: float = 0.0
-    apart: float = 0.0
+    world: World
     entries: dict[str, Entry] = field(default_factory=dict)
     tests: list[Running] = field(default_factory=list)
     clashes: list[Clash] = field(default_factory=list)
@@ -58,7 +65,7 @@ class Line:
     def arrive(self, needs: frozenset[str] = frozenset(), *, bad: bool | None = None, rank: int = 0) -> str:
         name = f"c{len(self.truth)}"
         change = frozenset((name,))
-        self.truth[change] = self.chance.random() < self.bad if bad is None else bad
+        self.truth[change] = self.chance.random() < self.world.bad if bad is None else bad
         proven = not self.truth[change] and self.chance.random() < 0.3
         parts = frozenset(self.chance.sample("xyz", self.chance.randint(0, 2)))
         entry = Entry(change=name, turn=len(self.truth), needs=needs, proven=proven, parts=parts, rank=rank)
@@ -71,7 +78,7 @@ class Line:
 
     def _broken(self, tree: frozenset[str]) -> bool:
         bad = any(self.truth[frozenset((each,))] for each in tree)
-        return bad or any(self._pair(one, two, self.apart, "red") for one in tree for two in tree if one < two)
+        return bad or any(self._pair(one, two, self.world.apart, "red") for one in tree for two in tree if one < two)
 
     def advance(self) -> None:
         """Plan until nothing more is to be done, then let some tests end."""
@@ -85,7 +92,7 @@ class Line:
                 self._end(each)
 
     def _end(self, running: Running) -> None:
-        fails = self._broken(running.tree) or self.chance.random() < self.flaky
+        fails = self._broken(running.tree) or self.chance.random() < self.world.flaky
         running.trial = replace(running.trial, verdict=Verdict.FAILED if fails else Verdict.PASSED)
         if fails:
             self.failures.append(running.tree)
@@ -154,10 +161,10 @@ class Line:
         if not self.entries.keys() >= set(stack):
             return False  # something has just gone back
         for place, change in enumerate(stack):
-            if any(self._pair(change, each, self.clashing, "clash") for each in self.main):
+            if any(self._pair(change, each, self.world.clashing, "clash") for each in self.main):
                 self._leave((change,), "returned")
                 return False
-            if any(self._pair(change, each, self.clashing, "clash") for each in stack[:place]):
+            if any(self._pair(change, each, self.world.clashing, "clash") for each in stack[:place]):
                 self.clashes.append(Clash(under=stack[:place], change=change))
                 return False
         self.tests.append(Running(Trial(stack=stack), frozenset((*self.main, *stack)), self.step))
@@ -171,16 +178,14 @@ class Line:
             assert not any(each.change == change and set(each.under) <= below for each in self.clashes)
 
 
-WORLDS = st.fixed_dictionaries({"bad": SHARES, "flaky": SHARES, "clashing": SHARES, "apart": SHARES})
+WORLDS = st.builds(World, bad=SHARES, flaky=SHARES, clashing=SHARES, apart=SHARES)
 
 
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32), rules=RULES, changes=st.integers(1, 14), world=WORLDS, needy=SHARES)
-def test_everyone_lands_or_goes_back(
-    seed: int, rules: Rules, changes: int, world: dict[str, float], needy: float
-) -> None:
+def test_everyone_lands_or_goes_back(seed: int, rules: Rules, changes: int, world: World, needy: float) -> None:
     """In a bounded number of steps, and only what passed as it is lands, and only who failed alone goes back."""
-    line = Line(random.Random(seed), rules, **world)
+    line = Line(random.Random(seed), rules, world)
     for _ in range(changes):
         older = [each for each in line.entries if line.chance.random() < needy / 4]
         line.arrive(frozenset(older), rank=line.chance.choice((0, 0, 0, 1)))
@@ -195,7 +200,7 @@ def test_everyone_lands_or_goes_back(
 )
 def test_nobody_waits_for_ever_while_others_come(seed: int, rules: Rules, bad: float, apart: float) -> None:
     """The first in line is decided in a bounded number of steps, though others arrive in each."""
-    line = Line(random.Random(seed), rules, bad=bad, flaky=0.02, apart=apart)
+    line = Line(random.Random(seed), rules, World(bad=bad, flaky=0.02, apart=apart))
     for _ in range(4):
         first = line.arrive()
     while first in line.entries:

@@ -42,7 +42,7 @@ async def subscribe(home: Path) -> asyncio.StreamWriter:
 async def at_work(most: int) -> int:
     """How many tasks there are, once there are no more than this, or when it is too late for that."""
     deadline = time.monotonic() + DEADLINE
-    while len(asyncio.all_tasks()) > most and time.monotonic() < deadline:
+    while len(asyncio.all_tasks()) > most and time.monotonic() < deadline:  # noqa: ASYNC110 - no event tells of tasks
         await asyncio.sleep(0.01)
     return len(asyncio.all_tasks())
 

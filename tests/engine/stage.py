@@ -71,6 +71,7 @@ CHOOSY = Provider(
     argv=lambda start: ("choosy", "--system", start.system),
     models=True,
     system=True,
+    reads=True,
     resumes=True,
 )
 

@@ -22,7 +22,7 @@ from windlass.engine.tasks import Order
 CODER = """---
 name: coder
 role: Senior developer
-permissions: read
+permissions: full
 sandbox: auto
 model: big
 ---
@@ -68,12 +68,12 @@ class TestDefinitions:
         async def story() -> None:
             stage.add(CHOOSY)
             _, coder = await give(stage, "First", provider="choosy", options={})
-            define(stage.repo, "coder", CODER.replace("Senior", "Junior").replace("permissions: read\n", ""))
+            define(stage.repo, "coder", CODER.replace("Senior", "Junior").replace("permissions: full\n", ""))
             _, later = await give(stage, "Second", provider="choosy", options={})
 
             assert coder.source == ".windlass/agents/coder.md"
             assert (coder.role, coder.body, coder.model) == ("Senior developer", "Work on {workplace_name}.", "big")
-            assert (coder.permissions, coder.sandbox) == (Permissions.READ, Confinement.AUTO)
+            assert (coder.permissions, coder.sandbox) == (Permissions.FULL, Confinement.AUTO)
             assert (later.id, later.role, later.permissions) == ("coder", "Junior developer", Permissions.EDIT)
             assert later.created_at == coder.created_at
 
@@ -84,7 +84,7 @@ class TestDefinitions:
 
         async def story() -> None:
             stage.add(CHOOSY)
-            typed = {"model": "small", "permissions": Permissions.FULL, "sandbox": Confinement.OFF}
+            typed = {"model": "small", "permissions": Permissions.READ, "sandbox": Confinement.OFF}
             _, coder = await give(stage, "It", provider="choosy", options={}, **typed)
             assert (coder.model, coder.permissions, coder.sandbox) == tuple(typed.values())
 
@@ -103,6 +103,17 @@ class TestDefinitions:
             _, coder = await give(stage, "It")
             assert (refused.value.hint, coder.model) == ("Leave --model out.", "")
             assert len(await stage.store.read(lambda store: store.unfinished_tasks())) == 1
+
+        play(story)
+
+    def test_a_provider_that_is_not_there_is_named_by_line(self, stage: Stage) -> None:
+        """As a warning: the settings of others may describe it."""
+        define(stage.repo, "lost", "---\nname: lost\nrole: x\nprovider: comand\n---\n")
+
+        async def story() -> None:
+            [problem] = (await stage.engine.definitions.at(str(stage.repo))).problems
+            assert (problem.file, problem.line, problem.gravity) == (".windlass/agents/lost.md", 4, "warning")
+            assert "There is no provider comand. Did you mean command?" in problem.words
 
         play(story)
 

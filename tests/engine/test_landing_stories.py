@@ -114,7 +114,7 @@ class TestLanding:
         """The author gets a limited number of tries; then the change is held with an open question."""
 
         async def story() -> None:
-            stage = Stage(repo, tmp_path / "home", checks="false")
+            stage = Stage(repo, tmp_path / "home", checks="test ! -e a.txt")
             name = await stage.order()
             for number in range(3):
                 await stage.move()

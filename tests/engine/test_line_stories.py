@@ -211,7 +211,7 @@ class TestDrop:
         """It would only come again: the author is to be stopped."""
 
         async def story() -> None:
-            stage = Stage(repo, tmp_path / "home", checks="false")
+            stage = Stage(repo, tmp_path / "home", checks="test ! -e a.txt")
             name = await finished(stage, "One", "a.txt")
             change = await stage.change_of(name)
             assert change.state is ChangeState.REJECTED
@@ -265,7 +265,7 @@ class TestOrder:
 
         async def story() -> None:
             well = tmp_path / "well"
-            stage = Stage(repo, tmp_path / "home", checks=f"test -e {well}")
+            stage = Stage(repo, tmp_path / "home", checks=f"test ! -e a.txt -o -e {well}")
             name = await finished(stage, "One", "a.txt")
             change = await stage.change_of(name)
             assert change.state is ChangeState.REJECTED

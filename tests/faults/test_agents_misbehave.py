@@ -83,6 +83,7 @@ class TestSignals:
             over(house, give(house, "Move everything once more", "true"))
             after = house.agent(name)
             assert (after["status"], after["runs"], after["change"]) == ("error", before["runs"], None)
+            assert house.ask("/status")["troubles"] == []
 
     def test_one_of_an_earlier_run_counts_for_nothing(self) -> None:
         """The second run says nothing: the word of the first, which still lay there, is not taken for its own."""

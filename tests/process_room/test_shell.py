@@ -130,7 +130,7 @@ def test_one_who_waits_no_longer_ends_the_command(tmp_path: Path) -> None:
 
 
 class CancelledTogether:
-    """Some work that is cancelled in the very moment in which what it waits for, the first or a later time, is there."""
+    """Some work that is cancelled in the very moment in which what it waits for is there, the first or a later time."""
 
     def __init__(self, work: Coroutine[Any, Any, object], number: int) -> None:
         self.work = work
@@ -155,6 +155,7 @@ class CancelledTogether:
 
 
 _LEAVES_ONE = 'sleep "$NAP" & exit 0'
+_MOMENTS = [("true", 1), ("true", 2), (_LEAVES_ONE, 1), (_LEAVES_ONE, 2), (_LEAVES_ONE, 3)]
 
 
 def _cancel(task: asyncio.Task[Any] | None, _: object) -> None:
@@ -162,7 +163,7 @@ def _cancel(task: asyncio.Task[Any] | None, _: object) -> None:
     task.cancel()
 
 
-@pytest.mark.parametrize(("command", "number"), [("true", 1), ("true", 2), *((_LEAVES_ONE, each) for each in (1, 2, 3))])
+@pytest.mark.parametrize(("command", "number"), _MOMENTS)
 def test_who_is_told_to_leave_leaves_whatever_comes_in_that_moment(tmp_path: Path, command: str, number: int) -> None:
     """The end of the command, of its output, or of what it left behind: none of them hides the word to leave."""
 
@@ -175,7 +176,6 @@ def test_who_is_told_to_leave_leaves_whatever_comes_in_that_moment(tmp_path: Pat
 
 async def _awaited(work: CancelledTogether) -> object:
     return await work
-
 
 
 def test_a_command_that_ends_its_parent_changes_nothing(tmp_path: Path) -> None:

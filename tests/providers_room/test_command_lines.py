@@ -54,6 +54,10 @@ class TestClaude:
         assert words[-4:-1] == ("--permission-mode", "acceptEdits", "--allowedTools")
         assert "--dangerously-skip-permissions" not in words
 
+    def test_it_writes_its_session_down_before_it_ends(self) -> None:
+        """Else a session that is resumed may lack the last words of the run before; seen once in eight runs."""
+        assert CLAUDE.environment(start())["CLAUDE_CODE_EAGER_FLUSH"] == "1"
+
     def test_only_a_sandbox_says_that_it_is_one(self) -> None:
         """IS_SANDBOX lets root skip permissions, so it is set where we keep the run in a sandbox, and only there."""
         assert "IS_SANDBOX" not in CLAUDE.environment(start(permissions=Permissions.FULL))

@@ -17,7 +17,7 @@ from windlass.core.ports import Launch
 from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
 from windlass.core.task import TaskState
-from windlass.engine import endings, finish, intake, landing, lanes, runs, slots, talk, tidy, verdicts, watch
+from windlass.engine import endings, finish, holds, intake, lanes, runs, slots, talk, tidy, verdicts, watch
 from windlass.store.memory import MemoryReading
 from windlass.testing import FakeGit
 
@@ -160,10 +160,10 @@ def call_a_conflict_landed(patch: Patch) -> None:
 def forget_what_landed(patch: Patch) -> None:
     """A landing that a crash kept from being recorded is never recorded."""
 
-    async def never(self: landing.Gate, project: Project, change: Any) -> bool:
+    async def never(self: holds.Holds, project: Project, change: Any) -> bool:
         return False
 
-    patch.setattr(landing.Gate, "_landed_before", never)
+    patch.setattr(holds.Holds, "landed_before", never)
 
 
 def lose_a_refused_change(patch: Patch) -> None:

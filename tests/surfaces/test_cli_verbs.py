@@ -107,6 +107,16 @@ def a_view(state: str, /, *, settled: bool = False, landed: bool = False, **chan
     }
 
 
+def test_an_answer_is_sent_word_by_word(keyboard: Keyboard, daemon: FakeDaemon) -> None:
+    """As it was typed; with --json, the message that came of it."""
+    daemon.teach("POST /agents/kind-yak/answer", {"message": {"id": "m1", "body": "q1: yes"}})
+
+    assert "kind-yak has your answer" in keyboard.type("answer", "kind-yak", "q1=yes").stdout
+    assert daemon.asked[-1][3] == {"words": ["q1=yes"]}
+    shown = json.loads(keyboard.type("answer", "kind-yak", "q1=yes", "--json").stdout)
+    assert shown["message"]["id"] == "m1"
+
+
 class TestWork:
     @pytest.fixture(autouse=True)
     def _task(self, daemon: FakeDaemon) -> None:

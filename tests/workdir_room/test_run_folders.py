@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
-from windlass.core.ports import Briefing
 from windlass.core.signal import BadSignal, SaidDone, SaidError
+from windlass.core.workdir import Briefing
 from windlass.workdir import RunFolders
 
 MANIFEST = {"agentId": "otter@pr-7", "agentName": "otter", "mode": "execute"}

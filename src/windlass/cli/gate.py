@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _RULES = ("runners", "retries", "strict")
 """The options that say how the gate works; the others say what the world is like."""
+
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Share(click.ParamType[float]):
@@ -35,11 +38,14 @@ class Share(click.ParamType[float]):
         return share
 
 
-def _share(name: str, default: str, words: str) -> Any:
+_Option = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def _share(name: str, default: str, words: str) -> _Option:
     return click.option(f"--{name}", type=Share(), default=default, show_default=True, help=words)
 
 
-def _count(name: str, default: int, most: int, words: str, *, least: int = 1) -> Any:
+def _count(name: str, default: int, most: int, words: str, *, least: int = 1) -> _Option:
     kind = click.IntRange(least, most)
     return click.option(f"--{name}", type=kind, default=default, show_default=True, help=words)
 
@@ -70,7 +76,7 @@ def gate_command() -> None:
 @click.option("--strict", is_flag=True, help="Test every commit that main gets, not only the last of several.")
 @json_option
 @click.pass_context
-def simulate_command(ctx: click.Context, seeds: int, as_json: bool, **options: Any) -> None:
+def simulate_command(ctx: click.Context, /, seeds: int, as_json: bool, **options: Any) -> None:
     """Play the gate's own planner against chance, and count how often a check runs until all is decided.
 
     A round is the time of one check. Serial is one change after the other on one runner, with the same retries. Exit 0

@@ -70,8 +70,8 @@ class Beliefs:
     def _unexplained(self) -> Counter[frozenset[str]]:
         """Sets that failed, and how often; but none that a smaller one in it explains, or that a larger one lands."""
         counted = Counter(frozenset(each.stack) for each in self.failed)
-        counted.update({frozenset((each,)): times - counted[frozenset((each,))] for each, times in self.alone.items()})
-        sets = [each for each, times in counted.items() if times > 0]
+        counted |= Counter({frozenset((each,)): times for each, times in self.alone.items() if times})
+        sets = list(counted)
         return Counter(
             {
                 each: counted[each]

@@ -61,13 +61,14 @@ class Draft:
         """One more change at a time, each on top of all before it; those that failed are tested alone."""
         wanted: list[Stack] = []
         chain: list[str] = []
-        odds = Odds(self.beliefs)
+        odds, likely = Odds(self.beliefs), True
         for each in (entry.change for entry in self.line):
             if each in self.beliefs.group_of:
                 wanted += [(each,)] if self._fits(each, ()) else []
-            elif len(chain) < self.rules.largest and self._fits(each, chain) and odds.add(each) >= _BOLD:
-                chain.append(each)
-                wanted.append(tuple(chain))
+            elif likely and len(chain) < self.rules.largest and self._fits(each, chain):
+                likely = odds.add(each) >= _BOLD or not chain
+                chain += [each] if likely else []
+                wanted += [tuple(chain)] if likely else []
         return [each for each in wanted if each not in self.known]
 
     # only what main moves to is tested
@@ -142,7 +143,8 @@ class Draft:
             return 0.0
         if unit[0] in self.beliefs.group_of:
             return 1 / count
-        return 1 - self.beliefs.good[unit[0]] ** (len(unit) / count)
+        good: float = self.beliefs.good[unit[0]] ** (len(unit) / count)
+        return 1 - good
 
     def _parts(self, unit: list[str], count: int, front: Stack, carried: Stack) -> Iterator[Stack]:
         """So many parts of a unit, each a stack; of what failed, the last part is known when the others are."""

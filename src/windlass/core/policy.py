@@ -12,12 +12,12 @@ from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
 from windlass.core.message import Kind, Message
 from windlass.core.plain import some
-from windlass.core.ports import Tree
 from windlass.core.provider import Claim
 from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
 from windlass.core.settings import Limits
 from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
 from windlass.core.task import Task, TaskState
+from windlass.core.workdir import Tree
 
 EXCERPT = 80
 """How much of a bad signal is shown with the run."""

@@ -22,6 +22,7 @@ from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
 from windlass.core.signal import Signal
 from windlass.core.task import Task
+from windlass.core.workdir import Briefing, Tree
 
 T = TypeVar("T")
 N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
@@ -78,10 +79,7 @@ class Reading(Protocol):
         ...
 
     def live_runs(self) -> list[Run]: ...
-
-    def live_by_project(self) -> dict[str, int]:
-        """How many of them each project has."""
-        ...
+    def live_by_project(self) -> dict[str, int]: ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
         """An agent's runs, first to last."""
@@ -227,8 +225,7 @@ class Processes(Protocol):
         ...
 
     def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
-        """Call `stir(run)` on the loop whenever its output grew or it has gone, and if the system can tell us, whenever
-        something changes in one of these folders."""
+        """Call `stir(run)` on the loop when its output grew, it has gone or, if that can be told, a place changed."""
         ...
 
     def forget(self, run: str, /) -> None:
@@ -308,42 +305,7 @@ class Workdirs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Briefing:
-    """Where a run finds things."""
-
-    prompt: str
-    """The prompt's file."""
-    signal: str
-    """Where the agent writes its signal."""
-    files: Mapping[str, str]
-    """Where each provider file was written, by option name."""
-
-
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """What an agent's worktree holds, looked at without trusting anything in it."""
-
-    head: str
-    """The commit its branch is at, which is in the hub now."""
-    branch: str
-    """The branch that is checked out there, or nothing."""
-    commits: int
-    """How many commits its branch has that main has not."""
-    changed: tuple[str, ...] = ()
-    """Tracked files with uncommitted changes."""
-    untracked: tuple[str, ...] = ()
-    snapshot: str = ""
-    """The commit that holds the tree as it is, under a hidden ref of the hub."""
-    holes: tuple[str, ...] = ()
-    """What the snapshot can't cover: nested repositories, files too large."""
-
-    @property
-    def clean(self) -> bool:
-        return not self.changed and not self.untracked
 
 
 class Git(Protocol):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 Stack = tuple[str, ...]
 """Changes on top of main, bottom first."""
 
-_BAD = (0.3, 6.0)
+_BAD = (0.15, 6.0)
 _FLAKY = (1.0, 50.0)
 """What is believed before anything was measured: how many, of how many."""
 
@@ -131,14 +131,22 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
     ranked = sorted(entries, key=lambda each: (-each.rank, each.turn, each.change))
     places = {each.change: place for place, each in enumerate(ranked)}
     line: dict[str, Entry] = {}
-    for first in ranked:
-        path, seen = [first], set()
-        while path:
-            entry = path[-1]
-            seen.add(entry.change)
-            missing = [places[each] for each in entry.needs if each in places and each not in line and each not in seen]
-            if missing:
-                path.append(ranked[min(missing)])
-            else:
-                line.setdefault(path.pop().change, entry)
+    for entry in ranked:
+        for each in _with_needs(entry, ranked, places, line) if entry.needs else (entry,):
+            line.setdefault(each.change, each)
     return list(line.values())
+
+
+def _with_needs(
+    first: Entry, ranked: Sequence[Entry], places: Mapping[str, int], line: Container[str]
+) -> Iterator[Entry]:
+    """All that it needs and that is not in line yet, and itself, in an order that puts needs first."""
+    path, seen = [first], {first.change}
+    while path:
+        needs = (each for each in path[-1].needs if each in places and each not in line and each not in seen)
+        place = min((places[each] for each in needs), default=None)
+        if place is None:
+            yield path.pop()
+        else:
+            path.append(ranked[place])
+            seen.add(ranked[place].change)

@@ -103,8 +103,6 @@ def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change 
     """A change that landed on the test of this very tree."""
     landed = (each for each in store.changes(ended=True, limit=20) if each.project == project and each.landing)
     green = (
-        each
-        for each in landed
-        if any(it.passed and (it.tree, it.command) == (tree, command) for it in each.checks)
+        each for each in landed if any(it.passed and (it.tree, it.command) == (tree, command) for it in each.checks)
     )
     return next(green, None)

@@ -16,25 +16,17 @@ from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.render import rejection
 from windlass.core.settings import Settings
-from windlass.core.task import Task, TaskState
 from windlass.core.trial import Plan, Stack, Trial
 from windlass.engine.bell import Bell
 from windlass.engine.board import Board, Test
 from windlass.engine.health import Health
+from windlass.engine.holds import CHECKS_RETRY_SECONDS, MISSING, Holds
 from windlass.engine.lanes import Lanes, Moves
 from windlass.engine.reviews import Reviews
 from windlass.engine.staging import Staging
 from windlass.engine.tasks import Tasks
 from windlass.engine.verdicts import IN_LINE, Refusal, Verdicts
 
-RETRY_SECONDS = 10.0
-"""How often a change that something outside stood in the way of is tried again."""
-CHECKS_RETRY_SECONDS = 300.0
-"""How often a change whose check command could not be run is tried again: what is missing may have been installed."""
-MISSING = (
-    'Install what is missing, or set another command with `windlass config set checks.command "…"`. '
-    "It is tried again when the command changes, when the daemon starts, and every five minutes."
-)
 PAST = 100
 """How many changes that are over tell how often checks fail."""
 TRIES = 3
@@ -61,8 +53,8 @@ class Gate:
         self.moves = moves
         self.verdicts = Verdicts(ports, bell)
         self.staging = Staging(ports, self.verdicts)
+        self.holds = Holds(ports, moves, self.verdicts, reviews)
         self._boards: dict[str, Board] = {}
-        self._tried_at: dict[str, float] = {}
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
@@ -80,7 +72,7 @@ class Gate:
         if project.paused:
             await self._rest(project)
             return
-        await self._release(project)
+        await self.holds.release(project, await self._queue(project))
         while not (await self.projects.get(project_id)).paused and await self._step(project):
             pass
 
@@ -89,19 +81,19 @@ class Gate:
         board = self._boards.setdefault(project.id, Board())
         self._stop(board, board.tests)
         for change in await self._queue(project):
-            if change.state is ChangeState.TESTING and not await self._landed_before(project, change):
+            if change.state is ChangeState.TESTING and not await self.holds.landed_before(project, change):
                 await self.verdicts.again(change, "")
 
     async def _step(self, project: Project) -> bool:
         """Look, let the planner decide, and act. True: something has changed, so look again."""
         settings = self.settings.at(project.path)
-        queue = await self._admitted(project)
         board = self._boards.setdefault(project.id, Board())
+        tip = await self.git.main(project)
+        queue = await self._admitted(project, moved=tip != board.tip)
         if not settings.checks.command:
             for each in queue:
-                await self._hold_for_checks(project, each)
+                await self.holds.for_checks(project, each)
             return False
-        tip = await self.git.main(project)
         queue = await self._unless_red(project, board, tip, queue, settings)
         board.follow(tip, {each.id: each.head for each in queue})
         rules = gate.rules(settings.gate, processors=self.processors, alone=board.alone)
@@ -139,7 +131,7 @@ class Gate:
             board.sound = await self.health.known(project, tip, settings)
         if board.sound is not False:
             return queue
-        if self._is_over(f"{project.id} red", CHECKS_RETRY_SECONDS):
+        if self.holds.is_over(f"{project.id} red", CHECKS_RETRY_SECONDS):
             self._look(project, board, settings)
         others = [each for each in queue if not gate.may_mend(each, project)]
         for each in others:
@@ -168,7 +160,7 @@ class Gate:
         tip = board.tip
         try:
             sound = await self.health.test(project, tip, settings)
-            self._tried_at[f"{project.id} red"] = self.clock.monotonic()
+            self.holds.tried(f"{project.id} red")
             if tip == board.tip:
                 board.sound = sound
         finally:
@@ -177,15 +169,16 @@ class Gate:
 
     # ── the line ──
 
-    async def _admitted(self, project: Project) -> list[Change]:
+    async def _admitted(self, project: Project, *, moved: bool) -> list[Change]:
         """What is in the line, without what has landed, was given up, or has an objection to be answered."""
         queue = [each for each in await self._queue(project) if each.state in IN_LINE]
-        return [each for each in queue if not await self._leaves(project, each)]
+        return [each for each in queue if not await self._leaves(project, each, moved=moved)]
 
-    async def _leaves(self, project: Project, change: Change) -> bool:
-        if await self._landed_before(project, change) or await self._given_up(project, change):
+    async def _leaves(self, project: Project, change: Change, *, moved: bool) -> bool:
+        """Only where main has moved without our knowing it can the change have landed."""
+        if moved and await self.holds.landed_before(project, change):
             return True
-        return await self._objected(change)
+        return await self.holds.given_up(project, change) or await self._objected(change)
 
     async def _objected(self, change: Change) -> bool:
         """Whether a reviewer has something against it that is not answered yet; then it waits for that."""
@@ -193,22 +186,6 @@ class Gate:
         if objection:
             await self.verdicts.held(change, Hold.REVIEW, objection, "")
         return bool(objection)
-
-    async def _landed_before(self, project: Project, change: Change) -> bool:
-        """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
-        if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
-            return False
-        await self.verdicts.landed([(change, await self.git.land(project, change.candidate))])
-        return True
-
-    async def _given_up(self, project: Project, change: Change) -> bool:
-        """Whether its task was given up, as one with several repositories may be while this change is still at it."""
-        task = await self.store.read(lambda store: store.find(Task, change.task))
-        if task is None or task.state is not TaskState.CANCELLED:
-            return False
-        if not await self._landed_before(project, change):
-            await self.verdicts.closed(change, task.reason)
-        return True
 
     # ── testing ──
 
@@ -251,7 +228,7 @@ class Gate:
                 board.ended(test, result)
             else:
                 for change, _ in pairs:
-                    await self._hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
+                    await self.holds.hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
             self._failures.pop(top.id, None)
         except Exception as error:
             await self._blame(top, error)
@@ -273,7 +250,7 @@ class Gate:
         if self._failures[change.id] < TRIES:
             await self.verdicts.delayed(change, f"not tried yet: {error}")
         else:
-            await self._hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
+            await self.holds.hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
 
     async def _reject(self, change: Change, settings: Settings) -> None:
         """Its checks fail on main, by its own fault: back to its author, with the exact output."""
@@ -318,7 +295,7 @@ class Gate:
         except (NotAllowed, Unavailable) as error:
             board.alone = len(pairs) > 1
             if not board.alone:
-                await self._hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
+                await self.holds.hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
             return
         landings = [await self.git.land(project, each) for each in chain]
         await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
@@ -328,71 +305,9 @@ class Gate:
     async def _results(self, project: Project, tree: str, settings: Settings) -> list[CheckResult]:
         return gate.known_results(await self._queue(project), tree, settings.checks)
 
-    # ── holding ──
-
-    async def _hold(self, change: Change, hold: Hold, reason: str, hint: str) -> None:
-        self._tried_at[change.id] = self.clock.monotonic()
-        ask = f"{change.id} ({change.title}) waits: {reason} {hint}".strip()
-        await self.verdicts.held(change, hold, reason, ask)
-
-    async def _hold_for_checks(self, project: Project, change: Change) -> None:
-        """Nothing lands untested: keep it, and ask the person how to test."""
-        ask = (
-            f"{change.id} ({change.title}) waits: {project.name} has no check command, and nothing lands untested. "
-            'Set one with `windlass config set checks.command "…"`.'
-        )
-        await self.verdicts.held(change, Hold.CHECKS, "the project has no check command", ask)
-
-    async def _release(self, project: Project) -> None:
-        """Let held changes go on when what held them is gone."""
-        queue = await self._queue(project)
-        for change in queue:
-            if change.state is ChangeState.HELD:
-                await self._given_up(project, change)
-        due = {each.id for each in queue if self._is_due(each)}
-        for change in gate.to_release(queue, self.settings.at(project.path).checks, due=due):
-            if change.hold is Hold.HUMAN:
-                await self._landed_elsewhere(project, change)
-            elif change.hold is not Hold.CHECKOUT or await self._way_is_free(project, change):
-                await self.verdicts.again(change, change.reason)
-
-    def _is_due(self, change: Change) -> bool:
-        return self._is_over(change.id, CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS)
-
-    def _is_over(self, key: str, pause: float) -> bool:
-        """Whether a pause since the last time is over. If so, this is the last time."""
-        now = self.clock.monotonic()
-        if now - self._tried_at.get(key, -pause) < pause:
-            return False
-        self._tried_at[key] = now
-        return True
-
-    async def _way_is_free(self, project: Project, change: Change) -> bool:
-        """Try to land what has been tested already. False: it has landed, or something is still in the way."""
-        async with self.moves[project.id]:
-            held = await self._now(change)
-            if held.candidate is None or held.state is not ChangeState.HELD:
-                return not held.ended
-            try:
-                landing = await self.git.land(project, held.candidate)
-            except Conflict:
-                return True  # main has moved: it must be staged and tested again
-            except (NotAllowed, Unavailable):
-                return False
-            await self.verdicts.landed([(held, landing)])
-            return False
-
-    async def _landed_elsewhere(self, project: Project, change: Change) -> None:
-        """A person took a held change into main by hand."""
-        if await self.git.landed(project, change.head):
-            await self.verdicts.closed(change, "main has all of it already")
-
     async def _queue(self, project: Project) -> list[Change]:
         queue = await self.store.read(lambda store: store.changes())
         return [each for each in queue if each.project == project.id]
-
-    async def _now(self, change: Change) -> Change:
-        return await self.store.read(lambda store: store.find(Change, change.id)) or change
 
 
 def _past(project: str, store: Reading) -> list[Change]:

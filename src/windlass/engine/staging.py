@@ -64,7 +64,7 @@ class Staging:
         why = guards.decides(file, settings, self.guards)
         ask = (
             f"{change.id} ({change.title}) changes {file}, which {why}, so it does not land by itself. Look at it with"
-            f" `windlass change diff {change.id}`; then `windlass queue release {change.id}` lets it through the checks,"
+            f" `windlass change diff {change.id}`; then `windlass queue release {change.id}` lets it go to the checks,"
             f" and `windlass queue drop {change.id}` gives it up."
         )
         await self.verdicts.held(change, Hold.HUMAN, f"it changes {file}", ask)

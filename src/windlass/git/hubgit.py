@@ -10,10 +10,10 @@ from pathlib import Path
 from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.ports import Tree
 from windlass.core.project import Project
 from windlass.core.radar import Glimpse
 from windlass.core.setup import LOCK_FILES
+from windlass.core.workdir import Tree
 from windlass.git.files import NEW, all_there, remove_tree, shown
 from windlass.git.glance import Glances
 from windlass.git.hub import Hubs, Locks

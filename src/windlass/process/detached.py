@@ -20,9 +20,10 @@ from windlass.process.environment import granted
 from windlass.process.exits import on_exit
 from windlass.process.folder import RunFolder
 from windlass.process.identity import age_of, is_alive
+from windlass.process.ourselves import FOLDER, with_us
 from windlass.process.proc import MARKER, Process, environment_of, words_of
 from windlass.process.sandbox import Bubblewrap, is_warden
-from windlass.process.spawn import is_shim, start_shim
+from windlass.process.spawn import DEFAULT_PATH, is_shim, start_shim
 from windlass.process.tail import Tail
 from windlass.process.tree import Tree
 
@@ -134,7 +135,8 @@ class DetachedProcesses:
         self._starters.shutdown(wait=False)
 
     def _start(self, launch: Launch, folder: RunFolder, environment: dict[str, str]) -> Identity:
-        identity = start_shim(launch, folder, environment, self._bubblewrap)
+        found = with_us(environment.get("PATH", DEFAULT_PATH), self._runs.with_name(FOLDER))
+        identity = start_shim(launch, folder, environment | {"PATH": found}, self._bubblewrap)
         self._children.add(identity.pid)
         return identity
 

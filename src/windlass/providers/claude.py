@@ -48,6 +48,7 @@ def environment(start: Start) -> Mapping[str, str]:
     quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING")
     variables = dict.fromkeys((*quiet, "DISABLE_TELEMETRY"), "1")
     variables["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the model is asked before its tools are there
+    variables["CLAUDE_CODE_EAGER_FLUSH"] = "1"  # else its last words may be missing in the session that is resumed
     return variables | ({"IS_SANDBOX": "1"} if start.sandboxed else {})
 
 
@@ -203,6 +204,7 @@ provider = Provider(
     install="Run `npm install -g @anthropic-ai/claude-code`.",
     enter="Run `claude` once, or set ANTHROPIC_API_KEY.",
     permit=permit,
+    reads=True,
     may={
         Permissions.READ: "read, and run commands that only read; anything else is refused",
         Permissions.EDIT: "edit in its worktree; its shell commands have your rights",

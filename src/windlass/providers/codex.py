@@ -193,6 +193,7 @@ provider = Provider(
     install="Run `npm install -g @openai/codex`.",
     enter="Run `codex login`, or set OPENAI_API_KEY.",
     permit=permit,
+    reads=True,
     may={
         Permissions.READ: "read everywhere and run what only reads; no network for its commands",
         Permissions.EDIT: "write in its worktree and temporary folders only; no network for its commands",

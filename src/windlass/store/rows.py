@@ -83,6 +83,12 @@ PREFIXES: Mapping[type[Any], str] = {Task: "t", Run: "r", Message: "m", Change: 
 """What a new id begins with."""
 
 
+def learn() -> None:
+    """Get ready to read every noun; to be done before several threads do."""
+    for kind in SHAPES:
+        codec.learn(kind)
+
+
 def prefix(kind: type[Noun]) -> str:
     """The letter of a kind's numbered ids."""
     if kind not in PREFIXES:
@@ -121,7 +127,8 @@ def read(kind: type[T], row: sqlite3.Row) -> T:
     values = dict(zip(row.keys(), row, strict=True))
     try:
         for name in SHAPES[kind].nested:
-            values[name] = codec.decode(values[name])
+            if values[name] is not None:  # a row from before there was such a column
+                values[name] = codec.decode(values[name])
         return codec.revive(kind, values)
     except msgspec.MsgspecError as error:
         raise damaged(f"The {SHAPES[kind].noun} {values['id']}", error) from error

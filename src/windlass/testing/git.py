@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
-from windlass.core.ports import Tree
 from windlass.core.project import Project
 from windlass.core.radar import Glimpse
 from windlass.core.setup import LOCK_FILES
+from windlass.core.workdir import Tree
 from windlass.testing.archive import FakeArchive
 from windlass.testing.objects import Files, Objects, different
 from windlass.testing.repository import Edits, FakeHub, FakeRepository, FakeWorktree

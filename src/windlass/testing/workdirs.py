@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Briefing
 from windlass.core.signal import Signal, read_signal, read_status
+from windlass.core.workdir import Briefing
 
 
 class FakeWorkdirs:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
-from windlass.core.ports import Briefing
 from windlass.core.signal import LARGEST, BadSignal, Signal, read_signal, read_status
+from windlass.core.workdir import Briefing
 from windlass.workdir import inside
 
 INPUT = (".windlass", "input")
