@@ -58,6 +58,7 @@ def test_rates_are_learned_from_what_was() -> None:
 
 
 def test_what_is_in_the_way_of_a_stack_is_found_by_trying_each_alone() -> None:
+    """Stacks hold one change each until something has landed."""
     assert gate.rules(GateSettings(), processors=2, alone=True).largest == 1
 
 

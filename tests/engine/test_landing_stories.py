@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -382,8 +383,8 @@ class TestLanding:
             await stage.finish(name, "a.txt", "bad\n")
             await stage.move()
             first = await stage.change_of(name)
-            words = {"sender": "human", "to": (name,), "body": "Look again.", "channel": channel_of(first.task)}
-            await stage.store.write(lambda store: say(store, **words, now=stage.clock.time))  # type: ignore[arg-type]  # all texts
+            again = partial(say, sender="human", to=(name,), body="Look again.", channel=channel_of(first.task))
+            await stage.store.write(lambda store: again(store, now=stage.clock.time))
             await stage.move()
             await stage.finish(name, "a.txt", "good\n")
             await stage.move()

@@ -106,10 +106,16 @@ def summed(outcomes: Iterable[Outcome]) -> Outcome:
 def play(setting: Setting, chance: Chance) -> Outcome:
     """One world, landed by the planner; and once more one change after the other, to compare."""
     world = imagine(setting, chance)
+    outcome = live(world, setting, chance)
+    outcome.serial_rounds = serial(world, setting, chance)
+    return outcome
+
+
+def live(world: World, setting: Setting, chance: Chance) -> Outcome:
+    """What the planner makes of this very world."""
     gate = _Gate(world, setting, chance)
     while gate.line and not gate.outcome.stuck:
         gate.round()
-    gate.outcome.serial_rounds = serial(world, setting, chance)
     return gate.outcome
 
 

@@ -108,7 +108,7 @@ class Runs:
         agent, task, project, worktree = given.site.agent, given.task, given.site.project, place.folder
         prompt = await self.briefings.prompt(run, task=task, site=given.site, worktree=worktree, mail=given.mail)
         provider = self.providers.get(run.provider)
-        self.fences.hold(agent, run.sandbox)
+        self.fences.hold(agent, run.sandbox, reviews=bool(task.reviews))
         briefing = await self.workdirs.brief(
             run.id,
             worktree,

@@ -70,7 +70,7 @@ class Tasks:
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
         others = await self.projects.others(project) if not order.reviews else []
         agent = replace(self._engaged(order, project, defined), also=tuple(each.id for each in others))
-        await self.fences.check(agent, project)
+        await self.fences.check(agent, project, reviews=bool(order.reviews))
         for each in (project, *others):
             self.settings.check(each.path)
             await self.git.main(each)

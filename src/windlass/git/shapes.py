@@ -60,7 +60,7 @@ class Making:
         return "" if ran.code else ran.out.partition(b"\0")[0].decode()
 
     async def _author(self, commit: str) -> dict[str, str]:
-        said = (await self.git.ours(self.hub, "log", "-1", "--format=%an%n%ae%n%ad", "--date=raw", commit)).text
+        said = (await self.git.ours(self.hub, "log", "-1", "--format=%an%n%ae%n@%ad", "--date=raw", commit)).text
         return dict(zip(_AUTHOR, said.split("\n"), strict=True))
 
     async def _make(self, tree: str, parents: tuple[str, ...], message: str, author: Mapping[str, str]) -> str:
