@@ -8,6 +8,7 @@ from functools import partial
 
 from sim_acts import DONE, own_branch
 from sim_stands import CHECK, PROVIDERS
+from sim_watch import judge
 from sim_world import Place, World
 
 from windlass.core import policy, promises
@@ -24,6 +25,7 @@ from windlass.engine.deliver import _waiting
 from windlass.engine.dispatch import _ready
 from windlass.engine.slots import Slots
 from windlass.store.memory import MemoryReading
+from windlass.testing.repository import FakeRepository
 
 QUIET, HELD_QUIET, SLOWEST_TICK = 8.5, 16.0, 31.0
 """Seconds in which something happens if anything will; held changes are looked at more rarely."""
@@ -153,7 +155,8 @@ class Oracle:
         return isinstance(wake, policy.Wait)
 
     def _waiting_change(self, change: Change) -> Iterator[str]:
-        if change.state in (ChangeState.QUEUED, ChangeState.TESTING):
+        project = self.world.now.find(Project, change.project)
+        if change.state in (ChangeState.QUEUED, ChangeState.TESTING) and not (project and project.red):
             yield f"{change.id} is {change.state} for ever: {change.reason}"
         if change.hold is Hold.TROUBLE or (change.hold is Hold.CHECKS and self.world.settings.settings.checks.command):
             yield f"{change.id} is held for {change.hold} without a reason: {change.reason}"
@@ -187,6 +190,8 @@ class Oracle:
         for _ in range(ROUNDS):
             if not list(self._unfinished()):
                 break
+            for repository in world.repositories:
+                self._make_green(repository)
             for process in world.living():
                 self._finish(process.launch.run)
             self._answer()
@@ -195,6 +200,12 @@ class Oracle:
         self._object("end", list(self._losses()))
         world.witness.ask()
         self._audit()
+
+    def _make_green(self, repository: FakeRepository) -> None:
+        """A person mends what is wrong with main itself."""
+        files = self.world.git.objects.files(repository.branches["main"])
+        if judge(files)[0]:
+            repository.commit({name: _good(text) for name, text in files.items()})
 
     def _unfinished(self) -> Iterator[str]:
         now = self.world.now
@@ -228,7 +239,7 @@ class Oracle:
         tree.switch(branch)
         tree.commit()
         merged = objects.merge(main, tree.branches[branch]).files
-        tree.files = {name: text.replace("bad", "well").replace("odd", "even") for name, text in merged.items()}
+        tree.files = {name: _good(text) for name, text in merged.items()}
         tree.branches[branch] = main
         tree.commit({f"done-{self.world.number()}": "well\n"})
 
@@ -311,3 +322,7 @@ def _projects(store: MemoryReading, agent: Agent) -> list[Project]:
 
 async def _go_on(name: str, engine: Engine) -> None:
     await engine.talk.answer(name, ["Go on."])
+
+
+def _good(text: str) -> str:
+    return text.replace("bad", "well").replace("odd", "even")

@@ -15,7 +15,7 @@ from windlass.core.project import Project
 from windlass.core.render import red_main
 from windlass.core.settings import Settings
 from windlass.engine.bell import Bell
-from windlass.engine.talk import say
+from windlass.engine.talk import say, withdraw
 from windlass.engine.tasks import Order, Tasks
 
 OUTPUT = "checks/main"
@@ -74,8 +74,9 @@ class Health:
             )
             store.record("project.tested", project.id, then, text, passed=result.passed)
             if then.red != current.red:
-                words = then.red or f"{project.main} is green again: changes land."
-                _tell(store, project, words, now)
+                _tell(store, project, then.red or f"{project.main} is green again: changes land.", now)
+            if not then.red:
+                withdraw(store, _channel(project), f"{project.main} is green again.", now)
 
         await self.store.write(step)
         self.bell.ring()
@@ -90,13 +91,23 @@ class Health:
             await self.tasks.add(Order(path=project.path, title=project.mending, brief=brief))
         except WindlassError as error:
             words = f"{project.main} is red, and no agent could be asked to mend it: {error} {error.hint}".strip()
-            await self.store.write(lambda store: _tell(store, project, words, self.clock.now(), kind=Kind.ASK))
+            await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
             self.bell.ring()
 
 
+def _channel(project: Project) -> str:
+    return f"project/{project.id}"
+
+
 def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
-    channel = f"project/{project.id}"
-    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)
+    to, channel = (str(HUMAN),), _channel(project)
+    say(store, sender=str(SYSTEM), to=to, body=body, channel=channel, now=now, kind=kind)
+
+
+def _ask(store: Writing, project: Project, body: str, now: float) -> None:
+    """Once, until it is answered or over."""
+    if not any(each.channel == _channel(project) for each in store.open_asks(limit=1000)):
+        _tell(store, project, body, now, kind=Kind.ASK)
 
 
 def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change | None:
