@@ -155,11 +155,15 @@ class Oracle:
         return isinstance(wake, policy.Wait)
 
     def _waiting_change(self, change: Change) -> Iterator[str]:
-        project = self.world.now.find(Project, change.project)
-        if change.state in (ChangeState.QUEUED, ChangeState.TESTING) and not (project and project.red):
+        if change.state in (ChangeState.QUEUED, ChangeState.TESTING) and not self._is_behind_red(change):
             yield f"{change.id} is {change.state} for ever: {change.reason}"
         if change.hold is Hold.TROUBLE or (change.hold is Hold.CHECKS and self.world.settings.settings.checks.command):
             yield f"{change.id} is held for {change.hold} without a reason: {change.reason}"
+
+    def _is_behind_red(self, change: Change) -> bool:
+        """Whether it waits for someone to mend main."""
+        project = self.world.now.find(Project, change.project)
+        return change.state is ChangeState.QUEUED and bool(project and project.red)
 
     def _may_wait(self, task: Task) -> bool:
         now = self.world.now
@@ -171,6 +175,8 @@ class Oracle:
                 return self._may_rest(task.agent)
             case TaskState.ACTIVE:
                 return bool(latest and latest.live)
+            case TaskState.LANDING if any(map(self._is_behind_red, now.changes_of_task(task.id))):
+                return True
         return policy.is_settled(task, now.change_of_task(task.id), asked=bool(now.open_asks(sender=task.agent)))
 
     def _slot(self) -> bool:

@@ -40,7 +40,7 @@ def receipt_lines(receipt: Row) -> list[str]:
                 ("Landed", f"on {receipt['main']}, {landed} ago"),
                 ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
                 ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
-                ("Tree", f"{short(receipt['tree'])}, the one that was checked"),
+                ("Tree", _tree(receipt)),
                 *(("Check", check_line(each)) for each in receipt["checks"]),
                 ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),

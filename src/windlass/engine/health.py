@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM
-from windlass.core.change import Change, CheckResult
+from windlass.core.change import Candidate, Change, CheckResult
 from windlass.core.document import Document
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Conflict, WindlassError
 from windlass.core.message import Kind
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
@@ -35,16 +35,29 @@ class Health:
 
     async def known(self, project: Project, tip: str, settings: Settings) -> bool | None:
         """Whether main's tip is green, if that was ever found out."""
-        tree = (await self.git.stage(project, tip, "")).tree
+        candidate = await self._itself(project, tip)
+        if candidate is None:
+            return None
+        tree = candidate.tree
         health = (await self.store.read(lambda store: store.find(Project, project.id)) or project).health
         if health and (health.tree, health.command) == (tree, settings.checks.command):
             return health.passed
         landed = await self.store.read(partial(_landed_on, project.id, tree, settings.checks.command))
         return True if landed else None
 
-    async def test(self, project: Project, tip: str, settings: Settings) -> bool:
-        """Run the checks on main as it is, again if they fail, and write down what they said."""
-        candidate = await self.git.stage(project, tip, "")
+    async def _itself(self, project: Project, tip: str) -> Candidate | None:
+        """Main as it is; nothing if it has moved on."""
+        try:
+            candidate = await self.git.stage(project, tip, "")
+        except Conflict:
+            return None
+        return candidate if candidate.before == tip and not candidate.commits else None
+
+    async def test(self, project: Project, tip: str, settings: Settings) -> bool | None:
+        """Run the checks on main as it is, again if they fail, and write down what they said. None: it has moved."""
+        candidate = await self._itself(project, tip)
+        if candidate is None:
+            return None
         for _ in range(settings.gate.retries + 1):
             result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
             if result.passed:
