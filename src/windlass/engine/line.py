@@ -45,7 +45,8 @@ class Line:
         head, subject = await self.git.take(project, branch)
         words = " ".join((title or subject or branch).split())[:LONGEST_TITLE]
         wanted = Change(id="", project=project.id, branch=branch, head=head, title=words, queued_at=self.clock.now())
-        made = await self.store.write(partial(_enter, wanted))
+        async with self.moves[project.id]:  # no other commits are put in the place of those that are just landing
+            made = await self.store.write(partial(_enter, wanted))
         self.bell.ring()
         return made
 
@@ -149,7 +150,8 @@ def _hold(reason: str, store: Writing, change: Change, now: float) -> Change:
 def _release(store: Writing, change: Change, now: float) -> Change:
     if change.state is not ChangeState.HELD:
         raise Conflict(f"{change.id} is not held; it is {change.state}.", hint=f"See {_shown(change)}.")
-    if blocking := reviews.open_blocking(said_about(store, change.id)):
+    blocking = reviews.open_blocking(said_about(store, change.id)) if change.hold is Hold.REVIEW else []
+    if blocking:
         raise Conflict(
             f"{blocking[0].id} by {blocking[0].sender} blocks {change.id}.",
             hint=f"`windlass change resolve {change.id} {blocking[0].id}` accepts it.",

@@ -72,12 +72,14 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            landed = replace(_tested(current).move(ChangeState.LANDED), landing=landing)
+            landed = replace(_tested(current).move(ChangeState.LANDED), landing=landing, head=change.head)
             store.record("change.landed", change.id, landed, main=landing.main, after=landing.after)
+            if current.head != change.head:
+                _queue_rest(store, current, now)
             _finish_task(store, current, "", now)
             _tell(store, current, f"{change.id} landed on {landing.main}: {change.title}", now)
 
-        await self._write(change, step)
+        await self._write(change, step, of_any=True)
 
     async def closed(self, change: Change, reason: str) -> None:
         """There is nothing left to land."""
@@ -141,12 +143,15 @@ class Verdicts:
 
         await self._write(change, step)
 
-    async def _write(self, change: Change, step: Callable[[Writing, Change], T]) -> T | None:
-        """One transaction on the change as it is now; nothing where it has ended."""
+    async def _write(self, change: Change, step: Callable[[Writing, Change], T], *, of_any: bool = False) -> T | None:
+        """One transaction on the change as it is now; nothing where it has ended, or has other commits than those that
+        were judged, unless that counts for any."""
 
         def current(store: Writing) -> T | None:
             found = store.find(Change, change.id)
-            return None if found is None or found.ended else step(store, found)
+            if found is None or found.ended or (found.head != change.head and not of_any):
+                return None
+            return step(store, found)
 
         result = await self.store.write(current)
         self.bell.ring()
@@ -157,6 +162,22 @@ def _tested(change: Change) -> Change:
     """A change whose test is known, at the end of that test: it may have been held or queued again since."""
     queued = change.move(ChangeState.QUEUED) if change.state is ChangeState.HELD else change
     return queued.move(ChangeState.TESTING) if queued.state is ChangeState.QUEUED else queued
+
+
+def _queue_rest(store: Writing, change: Change, now: float) -> None:
+    """What its author brought while the commits before were landing is a change of its own."""
+    rest = replace(
+        change,
+        id=store.next_id(Change),
+        state=ChangeState.QUEUED,
+        hold=None,
+        reason="",
+        candidate=None,
+        checks=(),
+        queued_at=now,
+        turn=store.last_seq() + 1,
+    )
+    store.record("change.queued", rest.id, rest)
 
 
 def _finish_task(store: Writing, change: Change, reason: str, now: float) -> None:
