@@ -19,7 +19,10 @@ from landing import landing
 from list_past_agents import list_past_agents
 from measure import Result
 from message import message
+from plan import planner
+from radar import radar
 from restart import restart
+from sandbox import sandbox
 from start_agent import start_agent
 from start_many import start_many
 from task_throughput import task_throughput
@@ -35,6 +38,7 @@ BENCHES: dict[str, Bench] = {
     "cli": cli_command,
     "start": start_agent,
     "starts": start_many,
+    "sandbox": sandbox,
     "exit": exit_handled,
     "event": event,
     "ingest": ingest,
@@ -44,6 +48,8 @@ BENCHES: dict[str, Bench] = {
     "restart": restart,
     "idle": idle,
     "landing": landing,
+    "plan": planner,
+    "radar": radar,
 }
 
 GUARDED = ("cli", "tasks", "exit")

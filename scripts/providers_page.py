@@ -13,13 +13,14 @@ from windlass.providers import load
 
 PAGE = Path(__file__).parent.parent / "docs" / "providers.md"
 BETWEEN = re.compile(r"(<!-- From here .*? -->\n).*(<!-- End\. -->\n)", re.DOTALL)
-HEAD = "| | " + " | ".join(("program", "verified", "goes on in its session", "prints", "stopped by", "done by")) + " |"
+COLUMNS = ("program", "verified", "takes a model", "goes on in its session", "prints", "stopped by", "done by")
+HEAD = f"| | {' | '.join(COLUMNS)} |"
 
 
 def page() -> str:
     """The whole page as Markdown."""
     providers = list(load().all())
-    tables = "\n".join((HEAD, "|---|---|---|---|---|---|---|", *map(_row, providers), "", *_permissions(providers)))
+    tables = "\n".join((HEAD, "|---" * (len(COLUMNS) + 1) + "|", *map(_row, providers), "", *_permissions(providers)))
     return BETWEEN.sub(lambda found: f"{found.group(1)}\n{tables}\n{found.group(2)}", PAGE.read_text())
 
 
@@ -29,6 +30,7 @@ def _row(provider: Provider) -> str:
     facts = (
         f"`{provider.program}`" if provider.program else "none",
         verified,
+        "yes" if provider.models else "no",
         "yes" if provider.resumes else "no",
         "events" if provider.structured else "text",
         f"SIG{provider.gently}",

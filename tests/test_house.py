@@ -29,8 +29,8 @@ FLOORS = (
 """From the ground up. A floor may use those below; rooms on one floor share no doors."""
 
 PURE = set(
-    "__future__ collections dataclasses difflib enum functools hashlib itertools json math msgspec re string textwrap "
-    "types typing".split()
+    "__future__ collections dataclasses difflib enum functools hashlib itertools json math msgspec re shlex string "
+    "textwrap types typing".split()
 )
 """What core may import besides itself: nothing in it reads, writes, waits, or knows the time."""
 
@@ -40,6 +40,7 @@ CLIS = re.compile(r"\b(claude|codex|aider|cline|gemini|opencode|cursor.agent)\b"
 
 USED_FROM_OUTSIDE = {
     "run": "the entry point in pyproject.toml",
+    "format_commands": "click asks for it, to show the commands in its help",
     "main_loop": "uvicorn's, which we put our own in the place of",
     "MemoryStore": "the stand-in that stories are told with; it passes the same contract as the real store",
 }

@@ -1,7 +1,7 @@
 """Windlass with the real Claude Code and the real Codex: from a piece of work to main.
 
 All agents of a file are given their work at once, and work side by side; each test looks at its own. On a busy machine
-Claude Code may forget the last words of a run, and say them again when it is resumed: such a one is reminded once more.
+one that has given its signal may be ended before its last words, and say them when it is resumed: then it is reminded.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("stories"), pytest.mar
 
 ASK = signal("questions", questions=[{"id": "q1", "question": "Which colour?"}])
 MODELS = {"claude": "claude-haiku-4-5", "codex": "gpt-5.5"}
+TYPED = {"claude": "claude-opus-4-5", "codex": "gpt-5.4"}
 SAVER = "---\nname: saver-{0}\nrole: Saver\nprovider: {0}\nmodel: {1}\n---\nSave.\n"
 DEAR = Usage(input=1000, output=50, cached=400)
 
@@ -28,6 +29,12 @@ def forgets(name: str) -> list[Step]:
     """It works and says so, but gives its signal only when it is reminded."""
     steps = [*edits(name), say("That was it."), signal("done", result="Now I have said it."), say("Done.")]
     return [replace(each, usage=DEAR) for each in steps]
+
+
+def by_shell(name: str) -> list[Step]:
+    """It writes a file as every model can, with whatever tools it has."""
+    commits = shell(f"echo new > {name} && git add -A && git commit -q -m 'Add {name}'")
+    return [commits, signal("done", result="It is there."), say("I am done.")]
 
 
 def tries_to_write(done: Step) -> list[Step]:
@@ -44,6 +51,7 @@ def team() -> Iterator[Crew]:
         made.house.commit({f".windlass/agents/saver-{cli}.md": SAVER.format(cli, MODELS[cli]) for cli in CLIS})
         for cli in CLIS:
             made.give(cli, "free", lands(f"free-{cli}.txt"), "--sandbox", "off")
+            made.give(cli, "typed", by_shell(f"typed-{cli}.txt"), "--model", TYPED[cli])
             made.give(cli, "kept", lands(f"kept-{cli}.txt"))
             made.give(cli, "asks", [ASK, say("I wait."), *lands(f"asks-{cli}.txt")], "--sandbox", "off")
             by_word = shell('windlass agent ask "Which colour?"')
@@ -94,6 +102,21 @@ class TestLanding:
         assert "# A small project" in team.models.requests(f"{story}-{cli}")[-1].asked.results[2]
 
 
+class TestWords:
+    def test_its_model_is_the_one_that_was_typed(self, team: Crew, cli: str) -> None:
+        """In every request, and on its page."""
+        page = team.landed(team.names[f"typed-{cli}"])
+        assert {each.asked.model for each in team.models.requests(f"typed-{cli}")} == {TYPED[cli]}
+        assert page["model"] == TYPED[cli]
+
+    def test_every_request_says_who_it_is(self, team: Crew, cli: str) -> None:
+        """Claude Code says so in its system prompt, also when it is resumed; Codex in its first prompt."""
+        assert len(team.landed(team.names[f"forgets-{cli}"])["runs"]) > 1
+        for asked in (each.asked for each in team.models.requests(f"forgets-{cli}")):
+            said = {"system": asked.system.count("You are Saver"), "prompts": str(asked.prompts).count("You are Saver")}
+            assert said == ({"system": 1, "prompts": 0} if cli == "claude" else {"system": 0, "prompts": 1})
+
+
 class TestGoingOn:
     @pytest.mark.parametrize("story", ["asks", "says"])
     def test_its_question_is_answered(self, team: Crew, asked: dict[str, list[str]], cli: str, story: str) -> None:
@@ -112,12 +135,10 @@ class TestGoingOn:
 
     def test_it_is_reminded_of_its_signal(self, team: Crew, cli: str) -> None:
         """Without a signal it is asked for one in the same session, and lands."""
-        *forgot, last = team.landed(team.names[f"forgets-{cli}"])["runs"]
-        assert forgot
-        for run in forgot:
-            assert (run["outcome"], run["reason"]) == ("crashed", "it ended without a signal")
-            assert {"exit code 0", "no signal"} <= set(run["evidence"])
-        assert (last["cause"], last["outcome"], last["session"]) == ("reminder", "done", forgot[0]["session"])
+        forgot, last = team.landed(team.names[f"forgets-{cli}"])["runs"]
+        assert (forgot["outcome"], forgot["reason"]) == ("crashed", "it ended without a signal")
+        assert {"exit code 0", "no signal"} <= set(forgot["evidence"])
+        assert (last["cause"], last["outcome"], last["session"]) == ("reminder", "done", forgot["session"])
         assert "without a signal" in team.prompts(cli, "forgets")[-1]
 
 

@@ -37,8 +37,6 @@ class RealShell:
     """`sh -c` in a process group of its own."""
 
     markers: list[str] = field(default_factory=list)
-    alive: int = 0
-    most: int = 0
 
     async def __call__(
         self,
@@ -51,8 +49,6 @@ class RealShell:
         marker: str,
     ) -> Ended:
         self.markers.append(marker)
-        self.alive += 1
-        self.most = max(self.most, self.alive)
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *("sh", "-c", command),
@@ -68,7 +64,6 @@ class RealShell:
             late = True
             os.killpg(process.pid, signal.SIGKILL)
         output, _ = await talk
-        self.alive -= 1
         cut = len(output) > output_limit
         code = None if late else process.returncode
         return Ended(code, output[:output_limit], cut, time.monotonic() - begun, late)
@@ -206,14 +201,20 @@ class TestCommand:
 
         asyncio.run(story())
 
-    def test_one_at_a_time(self, bench: Bench) -> None:
-        """Two checks of a project do not share the tree."""
+    def test_two_at_once_have_a_tree_each(self, bench: Bench) -> None:
+        """Each waits for what only the other writes, and neither sees the other's files; then the first is used."""
 
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
-            both = (bench.checks.run(bench.project, candidate, settings("sleep 0.1"), 0) for _ in range(2))
-            await asyncio.gather(*both)
-            assert bench.shell.most == 1
+            meet = 'touch own "$HOME/$PPID.$$"; until [ "$(ls "$HOME" | wc -l)" -ge 2 ]; do sleep 0.02; done; ls; pwd'
+            both = [bench.checks.run(bench.project, candidate, settings(meet), 0) for _ in range(2)]
+            first, second = [output.splitlines() for _, output in await asyncio.gather(*both)]
+            assert first[:-1] == second[:-1]
+            assert {Path(each[-1]).name for each in (first, second)} == {"tree", "tree-2"}
+            _, again = await bench.checks.run(bench.project, candidate, settings("ls; pwd"), 0)
+            assert again.splitlines() == [each for each in first[:-1] if each != "own"] + [
+                min(first[-1], second[-1], key=len)
+            ]
 
         asyncio.run(story())
 

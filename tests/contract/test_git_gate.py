@@ -9,7 +9,7 @@ import pytest
 from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, staged
 
 from windlass.core.archive import Whereabouts
-from windlass.core.change import Change, ChangeState, Landing
+from windlass.core.change import Change, ChangeState, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.ports import Git
 
@@ -122,6 +122,65 @@ class TestLanding:
             with pytest.raises(NotFound):
                 await port.land(stage.project, replace(candidate, commit="0" * 40))
             assert stage.tip() == tip
+
+        play(stage, story)
+
+    def test_a_stack_lands_at_once_and_each_has_its_receipt(self, stage: GitStage) -> None:
+        """The second stands on the first: main moves once, through both; neither is moved again."""
+
+        async def story(port: Git) -> None:
+            before = stage.tip()
+            first = await staged(stage, {"a.txt": "mine\n"})
+            head = await committed(stage, {"b.txt": "other\n"}, "tester")
+            second = await port.stage(stage.project, head, "Land it too", onto=first.commit)
+            assert (second.before, second.files, second.commits) == (first.commit, ("b.txt",), (head,))
+            landing = await port.land(stage.project, first, second)
+            assert (landing.before, landing.after, stage.tip()) == (first.commit, second.commit, second.commit)
+            lower = await port.land(stage.project, first)
+            assert (lower.before, lower.after, lower.files) == (before, first.commit, ("a.txt",))
+            assert (stage.tip(), stage.files()) == (second.commit, FIRST | {"a.txt": "mine\n", "b.txt": "other\n"})
+
+        play(stage, story)
+
+    def test_a_stack_with_a_lie_in_the_middle_does_not_land(self, stage: GitStage) -> None:
+        """Each of them is proven, not only the last; one alone does not land without what is below it."""
+
+        async def story(port: Git) -> None:
+            tip = stage.tip()
+            first = await staged(stage, {"a.txt": "mine\n"})
+            head = await committed(stage, {"b.txt": "other\n"}, "tester")
+            second = await port.stage(stage.project, head, "Land it too", onto=first.commit)
+            for lie in ((replace(first, tree=second.tree), second), (second,), (second, first)):
+                with pytest.raises(Conflict):
+                    await port.land(stage.project, *lie)
+            assert stage.tip() == tip
+
+        play(stage, story)
+
+    def test_a_conflict_with_what_is_below_is_told(self, stage: GitStage) -> None:
+        """Both are fine on main, and not on each other."""
+
+        async def story(port: Git) -> None:
+            first = await staged(stage, {"a.txt": "mine\n"})
+            head = await committed(stage, {"a.txt": "other\n"}, "tester")
+            assert (await port.stage(stage.project, head, "Land it")).files == ("a.txt",)
+            with pytest.raises(Conflict, match=r"a\.txt"):
+                await port.stage(stage.project, head, "Land it", onto=first.commit)
+
+        play(stage, story)
+
+    def test_one_commit_is_a_shape_too(self, stage: GitStage) -> None:
+        """Squashed: one commit on main with all of the change; one of another shape is not believed to be it."""
+
+        async def story(port: Git) -> None:
+            tip = stage.tip()
+            head = await committed(stage, {"a.txt": "mine\n"})
+            squashed = await port.stage(stage.project, head, "Land it", shape=Shape.SQUASH)
+            with pytest.raises(Conflict):
+                await port.land(stage.project, replace(squashed, shape=Shape.MERGE))
+            landing = await port.land(stage.project, squashed)
+            assert (landing.before, landing.after) == (tip, stage.tip())
+            assert not await port.landed(stage.project, head)
 
         play(stage, story)
 

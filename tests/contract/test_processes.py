@@ -35,6 +35,7 @@ class Stage(Protocol):
     def say(self, run: str, words: bytes) -> None: ...
     def exit(self, run: str, code: int) -> None: ...
     def vanish(self, run: str, identity: Identity) -> None: ...
+    def touch(self, folder: Path) -> None: ...
     def close(self) -> None: ...
 
 
@@ -68,6 +69,9 @@ class RealStage:
     def vanish(self, run: str, identity: Identity) -> None:
         os.killpg(identity.pid, signal.SIGKILL)
 
+    def touch(self, folder: Path) -> None:
+        (folder / "something").write_text("new")
+
     def close(self) -> None:
         self.real.close()
         for descriptor in self.strings.values():
@@ -97,6 +101,9 @@ class FakeStage:
 
     def vanish(self, run: str, identity: Identity) -> None:
         self.fake.vanish(run)
+
+    def touch(self, folder: Path) -> None:
+        self.fake.touch(str(folder))
 
     def close(self) -> None:
         return None
@@ -196,6 +203,39 @@ def test_output_is_stirred_and_read_from_any_offset(stage: Stage) -> None:
         assert port.output("r1", 4, 2) == b"\xff\x00"
         assert port.output("r1", 100, 10) == b""
         assert set(ear.heard) == {"r1"}
+
+    play(stage, story)
+
+
+def test_a_change_in_a_place_is_stirred_for_all_who_follow_a_run_there(stage: Stage, tmp_path: Path) -> None:
+    """Also when one of them is forgotten; a place that is not there is no obstacle, and may never be heard of."""
+    shared, own, missing = tmp_path / "shared", tmp_path / "own", tmp_path / "missing"
+    shared.mkdir()
+    own.mkdir()
+
+    async def story(port: Processes) -> None:
+        first, second = await port.start(stage.launch("r1")), await port.start(stage.launch("r2"))
+        one, two = Ear(), Ear()
+        port.follow("r1", first, one, str(shared), str(missing))
+        port.follow("r2", second, two, str(shared), str(own))
+        await one.until(lambda: bool(one.heard))
+        await two.until(lambda: bool(two.heard))
+        for ear in (one, two):
+            ear.heard.clear()
+
+        stage.touch(shared)
+        await one.until(lambda: "r1" in one.heard)
+        await two.until(lambda: "r2" in two.heard)
+
+        port.forget("r1")
+        for ear in (one, two):
+            ear.heard.clear()
+        stage.touch(own)
+        await two.until(lambda: "r2" in two.heard)
+        two.heard.clear()
+        stage.touch(shared)
+        await two.until(lambda: "r2" in two.heard)
+        assert one.heard == []
 
     play(stage, story)
 

@@ -19,8 +19,37 @@ from windlass.core.run import Outcome
 from windlass.core.task import TaskState
 from windlass.store import queries
 
+FIRST_LOOKS = """
+import sys
+from contextlib import suppress
+from windlass.core import codec
+from windlass.daemon.clock import SystemClock
+from windlass.store import rows
+from windlass.store.sqlite import SqliteStore
+
+SqliteStore(sys.argv[1], SystemClock())
+studied = []
+
+def watch(frame, event, argument):
+    if event == "call" and frame.f_globals.get("__name__", "").startswith("msgspec"):
+        studied.append(frame.f_code.co_name)
+
+sys.setprofile(watch)
+for kind in rows.KINDS.values():
+    with suppress(ValueError):
+        codec.revive(kind, {})
+sys.setprofile(None)
+print(studied)
+"""
+"""Whether classes are still being studied when nouns are read."""
+
 
 class TestTogether:
+    def test_threads_that_read_the_first_noun_of_a_kind_find_its_class_studied(self, tmp_path: Path) -> None:
+        """While one thread studies a class, another that reads a noun of it would take the whole process down."""
+        told = python(FIRST_LOOKS, str(tmp_path / "windlass.db"))
+        assert (told.stdout, told.returncode) == ("[]\n", 0), told.stderr
+
     def test_another_process_reads_while_we_write(self, tmp_path: Path) -> None:
         """A reader elsewhere sees whole transactions only, and disturbs nobody."""
         script = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Receipt
 from windlass.core.ports import Noun
 from windlass.core.project import Project
-from windlass.core.run import Outcome, Usage
+from windlass.core.run import Cost, Outcome, Usage
 from windlass.core.task import Task, TaskState
 
 
@@ -86,6 +87,40 @@ class TestQuestions:
             assert [project.id for project in projects] == ["zeta", "alpha"]
             assert await store.read(lambda reading: reading.project_at("/code/alpha")) == a_project("alpha")
             assert await store.read(lambda reading: reading.project_at("/code")) is None
+
+        asyncio.run(story())
+
+    def test_agents_over_have_ended_their_latest_task_and_do_not_run(self, store: AnyStore) -> None:
+        """Done or cancelled, newest first; not who failed, has begun another, has none, still runs or is retired."""
+
+        async def story() -> None:
+            states = {"done": TaskState.DONE, "given-up": TaskState.CANCELLED, "failed": TaskState.FAILED}
+            states |= {"again": TaskState.DONE, "runs": TaskState.DONE, "gone": TaskState.DONE, "ran": TaskState.DONE}
+            agents = [an_agent(each, created_at=float(number)) for number, each in enumerate([*states, "new"])]
+            agents = [replace(each, retired_at=9.0) if each.name == "gone" else each for each in agents]
+            tasks = [a_task(f"t-{name}", agent=name, state=state) for name, state in states.items()]
+            runs = [a_run("r1", "runs"), a_run("r2", "ran", outcome=Outcome.DONE)]
+            await store.write(putting(*agents, *tasks, a_task("t-more", agent="again"), a_task("t-nobody"), *runs))
+
+            async def names(**how: Any) -> list[str]:
+                return [agent.name for agent in await store.read(lambda reading: reading.agents_over(**how))]
+
+            assert await names() == ["ran", "given-up", "done"]
+            assert await names(limit=2) == ["ran", "given-up"]
+            assert await names(limit=-1) == []
+
+        asyncio.run(story())
+
+    def test_live_runs_are_counted_by_project(self, store: AnyStore) -> None:
+        """Those that have ended do not count, nor does one whose agent is not there."""
+
+        async def story() -> None:
+            agents = [an_agent("a"), an_agent("b"), an_agent("c", project="q"), an_agent("d", project="r")]
+            over = a_run("r4", "d", outcome=Outcome.DONE)
+            live = [a_run(f"r{number}", agent) for number, agent in enumerate(["a", "b", "c"], start=1)]
+            await store.write(putting(*agents, *live, over, a_run("r5", "nobody")))
+
+            assert await store.read(lambda reading: reading.live_by_project()) == {"p": 2, "q": 1}
 
         asyncio.run(story())
 
@@ -178,7 +213,19 @@ class TestQuestions:
             await store.write(putting(*runs, a_run("r4", agent="bob")))
 
             costs = await store.read(lambda reading: reading.costs(["ann", "bob", "carl", "ann"]))
-            assert costs == {"ann": 0.75, "bob": 0.0}
+            assert costs == {"ann": Cost(0.75), "bob": Cost(0.0)}
+
+        asyncio.run(story())
+
+    def test_runs_without_a_price_are_counted_beside_what_is_known(self, store: AnyStore) -> None:
+        """Tokens or model calls without a price; a run that asked no model has cost nothing."""
+
+        async def story() -> None:
+            unpriced = [Usage(input_tokens=1), Usage(output_tokens=1), Usage(calls=1)]
+            used = [Usage(cost_usd=0.5, calls=1), *unpriced, Usage()]
+            await store.write(putting(*(a_run(f"r{at}", agent="ann", usage=each) for at, each in enumerate(used))))
+
+            assert await store.read(lambda reading: reading.costs(["ann"])) == {"ann": Cost(0.5, unpriced=3)}
 
         asyncio.run(story())
 

@@ -16,6 +16,7 @@ from store_builders import a_task, putting, python
 from store_files import OPEN, a_store, contents, fill, tamper, unprivileged
 
 from windlass.core.errors import Unavailable
+from windlass.core.project import Project
 from windlass.core.run import Chunk
 from windlass.core.task import Task
 from windlass.store import schema
@@ -255,6 +256,23 @@ class TestMigrations:
             assert connection.execute("SELECT DISTINCT colour FROM tasks").fetchall() == [("red",)]
         with pytest.raises(Unavailable, match="newer"):
             a_store(home)
+
+    def test_what_the_first_version_wrote_is_read(self, tmp_path: Path) -> None:
+        """A row from before a column was there has nothing in it, and that is no damage."""
+        home, first = tmp_path / "home", tmp_path / "first"
+        for each in (home, first):
+            each.mkdir()
+        shutil.copy(next(schema.MIGRATIONS.glob("001_*.sql")), first)
+        asyncio.run(a_store(home, migrations=first).close())
+        tamper(home, "INSERT INTO projects (id, name, path, main, added_at) VALUES ('p', 'shop', '/shop', 'main', 1.0)")
+
+        async def story() -> None:
+            store = a_store(home)
+            [project] = await store.read(lambda reading: reading.projects())
+            assert project == Project(id="p", name="shop", path="/shop", main="main", added_at=1.0)
+            await store.close()
+
+        asyncio.run(story())
 
     def test_the_copy_brings_the_store_back(self, tmp_path: Path, later: Path) -> None:
         """Put in the store's place, the copy opens with the version that wrote it."""

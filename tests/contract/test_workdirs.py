@@ -12,8 +12,9 @@ from typing import Protocol
 import pytest
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Briefing, Workdirs
+from windlass.core.ports import Workdirs
 from windlass.core.signal import BadSignal, SaidDone, SaidError, SaidQuestions
+from windlass.core.workdir import Briefing
 from windlass.testing import FakeWorkdirs
 from windlass.workdir import RunFolders
 
@@ -107,7 +108,7 @@ def brief(stage: WorkdirStage, run: str = "r1") -> Briefing:
         stage.port.brief(
             run,
             stage.worktree,
-            prompt="You are {AGENT_NAME}.",
+            prompt="You are otter.",
             manifest=MANIFEST,
             inputs={"task.md": "For {AGENT_ID}."},
             files={"script": "- say: {AGENT_ID}"},

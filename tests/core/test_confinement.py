@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from windlass.core.agent import Agent, Confinement, Permissions
-from windlass.core.errors import Unavailable
+from windlass.core.errors import BadInput, Unavailable
 from windlass.core.project import Project
 from windlass.core.provider import Provider
-from windlass.core.sandbox import Warden, decide_sandbox, enclosure, require, wanted
+from windlass.core.sandbox import Warden, decide_sandbox, enclosure, require, require_hold, wanted
 from windlass.core.settings import SandboxSettings
 from windlass.core.workdir import Site
 
@@ -53,6 +55,23 @@ def test_on_without_one_is_refused() -> None:
     require(ON, WORKS)
     require(AUTO, BROKEN)
     require(OFF, BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("reads", "keeper", "may", "refused"),
+    [
+        (False, "", Permissions.READ, True),
+        (True, "", Permissions.READ, False),
+        (False, "bubblewrap", Permissions.READ, False),
+        (False, "", Permissions.EDIT, False),
+    ],
+)
+def test_reading_is_held_by_flags_or_by_a_sandbox(reads: bool, keeper: str, may: Permissions, refused: bool) -> None:
+    """Who has neither is not started; one of the user's own is told where flags would stand."""
+    provider = Provider(name="mine", summary="", argv=lambda _: (), reads=reads, own=True)
+    with pytest.raises(BadInput, match="can't be held to reading") if refused else nullcontext() as error:
+        require_hold(an_agent(permissions=may), provider, keeper)
+    assert not error or "[providers.mine.permissions]" in error.value.hint
 
 
 def test_a_run_gets_its_own_and_no_more() -> None:

@@ -57,6 +57,7 @@ class TestDefine:
             handoff_line=5,
             persistent=True,
             provider="scripted",
+            provider_line=7,
             model="big",
             permissions=Permissions.READ,
             sandbox=Confinement.ON,

@@ -7,38 +7,59 @@ from dataclasses import replace
 import pytest
 
 from windlass.core import gate
-from windlass.core.change import Change, ChangeState, CheckResult, Hold
-from windlass.core.settings import CheckSettings, Limits
+from windlass.core.change import Change, ChangeState, CheckResult, Hold, Landing
+from windlass.core.settings import CheckSettings, GateSettings, Limits
 
 FIRST = Change(id="c1", project="p", branch="b", head="a", title="One", agent="otter", turn=1)
 SECOND = replace(FIRST, id="c2", turn=2)
 CHECKS = CheckSettings(command="make test")
+LANDING = Landing(main="main", before="a", after="b", tree="T", commits=("c",), files=("f",), landed_at=1.0)
 
 
-def test_the_oldest_is_next() -> None:
-    """Changes are taken in the order they were queued, not in the order they are listed."""
-    assert gate.next_change([SECOND, FIRST]) == FIRST
-
-
-def test_what_a_person_wants_first_is_next() -> None:
-    """A higher rank goes before an earlier turn; among equals the turn counts."""
+def test_the_line_goes_by_rank_then_by_turn() -> None:
+    """What a person wants first goes before what came earlier; among equals the turn counts."""
     ranked = replace(SECOND, rank=1)
-
-    assert gate.next_change([FIRST, ranked]) == ranked
-    assert gate.next_change([replace(FIRST, rank=1), ranked]) == replace(FIRST, rank=1)
-
-
-def test_what_was_under_test_when_we_died_is_taken_up_first() -> None:
-    """A restart goes on where it was."""
-    testing = replace(SECOND, state=ChangeState.TESTING)
-
-    assert gate.next_change([FIRST, testing]) == testing
+    assert sorted([SECOND, FIRST], key=gate.place_in_line) == [FIRST, SECOND]
+    assert sorted([FIRST, ranked], key=gate.place_in_line) == [ranked, FIRST]
+    assert sorted([ranked, replace(FIRST, rank=1)], key=gate.place_in_line) == [replace(FIRST, rank=1), ranked]
+    assert [(each.change, each.rank) for each in gate.entries([FIRST, ranked])] == [("c1", 0), ("c2", 1)]
 
 
-@pytest.mark.parametrize("state", [ChangeState.HELD, ChangeState.REJECTED, ChangeState.LANDED, ChangeState.CLOSED])
-def test_what_is_not_queued_is_not_next(state: ChangeState) -> None:
-    """Only queued changes are tried."""
-    assert gate.next_change([replace(FIRST, state=state)]) is None
+def test_a_change_is_proven_by_a_test_of_it_alone() -> None:
+    """With others in the stack a green check says nothing of one of them; a red one proves nothing."""
+    green = CheckResult(
+        command="make test", tree="T", passed=True, exit_code=0, seconds=1.0, started_at=0.0, stack=("c1",)
+    )
+    for result, proven in (
+        (green, True),
+        (replace(green, stack=("c2", "c1")), False),
+        (replace(green, passed=False), False),
+    ):
+        assert gate.entries([replace(FIRST, checks=(result,))])[0].proven == proven
+
+
+@pytest.mark.parametrize(("wanted", "processors", "runners"), [(0, 1, 1), (0, 6, 3), (0, 64, 8), (5, 1, 5)])
+def test_half_the_processors_test_unless_it_is_said(wanted: int, processors: int, runners: int) -> None:
+    """At least one, and not more than eight by ourselves."""
+    assert gate.rules(GateSettings(runners=wanted), processors=processors, alone=False).runners == runners
+
+
+def test_rates_are_learned_from_what_was() -> None:
+    """Returned changes were bad; what failed and passed on one tree failed by chance; much counts more than little."""
+    green = CheckResult(command="make test", tree="T", passed=True, exit_code=0, seconds=1.0, started_at=0.0)
+    red = replace(green, passed=False)
+    steady = [replace(FIRST, id=f"c{each}", landing=LANDING, checks=(green,)) for each in range(50)]
+    flaky = [replace(each, checks=(red, green)) for each in steady]
+    bad = [replace(each, returns=1, checks=(replace(red, tree="U"), green)) for each in steady]
+    nothing, calm, shaky, poor = (gate.rates(each) for each in ([], steady, flaky, bad))
+    assert calm.bad < nothing.bad < poor.bad
+    assert calm.flaky < nothing.flaky < shaky.flaky
+    assert poor.flaky < shaky.flaky
+
+
+def test_what_is_in_the_way_of_a_stack_is_found_by_trying_each_alone() -> None:
+    """Stacks hold one change each until something has landed."""
+    assert gate.rules(GateSettings(), processors=2, alone=True).largest == 1
 
 
 def test_a_hold_for_checks_ends_when_there_is_a_command() -> None:
@@ -63,10 +84,10 @@ def test_a_result_counts_again_only_for_the_same_tree_and_command() -> None:
     green = CheckResult(command="make test", tree="T", passed=True, exit_code=0, seconds=1.0, started_at=0.0)
     change = replace(FIRST, checks=(green,))
 
-    assert gate.known_result(change, "T", CHECKS) == green
-    assert gate.known_result(change, "other", CHECKS) is None
-    assert gate.known_result(change, "T", CheckSettings(command="true")) is None
-    assert gate.known_result(replace(change, checks=(replace(green, passed=False),)), "T", CHECKS) is None
+    assert gate.known_results([SECOND, change], "T", CHECKS) == [green]
+    assert gate.known_results([change, replace(change, id="c2")], "T", CHECKS) == [green]  # told once
+    assert gate.known_results([change], "other", CHECKS) == []
+    assert gate.known_results([change], "T", CheckSettings(command="true")) == []
 
 
 def test_a_refused_change_goes_back_then_to_a_person() -> None:

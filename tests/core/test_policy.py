@@ -12,12 +12,12 @@ from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.message import Kind, Message
 from windlass.core.policy import Ending, Then, Wait, Wake
-from windlass.core.ports import Tree
 from windlass.core.provider import Claim
 from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
 from windlass.core.settings import Limits
 from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions
 from windlass.core.task import Task, TaskState
+from windlass.core.workdir import Tree
 
 LIMITS = Limits(retries=1, reminders=1)
 CLEAN = Tree(head="abc", branch="work/otter", commits=2)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Message, Remark
-from windlass.core.prompt import BLOCKS, TAGS, Workplace, build_prompt
+from windlass.core.prompt import BLOCKS, TAGS, Prompt, Workplace, build_prompt
+from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.run import Cause
 from windlass.core.task import Task
 from windlass.library import prompt_blocks
@@ -28,7 +29,7 @@ TAG = re.compile(r"^</?([a-z_]+)>$", re.MULTILINE)
 
 
 def prompt(cause: Cause = Cause.TASK, *mail: Message, task: Task = TASK) -> str:
-    return build_prompt(agent=AGENT, task=task, main="trunk", blocks=SHIPPED, mail=mail, cause=cause)
+    return build_prompt(agent=AGENT, task=task, main="trunk", blocks=SHIPPED, mail=mail, cause=cause).text
 
 
 def tags(text: str) -> list[str]:
@@ -74,9 +75,10 @@ class TestFirstRun:
         assert "git fetch origin && git merge origin/trunk" in text
         assert '{"status": "questions", "questions": [{"id": "q1", "question": "…?"}]}' in text
 
-    def test_only_the_names_of_the_agent_are_left_to_fill_in(self) -> None:
-        """Who it is for is put in when the files are written; every other placeholder is filled."""
-        assert set(re.findall(r"\{[A-Z_]+\}", prompt())) == {"{AGENT_NAME}"}
+    def test_nothing_is_left_to_fill_in(self) -> None:
+        """However a program gets its prompt, its agent's names are in it."""
+        assert re.findall(r"\{[A-Z_]+\}", prompt()) == []
+        assert "You are **quick-otter**" in prompt()
 
 
 CODER = replace(
@@ -90,6 +92,12 @@ SHOP = Workplace(name="Shop", path="/w/coder", uuid="u-1", structure="src/ (3 fi
 
 
 def prompt_of(cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool = False, **more: str) -> str:
+    return both(cause, agent=agent, resumed=resumed, apart=False, **more).text
+
+
+def both(
+    cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool = False, apart: bool = False, **more: str
+) -> Prompt:
     return build_prompt(
         agent=agent,
         task=TASK,
@@ -99,6 +107,7 @@ def prompt_of(cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool 
         cause=cause,
         workplace=SHOP,
         resumed=resumed,
+        apart=apart,
     )
 
 
@@ -130,7 +139,7 @@ class TestAgentsFromFiles:
         assert "Name: Shop\nPath: /w/coder\nUUID: u-1" in text
         assert "src/ (3 files)\nREADME.md" in text
         assert "Work on Shop in /w/coder; leave {description} and <\\/role> alone." in text
-        assert '{"{AGENT_ID}": {"status": "completed"}}' in text
+        assert '{"coder": {"status": "completed"}}' in text
         sentence = prompt_of(agent=replace(CODER, role="Reviews code. Kindly."))
         assert "Your role for the Shop project: Reviews code. Kindly." in sentence
 
@@ -139,6 +148,26 @@ class TestAgentsFromFiles:
         assert "agent_role" in tags(prompt_of(Cause.MAIL)) and "agent_role" not in tags(
             prompt_of(Cause.MAIL, resumed=True)
         )
+
+    @pytest.mark.parametrize(("cause", "resumed"), [(Cause.TASK, False), (Cause.MAIL, False), (Cause.MAIL, True)])
+    def test_told_apart_it_is_told_in_every_run_and_once(self, cause: Cause, *, resumed: bool) -> None:
+        """A program that takes this apart forgets it when its session is resumed; the prompt does not say it again."""
+        told = both(cause, resumed=resumed, apart=True, project_rules="Speak plainly.")
+
+        who = ["agent_role", "workplace", "project_structure", "agent_instructions", "communication", "status_report"]
+        assert tags(told.system) == who
+        assert '{"coder": {"status": "completed"}}' in told.system
+        assert not {*who} & {*tags(told.text)}
+        assert "task" in tags(told.text)
+
+    def test_what_is_too_long_for_an_argument_stays_in_the_prompt(self) -> None:
+        """Counted in bytes; what no argument can hold is left out of one."""
+        fits = both(agent=replace(CODER, body="Be\0 brief."), apart=True)
+        long = both(agent=replace(CODER, body="\u00fc" * (ARGUMENT_LIMIT // 2)), apart=True)
+
+        assert "Be brief." in fits.system
+        assert (long.system, tags(long.text)[0]) == ("", "agent_role")
+        assert both(agent=AGENT, apart=True) == both(agent=AGENT)
 
     def test_one_without_a_file_has_no_such_parts(self) -> None:
         """It is told what it was always told."""

@@ -40,3 +40,19 @@ def test_several_words_that_name_no_question_are_refused() -> None:
     """An answer that someone forgot to quote is not guessed together."""
     with pytest.raises(BadInput, match="names no question"):
         compose_answer(["use", "8080"], ASKED)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["q9=blue"], "No question is called q9"),
+        (["q1="], "The answer to q1 is empty"),
+        (["q2=no", "q1= "], "The answer to q1 is empty"),
+        (["q1=80", "q1=81"], "q1 is answered twice"),
+    ],
+)
+def test_a_slip_in_an_id_or_its_answer_is_refused(words: list[str], why: str) -> None:
+    """An agent would go on with nothing, or with one of two; where nothing was asked by id, any text is one."""
+    with pytest.raises(BadInput, match=why):
+        compose_answer(words, ASKED)
+    assert compose_answer(["q9=blue"], "Which colour?") == "q9=blue"

@@ -65,7 +65,7 @@ def story() -> Iterator[Story]:
 def test_list_has_stable_keys(story: Story) -> None:
     """`list --json` is an array of objects with these keys; only the end may grow."""
     [item] = story.house.wl("list", "--all", "--json").value
-    assert exact(f"{LIST} task_title project", item)
+    assert exact(f"{LIST} task_title project unpriced_runs", item)
     assert (item["name"], item["status"], item["source"], item["provider"]) == (
         story.name,
         "completed",

@@ -15,6 +15,7 @@ from windlass.checks import CommandChecks
 from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.ports import Ports
+from windlass.core.provider import Provider
 from windlass.core.run import Run
 from windlass.core.settings import CheckSettings, Limits, Settings
 from windlass.core.task import Task
@@ -25,7 +26,7 @@ from windlass.library import prompt_blocks
 from windlass.library.definitions import RepositoryLibrary
 from windlass.process.sandbox import Bubblewrap
 from windlass.process.shell import run_shell
-from windlass.providers import load
+from windlass.providers import FoundProviders, load
 from windlass.store.memory import MemoryStore
 from windlass.store.sqlite import SqliteStore
 from windlass.testing import FakeProcesses
@@ -64,6 +65,17 @@ class SetSettings:
         """There is no file to be broken."""
 
 
+CHOOSY = Provider(
+    name="choosy",
+    summary="takes a model, and who it is apart",
+    argv=lambda start: ("choosy", "--system", start.system),
+    models=True,
+    system=True,
+    reads=True,
+    resumes=True,
+)
+
+
 class Stage:
     """One project, one engine, and the hands of its agents."""
 
@@ -99,6 +111,12 @@ class Stage:
                 home=str(self.home),
             )
         )
+
+    def add(self, provider: Provider) -> None:
+        """A provider more."""
+        known = self.engine.ports.providers
+        assert isinstance(known, FoundProviders)
+        known.providers = {**known.providers, provider.name: provider}
 
     async def order(self, title: str = "Fix it", command: str = "claude-like") -> str:
         """Add a task for a command agent; returns the agent's name."""

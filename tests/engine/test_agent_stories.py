@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import Stage, play
+from stage import CHOOSY, Stage, play
 
 from windlass.core.agent import Agent, Confinement, Permissions, Status
 from windlass.core.errors import BadInput, Conflict, NotFound
@@ -22,7 +22,7 @@ from windlass.engine.tasks import Order
 CODER = """---
 name: coder
 role: Senior developer
-permissions: read
+permissions: full
 sandbox: auto
 model: big
 ---
@@ -66,13 +66,14 @@ class TestDefinitions:
         """Its role, prompt, model and rights; the file is read anew with every task."""
 
         async def story() -> None:
-            _, coder = await give(stage, "First")
-            define(stage.repo, "coder", CODER.replace("Senior", "Junior").replace("permissions: read\n", ""))
-            _, later = await give(stage, "Second")
+            stage.add(CHOOSY)
+            _, coder = await give(stage, "First", provider="choosy", options={})
+            define(stage.repo, "coder", CODER.replace("Senior", "Junior").replace("permissions: full\n", ""))
+            _, later = await give(stage, "Second", provider="choosy", options={})
 
             assert coder.source == ".windlass/agents/coder.md"
             assert (coder.role, coder.body, coder.model) == ("Senior developer", "Work on {workplace_name}.", "big")
-            assert (coder.permissions, coder.sandbox) == (Permissions.READ, Confinement.AUTO)
+            assert (coder.permissions, coder.sandbox) == (Permissions.FULL, Confinement.AUTO)
             assert (later.id, later.role, later.permissions) == ("coder", "Junior developer", Permissions.EDIT)
             assert later.created_at == coder.created_at
 
@@ -82,9 +83,37 @@ class TestDefinitions:
         """Model, permissions, sandbox."""
 
         async def story() -> None:
-            typed = {"model": "small", "permissions": Permissions.FULL, "sandbox": Confinement.OFF}
-            _, coder = await give(stage, "It", **typed)
+            stage.add(CHOOSY)
+            typed = {"model": "small", "permissions": Permissions.READ, "sandbox": Confinement.OFF}
+            _, coder = await give(stage, "It", provider="choosy", options={}, **typed)
             assert (coder.model, coder.permissions, coder.sandbox) == tuple(typed.values())
+
+        play(story)
+
+    def test_a_model_is_for_a_provider_that_has_models(self, stage: Stage) -> None:
+        """A typed one is refused by any other; the one in a file is not for it. One that is no name is never taken."""
+
+        async def story() -> None:
+            stage.add(CHOOSY)
+            with pytest.raises(BadInput, match="command can't be told which model") as refused:
+                await give(stage, "It", model="big")
+            for model in ("--yolo", "two words", "a\nb", "a\0b", "x" * 201):
+                with pytest.raises(BadInput, match="is no name of a model"):
+                    await give(stage, "It", provider="choosy", options={}, model=model)
+            _, coder = await give(stage, "It")
+            assert (refused.value.hint, coder.model) == ("Leave --model out.", "")
+            assert len(await stage.store.read(lambda store: store.unfinished_tasks())) == 1
+
+        play(story)
+
+    def test_a_provider_that_is_not_there_is_named_by_line(self, stage: Stage) -> None:
+        """As a warning: the settings of others may describe it."""
+        define(stage.repo, "lost", "---\nname: lost\nrole: x\nprovider: comand\n---\n")
+
+        async def story() -> None:
+            [problem] = (await stage.engine.definitions.at(str(stage.repo))).problems
+            assert (problem.file, problem.line, problem.gravity) == (".windlass/agents/lost.md", 4, "warning")
+            assert "There is no provider comand. Did you mean command?" in problem.words
 
         play(story)
 
@@ -259,6 +288,25 @@ class TestPrompt:
             assert "<project_rules>\nSpeak plainly.\n</project_rules>" in text
             assert '{"coder": {"status": "completed"}}' in text
             assert str(stage.repo) not in text
+
+        play(story)
+
+    def test_a_provider_that_takes_it_apart_is_told_who_it_is_in_every_run(self, stage: Stage) -> None:
+        """By its own flag and not in the prompt, also in a later run; people can read it beside the prompt."""
+
+        async def story() -> None:
+            stage.add(CHOOSY)
+            await give(stage, "First", provider="choosy", options={})
+            await stage.move()
+            for _ in range(2):
+                run = await stage.run_of("coder")
+                _, flag, system = stage.processes.started[run.id].launch.argv
+                assert (flag, "You are Senior developer" in system) == ("--system", True)
+                assert (stage.home / "runs" / run.id / "system.md").read_text() == system
+                assert "Senior developer" not in stage.prompt_of(run)
+                stage.processes.exit(run.id, 0)
+                await stage.move()
+            assert run.number == 2
 
         play(story)
 

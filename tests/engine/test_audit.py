@@ -95,9 +95,9 @@ class TestLandings:
         assert "c1: main does not hold" in found["I2"].detail
 
     def test_a_landing_that_did_not_stand_on_main_is_named(self, past: Past, tmp_path: Path) -> None:
-        """I2: where main was must be the first parent."""
+        """I2: it must have been made on where main was."""
         found = look(past, tmp_path, f"UPDATE changes SET landing = json_set(landing, '$.before', '{NOBODY}')")
-        assert "c1: 0000000000, where main was, is not the first parent" in found["I2"].detail
+        assert "c1: 0000000000, where main was, is not what" in found["I2"].detail
 
     def test_a_main_that_the_person_rewrote_is_a_note(self, past: Past, tmp_path: Path) -> None:
         """I2: it is said, and it is no fault of ours; without the branch's log it can't be known."""
@@ -352,6 +352,13 @@ class TestWork:
             found = look(past, tmp_path, lost)
         assert found["I10"].ok
         assert f"{past.failed}: its worktree was taken away while it ran" in found["I10"].detail
+
+    def test_a_repository_that_no_run_has_worked_in_yet_has_nothing_to_lose(self, past: Past, tmp_path: Path) -> None:
+        """I10: a later task brings a further repository, and ends before its first run has begun."""
+        further = f"UPDATE agents SET also = '[\"project-9\"]' WHERE id = '{past.failed}'"
+        unbegun = f"UPDATE runs SET task = 't0' WHERE agent = '{past.failed}'"
+        assert not look(past, tmp_path, further)["I10"].ok
+        assert look(past, tmp_path, further, unbegun)["I10"].ok
 
 
 class TestStore:

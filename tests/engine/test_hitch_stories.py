@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,11 @@ from stage import Stage, play
 
 from windlass.core.agent import Status
 from windlass.core.provider import Provider, Reading
-from windlass.core.run import Hitch, Identity, Outcome, Run, Trouble, Usage
+from windlass.core.run import Cost, Hitch, Identity, Outcome, Run, Trouble, Usage
 from windlass.core.task import TaskState
 from windlass.engine.tasks import Order
 from windlass.providers import FoundProviders
+from windlass.providers.output.prices import OPENAI, price
 
 
 def read(line: str) -> Reading:
@@ -257,7 +260,23 @@ def test_a_session_s_total_is_split_among_its_runs(stage: TalkerStage) -> None:
         assert [each.usage.input_tokens for each in runs] == [400, 100]
         assert [each.usage.calls for each in runs] == [3, 2]
         assert [each.usage.cost_usd for each in runs] == [0.4, 0.1]
+        assert (await stage.engine.status.every())[0].cost == Cost(0.5)
         assert (await stage.engine.status.page(stage.name)).usage.input_tokens == 500
+
+    play(story)
+
+
+def test_a_price_that_nobody_knows_is_unknown(stage: TalkerStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not nothing: tokens that were used without a price are told apart from runs that asked no model."""
+    monkeypatch.setattr(f"{__name__}.TALKER", replace(TALKER, price=partial(price, OPENAI)))
+
+    async def story() -> None:
+        await stage.begin()
+        before = (await stage.engine.status.every())[0].cost
+        await stage.end(session="s1", total=400, ended=True)
+        after = (await stage.engine.status.every())[0].cost
+        assert (before, before.known) == (Cost(), 0.0)
+        assert (after, after.known) == (Cost(unpriced=1), None)
 
     play(story)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stage import Stage, play
@@ -13,7 +16,9 @@ from stage import Stage, play
 from windlass.core.change import Candidate, ChangeState, Hold, Landing
 from windlass.core.errors import Conflict, Unavailable
 from windlass.core.project import Project
+from windlass.core.settings import GateSettings
 from windlass.core.task import TaskState
+from windlass.engine.talk import channel_of, say
 
 Git = Callable[..., str]
 
@@ -110,7 +115,7 @@ class TestLanding:
         """The author gets a limited number of tries; then the change is held with an open question."""
 
         async def story() -> None:
-            stage = Stage(repo, tmp_path / "home", checks="false")
+            stage = Stage(repo, tmp_path / "home", checks="test ! -e a.txt")
             name = await stage.order()
             for number in range(3):
                 await stage.move()
@@ -247,10 +252,10 @@ class TestLanding:
             git = stage.engine.ports.git
             stage_it = git.stage
 
-            async def failing(project: Project, head: str, message: str) -> Candidate:
+            async def failing(project: Project, head: str, message: str, **more: Any) -> Candidate:
                 if head == poisoned:
                     raise Unavailable("git says no")
-                return await stage_it(project, head, message)
+                return await stage_it(project, head, message, **more)
 
             git.stage = failing  # type: ignore[method-assign]  # a fault that only this change has
             stage.check_with("true")
@@ -272,8 +277,8 @@ class TestLanding:
             git = stage.engine.ports.git
             land = git.land
 
-            async def failing(project: Project, candidate: Candidate) -> Landing:
-                await land(project, candidate)
+            async def failing(project: Project, *stack: Candidate) -> Landing:
+                await land(project, *stack)
                 git.land = land  # type: ignore[method-assign]  # once is enough
                 raise Unavailable("The disk is full.")
 
@@ -298,8 +303,8 @@ class TestLanding:
             git = stage.engine.ports.git
             land = git.land
 
-            async def failing(project: Project, candidate: Candidate) -> Landing:
-                await land(project, candidate)
+            async def failing(project: Project, *stack: Candidate) -> Landing:
+                await land(project, *stack)
                 git.land = land  # type: ignore[method-assign]  # once is enough
                 raise Unavailable("The disk is full.")
 
@@ -331,10 +336,10 @@ class TestLanding:
             land = git.land
             giving_up: list[asyncio.Task[bool]] = []
 
-            async def slow(project: Project, candidate: Candidate) -> Landing:
+            async def slow(project: Project, *stack: Candidate) -> Landing:
                 giving_up.append(asyncio.create_task(stage.engine.changes.withdraw(name, "stopped by hand")))
                 await asyncio.wait(giving_up, timeout=0.5)  # it would be over by then, if it did not wait for us
-                return await land(project, candidate)
+                return await land(project, *stack)
 
             git.land = slow  # type: ignore[method-assign]  # as with a large repository
             stage.clock.time += 60
@@ -363,5 +368,31 @@ class TestLanding:
             assert shown["server"]["startedAt"] == "1970-01-01T00:16:40Z"
             await stage.engine.close()
             assert json.loads(file.read_text())["server"]["status"] == "stopped"
+
+        play(story)
+
+    def test_a_refused_change_whose_author_has_brought_a_later_one_is_closed(self, repo: Path, tmp_path: Path) -> None:
+        """Nobody would ever mend the first: the second has all of it. The task is done when that has landed."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home", checks="! grep -q bad a.txt")
+            stage.settings.settings = replace(stage.settings.settings, gate=GateSettings(strict=True))
+            name = await stage.order()
+            await stage.move()
+            await stage.engine.line.pause(str(repo), "until both are in line")
+            await stage.finish(name, "a.txt", "bad\n")
+            await stage.move()
+            first = await stage.change_of(name)
+            again = partial(say, sender="human", to=(name,), body="Look again.", channel=channel_of(first.task))
+            await stage.store.write(lambda store: again(store, now=stage.clock.time))
+            await stage.move()
+            await stage.finish(name, "a.txt", "good\n")
+            await stage.move()
+            await stage.engine.line.resume(str(repo))
+            await stage.move()
+            [*_, older, later] = await stage.store.read(lambda store: store.changes_of_task(first.task))
+            assert (older.id, older.state, older.reason) == (first.id, ChangeState.CLOSED, "c2 has taken its place")
+            assert later.state is ChangeState.LANDED
+            assert (await stage.task_of(name)).state is TaskState.DONE
 
         play(story)

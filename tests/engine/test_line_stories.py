@@ -259,7 +259,7 @@ class TestDrop:
         """It would only come again: the author is to be stopped."""
 
         async def story() -> None:
-            stage = Stage(repo, tmp_path / "home", checks="false")
+            stage = Stage(repo, tmp_path / "home", checks="test ! -e a.txt")
             name = await finished(stage, "One", "a.txt")
             change = await stage.change_of(name)
             assert change.state is ChangeState.REJECTED
@@ -313,7 +313,7 @@ class TestOrder:
 
         async def story() -> None:
             well = tmp_path / "well"
-            stage = Stage(repo, tmp_path / "home", checks=f"test -e {well}")
+            stage = Stage(repo, tmp_path / "home", checks=f"test ! -e a.txt -o -e {well}")
             name = await finished(stage, "One", "a.txt")
             change = await stage.change_of(name)
             assert change.state is ChangeState.REJECTED
@@ -391,7 +391,7 @@ class TestPause:
             project = await stage.engine.projects.at(str(repo))
             port = stage.engine.ports.git
             candidate = await port.stage(project, change.head, "Land it")
-            await stage.engine._gate.verdicts.staged(change, candidate)
+            await stage.engine._gate.verdicts.staged([(change, candidate)])
             await port.land(project, candidate)
             await stage.engine.line.pause(str(repo), "")
             await stage.restart()

@@ -211,7 +211,7 @@ def test_a_refusal_after_the_task_has_ended_is_told_to_the_person(stage: PairSta
 
         in_the_way.unlink()
         commit(tmp_path / "web", "other.txt", "main moves on", dict(os.environ))
-        stage.check_with("false")
+        stage.check_with("test ! -e field.txt")
         stage.clock.time += 60
         await stage.move()
         assert await stage.states() == [ChangeState.CLOSED, ChangeState.CLOSED]

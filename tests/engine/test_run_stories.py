@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from stage import Stage, play
 
+from windlass.core.agent import Permissions
 from windlass.core.errors import BadInput, Conflict, Unavailable
-from windlass.core.ports import Tree
 from windlass.core.run import Cause, Identity, Outcome
+from windlass.core.sandbox import Warden
 from windlass.core.task import TaskState
+from windlass.core.workdir import Tree
+from windlass.engine.tasks import Order
 
 
 class TestStarting:
@@ -111,6 +114,34 @@ class TestStarting:
             assert launch.environment["WINDLASS_RUN"] == run.id
             assert launch.environment["WINDLASS_PROJECT"] == str(repo)
             assert launch.stdin == launch.environment["WINDLASS_PROMPT"]
+
+        play(story)
+
+
+class TestReading:
+    def test_one_that_nothing_holds_to_reading_is_refused(self, repo: Path, tmp_path: Path) -> None:
+        """Neither flags nor a sandbox: before anything is created, and if the sandbox goes away, before it starts."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            reading = Order(
+                path=str(repo),
+                title="Look",
+                provider="command",
+                options={"command": "x"},
+                permissions=Permissions.READ,
+            )
+            with pytest.raises(BadInput, match="command can't be held to reading") as refused:
+                await stage.engine.tasks.add(reading)
+            assert "--sandbox on" in refused.value.hint
+            assert await stage.store.read(lambda store: store.unfinished_tasks()) == []
+            stage.processes.keeper = Warden("fake")
+            _, agent = await stage.engine.tasks.add(reading)
+            stage.processes.keeper = Warden("fake", "It is gone.")
+            await stage.move()
+            run = await stage.run_of(agent.id)
+            assert (run.outcome, run.identity) == (Outcome.FAILED, None)
+            assert "can't be held to reading" in run.reason
 
         play(story)
 
@@ -335,14 +366,17 @@ class TestTrouble:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            name = await stage.order()
+            stage.limit(runs=1)
+            name, waiting = await stage.order(), await stage.order("Wait for a slot")
             await stage.move()
+            assert (await stage.task_of(waiting)).state is TaskState.OPEN
             await stage.finish(name, "a.txt", "")
             os.rename(repo, tmp_path / "away")  # noqa: PTH104 - in one step, as a person's mv does
             await stage.move(troubled=True)
             run = await stage.run_of(name)
             assert run.live
             assert "can't be judged yet" in run.reason
+            assert (await stage.task_of(waiting)).state is TaskState.ACTIVE
 
             os.rename(tmp_path / "away", repo)  # noqa: PTH104 - and back again in one step
             await stage.move(troubled=True)

@@ -71,15 +71,19 @@ class TestSignals:
         name = give(hasty, "mark", f"""printf '\\357\\273\\277%s' '{DONE}' > "$WINDLASS_SIGNAL\"""")
         assert over(hasty, name)["runs"][0]["outcome"] == "done"
 
-    def test_one_written_after_the_end_counts_for_nothing(self, hasty: Stage) -> None:
-        """The run has been judged by then; whatever else happens, its task stays as it is."""
-        name = hasty.play("Be silent", "- write: {late.txt: late}\n- commit: Late\n")
-        before = over(hasty, name)
-        assert before["runs"][0]["reason"] == "it ended without a signal"
-        (Path(before["worktree"]) / ".windlass/output/signal.json").write_text(DONE)
-        over(hasty, give(hasty, "Move everything once more", "true"))
-        after = hasty.agent(name)
-        assert (after["status"], after["runs"], after["change"]) == ("error", before["runs"], None)
+    def test_one_written_after_the_end_counts_for_nothing(self) -> None:
+        """The run has been judged by then: whatever else happens, and if all is looked at anew, its task stays."""
+        with stage(settings=HASTY) as house:
+            name = house.play("Be silent", "- write: {late.txt: late}\n- commit: Late\n")
+            before = over(house, name)
+            assert before["runs"][0]["reason"] == "it ended without a signal"
+            (Path(before["worktree"]) / ".windlass/output/signal.json").write_text(DONE)
+            os.kill(house.daemon, signal.SIGKILL)
+            house.wl("list")
+            over(house, give(house, "Move everything once more", "true"))
+            after = house.agent(name)
+            assert (after["status"], after["runs"], after["change"]) == ("error", before["runs"], None)
+            assert house.ask("/status")["troubles"] == []
 
     def test_one_of_an_earlier_run_counts_for_nothing(self) -> None:
         """The second run says nothing: the word of the first, which still lay there, is not taken for its own."""

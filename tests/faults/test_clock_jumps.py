@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from e2e_stage import Stage, adds, until
@@ -88,3 +89,88 @@ def test_an_agent_is_neither_cut_off_nor_kept(jumps: Jumps, shift: int) -> None:
     house.wl("stop", lasting)
     assert over(house, lasting)["runs"][0]["outcome"] == "stopped"
     assert broken(house) == []
+
+
+STUBBORN = (
+    "trap 'touch \"{asked}\"' TERM; {first}; "
+    "while [ ! -e '{leave}' ]; do echo here; echo here >> '{words}'; sleep 0.05; done; exit 7"
+)
+"""Shows that it was asked to leave, and leaves when a flag says so."""
+SIGNALS = """echo '{"status": "error", "error": "No way."}' > "$WINDLASS_SIGNAL\""""
+SOME = 60
+"""Words, said in some three seconds: time for everyone to look at who says them."""
+
+
+class Lingerer:
+    """An agent that is in no hurry to leave."""
+
+    def __init__(self, house: Stage, first: str) -> None:
+        self.house = house
+        self.flags = {each: house.flag(each) for each in ("asked", "leave", "words")}
+        self.name = give(house, "Linger", STUBBORN.format(first=first, **self.flags))
+        until(self.flags["words"].exists, "its first word")
+
+    def lives_on(self) -> None:
+        """It has said some more; if it is killed, that is seen at its end."""
+        enough = self.flags["words"].stat().st_size + SOME * len("here\n")
+        until(lambda: self.flags["words"].stat().st_size > enough, "more words", fails=False)
+
+    def is_asked(self) -> None:
+        """Somebody has asked it to stop."""
+        self.house.begin("stop", self.name)
+        until(self.flags["asked"].exists, "it to be asked")
+
+    def ends(self) -> tuple[str, int]:
+        """How, at last."""
+        [run] = over(self.house, self.name)["runs"]
+        return run["outcome"], run["exit_code"]
+
+    def leaves(self) -> tuple[str, int]:
+        """By itself, if it has been let live."""
+        self.flags["leave"].touch()
+        return self.ends()
+
+
+@contextmanager
+def lingerer(grace: float, first: str = "true") -> Iterator[tuple[Jumps, Lingerer]]:
+    """In a house that gives it so many seconds to leave."""
+    with stage(settings=f"[limits]\nretries = 0\n[daemon]\nstop_grace_seconds = {grace}\n") as house:
+        jumps = Jumps(house)
+        house.wl("daemon", "start")
+        agent = Lingerer(house, first)
+        try:
+            yield jumps, agent
+        finally:
+            agent.flags["leave"].touch()
+
+
+class TestTimeToLeave:
+    def test_of_one_that_is_stopped_is_no_shorter_when_the_clock_jumps_on(self) -> None:
+        """It was given an hour: a jump of a day does not kill it."""
+        with lingerer(3600) as (jumps, agent):
+            agent.is_asked()
+            jumps.to(DAY)
+            agent.lives_on()
+            assert agent.leaves() == ("stopped", 7)
+
+    def test_of_one_that_is_stopped_is_no_longer_when_the_clock_jumps_back(self) -> None:
+        """It was given some seconds: it is killed after that."""
+        with lingerer(4) as (jumps, agent):
+            agent.is_asked()
+            jumps.to(-DAY)
+            assert agent.ends() == ("stopped", 137)
+
+    def test_of_one_that_gave_its_signal_is_no_shorter_when_the_clock_jumps_on(self) -> None:
+        """It may take an hour to leave by itself, and is not even asked to."""
+        with lingerer(3600, SIGNALS) as (jumps, agent):
+            agent.lives_on()
+            jumps.to(DAY)
+            agent.lives_on()
+            assert not agent.flags["asked"].exists()
+            assert agent.leaves() == ("failed", 7)
+
+    def test_of_one_that_gave_its_signal_is_no_longer_when_the_clock_jumps_back(self) -> None:
+        """It has some seconds by itself, and as many when asked; then it is killed."""
+        with lingerer(3, SIGNALS) as (jumps, agent):
+            jumps.to(-DAY)
+            assert agent.ends() == ("failed", 137)

@@ -33,6 +33,9 @@ QUESTIONS = {
         "landed",
         "diff",
         "diff_between",
+        "glance",  # what it keeps is thrown away by the next daemon
+        "since",
+        "clash",
         "diff_of",
     },
     "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"}

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from gitkit import NOW, World
 
+from windlass.core import codec
 from windlass.core.change import Candidate
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable
 from windlass.git import HubGit
@@ -21,12 +22,14 @@ from windlass.git import HubGit
 DAEMON = """
 import asyncio, os, sys
 from pathlib import Path
+from windlass.core import codec
 from windlass.core.change import Candidate
 from windlass.core.project import Project
 from windlass.git import HubGit
 
 git = HubGit(Path(sys.argv[1]), environment=os.environ)
-asyncio.run(git.land(eval(sys.argv[2]), eval(sys.argv[3])))
+project, candidate = (codec.revive(kind, codec.decode(said)) for kind, said in zip((Project, Candidate), sys.argv[2:]))
+asyncio.run(git.land(project, candidate))
 """
 
 
@@ -421,8 +424,9 @@ class TestProof:
         """A daemon that is killed while git moves the checkout leaves a whole landing behind."""
         files = {f"f{each}_txt": "x\n" * 500 for each in range(300)}
         candidate = asyncio.run(staged(world, **files))
+        given = [codec.encode(each).decode() for each in (world.project, candidate)]
         daemon = subprocess.Popen(
-            [sys.executable, "-c", DAEMON, str(world.state), repr(world.project), repr(candidate)],
+            [sys.executable, "-c", DAEMON, str(world.state), *given],
             env=world.environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
             start_new_session=True,
         )

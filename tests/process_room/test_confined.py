@@ -49,6 +49,20 @@ class TestPlaces:
 
         play(tmp_path, story)
 
+    def test_windlass_is_found_and_nothing_beside_it(self, tmp_path: Path) -> None:
+        """Where the PATH has none, the folder with it is shown, of a home that is hidden."""
+        (tmp_path / "token").write_text("hush")
+
+        async def story(stage: Stage) -> None:
+            script = f"windlass --version >&2 && ls {tmp_path}"
+            launch = confined(stage, "r1", script, hidden=(str(tmp_path),))
+            launch = replace(launch, environment={**launch.environment, "PATH": "/usr/bin:/bin"})
+            identity = await stage.port.start(launch)
+            assert await stage.ended("r1", identity) == 0, stage.said("r1")
+            assert stage.said("r1").splitlines()[1:] == ["commands", "work"]
+
+        play(tmp_path, story)
+
     def test_only_what_is_writable_is_written(self, tmp_path: Path) -> None:
         """The rest of the machine can be read, its temporary folders are empty and private."""
         hidden = tmp_path / "hidden"

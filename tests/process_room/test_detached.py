@@ -341,6 +341,32 @@ class TestInheritance:
         play(tmp_path, story)
 
 
+class TestOurselves:
+    def test_a_program_finds_windlass_where_the_path_has_none(self, tmp_path: Path) -> None:
+        """Agents are told to use it. The folder comes last and has nothing else, so no other program is found there."""
+
+        async def story(stage: Stage) -> None:
+            for run in ("r1", "r2"):
+                identity = await stage.start(run, "windlass --version && echo $PATH", PATH="/usr/bin:/bin")
+                assert await stage.ended(run, identity) == 0, stage.said(run)
+                assert stage.said(run).splitlines()[-1] == f"/usr/bin:/bin:{tmp_path}/commands"
+            assert [each.name for each in (tmp_path / "commands").iterdir()] == ["windlass"]
+
+        play(tmp_path, story)
+
+    def test_one_that_is_on_the_path_is_the_one(self, tmp_path: Path) -> None:
+        """The PATH stays as it is."""
+        (tmp_path / "windlass").write_text("#!/bin/sh\n")
+        (tmp_path / "windlass").chmod(0o755)
+
+        async def story(stage: Stage) -> None:
+            identity = await stage.start("r1", "echo $PATH", PATH=f"/usr/bin:/bin:{tmp_path}")
+            assert await stage.ended("r1", identity) == 0
+            assert stage.said("r1") == f"/usr/bin:/bin:{tmp_path}\n"
+
+        play(tmp_path, story)
+
+
 class TestMany:
     def test_a_hundred_starts_at_once_leave_the_loop_free(self, tmp_path: Path) -> None:
         """All succeed and end well, and meanwhile the loop has its turns."""

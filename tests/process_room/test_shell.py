@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from process_stage import Stage, descriptors, play, until
@@ -124,6 +127,55 @@ def test_one_who_waits_no_longer_ends_the_command(tmp_path: Path) -> None:
         assert descriptors() == before
 
     play(tmp_path, story)
+
+
+class CancelledTogether:
+    """Some work that is cancelled in the very moment in which what it waits for is there, the first or a later time."""
+
+    def __init__(self, work: Coroutine[Any, Any, object], number: int) -> None:
+        self.work = work
+        self.left = number
+
+    def __await__(self) -> Generator[Any, Any, object]:
+        steps = self.work.__await__()
+        go_on: Callable[[], Any] = partial(next, steps)
+        while True:
+            try:
+                awaited = go_on()
+            except StopIteration as over:
+                return over.value
+            self.left -= 1
+            if self.left == 0:
+                awaited.add_done_callback(partial(_cancel, asyncio.current_task()))
+            try:
+                yield awaited
+                go_on = partial(next, steps)
+            except asyncio.CancelledError as error:
+                go_on = partial(steps.throw, error)
+
+
+_LEAVES_ONE = 'sleep "$NAP" & exit 0'
+_MOMENTS = [("true", 1), ("true", 2), (_LEAVES_ONE, 1), (_LEAVES_ONE, 2), (_LEAVES_ONE, 3)]
+
+
+def _cancel(task: asyncio.Task[Any] | None, _: object) -> None:
+    assert task is not None
+    task.cancel()
+
+
+@pytest.mark.parametrize(("command", "number"), _MOMENTS)
+def test_who_is_told_to_leave_leaves_whatever_comes_in_that_moment(tmp_path: Path, command: str, number: int) -> None:
+    """The end of the command, of its output, or of what it left behind: none of them hides the word to leave."""
+
+    async def story(stage: Stage) -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.ensure_future(_awaited(CancelledTogether(shell(stage, command), number)))
+
+    play(tmp_path, story)
+
+
+async def _awaited(work: CancelledTogether) -> object:
+    return await work
 
 
 def test_a_command_that_ends_its_parent_changes_nothing(tmp_path: Path) -> None:

@@ -76,6 +76,14 @@ class TestCommandLine:
         assert provider.argv(start(session="s1", model="big")) == ("my-agent", "--session=s1", "-m", "big")
         assert provider.argv(start()) == ("my-agent",)
 
+    def test_who_the_agent_is_has_a_flag_of_its_own(self) -> None:
+        """As it is: braces in it are the agent's own. Without a flag, it is not asked for."""
+        provider = mine('command = ["my-agent"]\nprompt = "argument"\nsystem_prompt_flag = "--system"')
+        assert provider.system
+        assert provider.argv(start(system="A {worktree}.")) == ("my-agent", "--system", "A {worktree}.", "Do it.")
+        assert provider.argv(start()) == ("my-agent", "Do it.")
+        assert not mine('command = ["my-agent"]').system
+
     def test_a_model_that_cannot_be_asked_for_is_refused(self) -> None:
         """Nobody believes that a model was used which the program was never told of."""
         with pytest.raises(BadInput, match="model_flag"):
@@ -89,12 +97,12 @@ class TestCommandLine:
         assert provider.argv(start(permissions=Permissions.EDIT)) == ("a",)
         assert provider.argv(start(permissions=Permissions.FULL)) == ("a", "--all")
 
-    def test_who_cannot_be_held_to_reading_does_not_start(self) -> None:
-        """Without flags for it, `read` would mean nothing outside a sandbox; so it is refused there."""
-        with pytest.raises(BadInput, match="can't be held to reading") as refused:
-            mine('command = ["a"]').argv(start(permissions=Permissions.READ))
-        assert "[providers.mine.permissions]" in refused.value.hint
-        assert mine('command = ["a"]').argv(start(permissions=Permissions.READ, sandboxed=True)) == ("a",)
+    def test_only_flags_for_it_hold_it_to_reading(self) -> None:
+        """Without them, `read` would mean nothing outside a sandbox; so it is not started there."""
+        without, given = mine('command = ["a"]'), mine('command = ["a"]\npermissions = {read = ["--ro"]}')
+        assert (without.reads, given.reads) == (False, True)
+        assert "not possible outside a sandbox" in without.may[Permissions.READ]
+        assert without.argv(start(permissions=Permissions.READ, sandboxed=True)) == ("a",)
 
     def test_the_home_is_filled_in(self, own_home: Path) -> None:
         """`~/` at the start of the program or of a variable is the person's home."""

@@ -16,7 +16,8 @@ from windlass.core.message import Receipt
 from windlass.core.ports import Launch
 from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
-from windlass.engine import endings, finish, intake, landing, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
+from windlass.core.task import TaskState
+from windlass.engine import endings, finish, holds, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
 from windlass.store.memory import MemoryReading
 from windlass.testing import FakeGit
 
@@ -159,10 +160,10 @@ def call_a_conflict_landed(patch: Patch) -> None:
 def forget_what_landed(patch: Patch) -> None:
     """A landing that a crash kept from being recorded is never recorded."""
 
-    async def never(self: landing.Gate, project: Project, change: Any) -> bool:
+    async def never(self: holds.Holds, project: Project, change: Any) -> bool:
         return False
 
-    patch.setattr(landing.Gate, "_landed_before", never)
+    patch.setattr(holds.Holds, "landed_before", never)
 
 
 def lose_a_refused_change(patch: Patch) -> None:
@@ -170,13 +171,28 @@ def lose_a_refused_change(patch: Patch) -> None:
     patch.setattr(verdicts, "say", lambda *_, **__: None)
 
 
+def let_the_tested_go(patch: Patch) -> None:
+    """A change that is being tested can be given up, and lands."""
+
+    def give_up(store: Any, agent: str, reason: str, now: float) -> bool:
+        task = store.task_of(agent)
+        change = store.change_of_task(task.id) if task else None
+        if task is None or change is None or task.state is not TaskState.LANDING:
+            return False
+        store.record("change.closed", change.id, change.move("closed", reason=reason))
+        endings.end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+        return True
+
+    patch.setattr("windlass.engine.changes._withdraw", give_up)
+
+
 def look_once(patch: Patch) -> None:
     """A change that is given up or held while it is tested lands: nobody looks again before main moves."""
 
-    async def may_land(*_: Any) -> bool:
+    async def chosen(*_: Any) -> bool:
         return True
 
-    patch.setattr(landing.Gate, "_may_land", may_land)
+    patch.setattr(verdicts.Verdicts, "chosen", chosen)
 
 
 def object_to_nothing(patch: Patch) -> None:
@@ -279,6 +295,7 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
     call_a_conflict_landed: r"I2 history of main|end: t\d+ is done, and main never had",
     forget_what_landed: r"end: main moved to .*, and no change has landed",
     lose_a_refused_change: r"rest: t\d+ of .* is active for ever|end: t\d+ is active",
+    let_the_tested_go: r"line: c\d+ lands, although it is closed|end: main moved to .*, and no change has landed",
     miss_the_last_words: r"I5: r\d+: its file has more",
     ignore_stop: r"rest: r\d+ of .* should be over",
     ignore_needs: r"I7: t\d+ is active, although t\d+, which it needs, is not done",

@@ -28,7 +28,7 @@ from windlass.store.memory import MemoryReading
 
 BY_HAND = "by hand"
 """Why people drop and hold changes here."""
-QUIET, HELD_QUIET = 8.5, 16.0
+QUIET, HELD_QUIET, SLOWEST_TICK = 8.5, 16.0, 31.0
 """Seconds in which something happens if anything will; held changes are looked at more rarely."""
 ROUNDS = 40
 _MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)
@@ -103,6 +103,7 @@ class Oracle:
         world.checks.flakes = world.setups.failures = 0
         if world.life is None:
             world.boot()
+        world.wait(SLOWEST_TICK)  # settings that have changed are noticed by then
         self._quiet()
         self._object("rest", list(self._restless()))
         world.witness.ask()
@@ -122,7 +123,7 @@ class Oracle:
         """Something that failed is being left for a while before it is tried again."""
         engine = self.world.engine
         return engine is not None and any(
-            each._tasks for each in (engine._starts, engine._attendants, engine._landings)
+            each._tasks for each in (engine._starts, engine._attendants, engine._landings, engine._tests)
         )
 
     def _newest(self) -> list[str]:
@@ -163,12 +164,12 @@ class Oracle:
             yield f"{change.id} is held for {change.hold} without a reason: {change.reason}"
 
     def _waits_for_all(self, change: Change) -> bool:
-        """Whether it is in a line that a person has paused."""
+        """Whether it is in a line that stands still: a person has paused it, or main is red."""
         return change.queued and self._is_paused(change)
 
     def _is_paused(self, change: Change) -> bool:
         project = self.world.now.find(Project, change.project)
-        return bool(project and project.paused)
+        return bool(project and project.halt)
 
     def _may_wait(self, task: Task) -> bool:
         now = self.world.now
@@ -253,8 +254,13 @@ class Oracle:
             world.call("answer", partial(_go_on, name), lambda _: None)
 
     def _agree(self) -> None:
-        """People let the line go on, accept what was answered, and release what they hold."""
+        """People mend main, let the line go on, accept what was answered, and release what they hold."""
         world = self.world
+        for repository in world.repositories:
+            files = world.git.objects.files(repository.branches["main"])
+            mended = {name: text.replace("bad", "well").replace("odd", "even") for name, text in files.items()}
+            if mended != files:
+                repository.commit(mended)
         for project in world.now.projects():
             if project.paused:
                 world.call("resume", partial(_resume, project.path), lambda _: None)

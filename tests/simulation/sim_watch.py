@@ -86,26 +86,39 @@ class WatchedGit(FakeGit):
     def _move(self, project: Project, candidate: Candidate) -> None:
         user = self.repositories[project.path]
         before = user.branches[project.main]
-        self._refused(project, candidate)
+        self._refused(project, self._steps(before, candidate.commit))
         super()._move(project, candidate)
         after = user.branches[project.main]
-        parents = self.objects.commits[after].parents
-        if parents[:1] != (before,):
+        steps = self._steps(before, after)
+        if not steps:
             self.witness.object(f"I2: main moved from {before[:8]} to {after[:8]}, which does not stand on it")
         if self.objects.tree(after) not in self.witness.passed:
             self.witness.object(f"I1: main moved to {after[:8]}, whose tree no check has passed on")
-        if len(parents) != 2 or self._expected(before, parents[1]) != self.objects.files(after):
-            self.witness.object(f"I3: main moved to {after[:8]}, which is not the change's own difference")
-        self.witness.landed.append((project.path, after))
+        for step in steps:
+            parents = self.objects.commits[step].parents
+            if len(parents) != 2 or self._expected(*parents) != self.objects.files(step):
+                self.witness.object(f"I3: main moved to {step[:8]}, which is not the change's own difference")
+            self.witness.landed.append((project.path, step))
 
-    def _refused(self, project: Project, candidate: Candidate) -> None:
+    def _steps(self, before: str, after: str) -> list[str]:
+        """The commits that main went through, one for each change; none if they do not begin where it was."""
+        steps, at = [], after
+        while at != before:
+            parents = self.objects.commits[at].parents
+            if not parents:
+                return []
+            steps.append(at)
+            at = parents[0]
+        return steps[::-1]
+
+    def _refused(self, project: Project, steps: list[str]) -> None:
         """What a person has paused, held or dropped, and what a comment blocks, is not landed after that was said."""
         store = self.witness.store
         now = store.find(Project, project.id)
         if now and now.paused:
             self.witness.object(f"line: main of {project.path} moves, although it is paused")
         for change in store._all(Change):
-            if change.candidate is None or change.candidate.commit != candidate.commit:
+            if change.candidate is None or change.candidate.commit not in steps:
                 continue
             if change.hold in (Hold.HUMAN, Hold.REVIEW) or change.state is ChangeState.CLOSED:
                 self.witness.object(f"line: {change.id} lands, although it is {change.state}: {change.reason}")

@@ -49,7 +49,10 @@ PAGE: dict[str, Any] = {
     "session": "s-1",
     "worktree": "/w/swift-otter",
     "branch": "work/swift-otter",
+    "model": "gpt-5.5",
     "usage": {"input_tokens": 1234, "output_tokens": 5, "cost_usd": 0.12},
+    "cost_usd": 0.12,
+    "unpriced_runs": 0,
     "questions": [{"id": "q1", "question": "May I drop the table?"}],
     "change": CHANGE,
     "reports": [{"time": 1000.0, "body": "Half\ndone."}],
@@ -106,6 +109,23 @@ class TestList:
         (item,) = json.loads(keyboard.type("list", "--json").stdout)
 
         assert set(keys) <= set(item)
+
+    @pytest.mark.parametrize(
+        ("dollars", "unpriced", "shown"),
+        [(0.0, 0, ""), (1.5, 0, "$1.50"), (None, 2, "unknown"), (1.5, 1, "over $1.50")],
+    )
+    def test_a_price_that_nobody_knows_is_not_nothing(
+        self, keyboard: Keyboard, daemon: FakeDaemon, *, dollars: float | None, unpriced: int, shown: str
+    ) -> None:
+        """Unknown, or more than what is known; the page of an agent says the same."""
+        cost = {"cost_usd": dollars, "unpriced_runs": unpriced}
+        daemon.teach("GET /agents", {"as_of": time.time(), "items": [AGENT | cost]})
+        daemon.teach("GET /agents/swift-otter", PAGE | cost)
+
+        row, page = keyboard.type("list").stdout.splitlines()[1], keyboard.type("show", "swift-otter").stdout
+
+        assert row.endswith(f"scripted  {shown}".rstrip())
+        assert f"5 out{', ' if shown else ''}{'cost unknown' if dollars is None else shown}\n" in page
 
     def test_ls_is_the_same_and_all_and_here_are_asked_for(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """--all and --here reach the daemon; --here as the folder that one stands in."""
@@ -177,8 +197,9 @@ class TestShow:
         """All about one agent, ending with what one would type next."""
         shown = keyboard.type("show", "swift-otter").stdout
 
-        for part in ("crashed", "exit code 3", "1,234 tokens in", "May I drop the table?", "c3 testing", "  done."):
+        for part in ("crashed", "exit code 3", "1,234 tokens in, 5 out, $0.12", "May I drop", "c3 testing", "  done."):
             assert part in shown
+        assert re.search(r"^Model +gpt-5\.5$", shown, re.MULTILINE)
         assert 'windlass answer swift-otter "…"' in shown
 
     def test_json_is_one_object_with_the_stable_keys(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:

@@ -107,6 +107,16 @@ def a_view(state: str, /, *, settled: bool = False, landed: bool = False, **chan
     }
 
 
+def test_an_answer_is_sent_word_by_word(keyboard: Keyboard, daemon: FakeDaemon) -> None:
+    """As it was typed; with --json, the message that came of it."""
+    daemon.teach("POST /agents/kind-yak/answer", {"message": {"id": "m1", "body": "q1: yes"}})
+
+    assert "kind-yak has your answer" in keyboard.type("answer", "kind-yak", "q1=yes").stdout
+    assert daemon.asked[-1][3] == {"words": ["q1=yes"]}
+    shown = json.loads(keyboard.type("answer", "kind-yak", "q1=yes", "--json").stdout)
+    assert shown["message"]["id"] == "m1"
+
+
 class TestWork:
     @pytest.fixture(autouse=True)
     def _task(self, daemon: FakeDaemon) -> None:
@@ -122,6 +132,17 @@ class TestWork:
         assert daemon.asked[-1][3]["provider"] == "scripted"
         keyboard.type("work", "Fix it", "--command", "true", WINDLASS_PROVIDER="scripted")
         assert daemon.asked[-1][3]["provider"] == "command"
+
+    def test_what_is_typed_about_the_agent_is_sent(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Its name, provider, model, permissions and sandbox; an empty name is a slip, and nothing is sent."""
+        typed = {"agent": "coder", "provider": "codex", "model": "gpt-5.5", "permissions": "read", "sandbox": "off"}
+        keyboard.type("work", "Fix it", *(word for name, value in typed.items() for word in (f"--{name}", value)))
+        sent = daemon.asked[-1][3]
+        assert {key: sent.get(key) for key in typed} == typed
+        for name in ("--agent", "--provider", "--model"):
+            ended = keyboard.type("work", "Fix it", name, "")
+            assert (ended.returncode, "empty" in ended.stderr) == (2, True)
+        assert daemon.asked[-1][3] == sent
 
     def test_says_who_works_where_and_what_to_type_next(
         self, keyboard: Keyboard, daemon: FakeDaemon, tmp_path: Path

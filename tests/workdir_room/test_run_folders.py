@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
-from windlass.core.ports import Briefing
 from windlass.core.signal import BadSignal, SaidDone, SaidError
+from windlass.core.workdir import Briefing
 from windlass.workdir import RunFolders
 
 MANIFEST = {"agentId": "otter@pr-7", "agentName": "otter", "mode": "execute"}
@@ -34,7 +34,7 @@ def folders(tmp_path: Path) -> RunFolders:
 
 def brief(folders: RunFolders, worktree: Path, run: str = "r1", **given: dict[str, str]) -> Briefing:
     known = {"inputs": {"task.md": "For {AGENT_NAME} ({AGENT_ID})."}, "files": {"script": "- say: {AGENT_ID}"}} | given
-    return asyncio.run(folders.brief(run, str(worktree), prompt="You are {AGENT_NAME}.", manifest=MANIFEST, **known))
+    return asyncio.run(folders.brief(run, str(worktree), prompt="You are otter.", manifest=MANIFEST, **known))
 
 
 def put_signal(worktree: Path, text: str = DONE, *, below: str = "") -> Path:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from windlass.checks.ports import Trees
@@ -18,8 +20,30 @@ from windlass.core.setup import LOCK_FILES, Ended, Shell, setup_key, visible
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A tree that one check at a time runs in. Several of a project stand side by side, each set up for itself."""
+
+    project: Project
+    number: int
+    folder: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / ("tree" if self.number == 1 else f"tree-{self.number}")
+
+    @property
+    def prepared(self) -> Path:
+        """Where it is remembered how it was set up."""
+        return self.folder / ("setup.json" if self.number == 1 else f"setup-{self.number}.json")
+
+    @property
+    def marker(self) -> str:
+        return f"check-{self.project.id}" + (f"-{self.number}" if self.number > 1 else "")
+
+
 class CommandChecks:
-    """Runs a project's check in a tree of its own, one at a time."""
+    """Runs a project's checks, each in a tree of its own that is used again."""
 
     def __init__(self, home: Path, home_id: str, *, trees: Trees, shell: Shell, environment: Mapping[str, str]) -> None:
         self._home = home
@@ -27,7 +51,7 @@ class CommandChecks:
         self._trees = trees
         self._shell = shell
         self._environment = environment
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._busy: dict[str, set[int]] = {}
 
     async def run(
         self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
@@ -37,58 +61,65 @@ class CommandChecks:
             raise BadInput(
                 f"{project.name} has no check command.", hint="Set one: `windlass config set checks.command COMMAND`."
             )
-        async with self._locks.setdefault(project.id, asyncio.Lock()):
-            ended = await self._prepare(project, candidate, settings)
+        with self._bench(project) as bench:
+            ended = await self._prepare(bench, candidate, settings)
             prefix = "set-up failed: "
             if ended is None:
-                prefix, ended = "", await self._execute(project, settings.command, settings)
+                prefix, ended = "", await self._execute(bench, settings.command, settings)
         return _verdict(candidate, settings, started_at, ended, prefix), _text(ended, settings)
 
-    async def _prepare(self, project: Project, candidate: Candidate, settings: CheckSettings) -> Ended | None:
+    @contextmanager
+    def _bench(self, project: Project) -> Iterator[Bench]:
+        """The first that is free: the one that is most likely set up."""
+        if not _ID.fullmatch(project.id):
+            raise BadInput(
+                f"{project.id[:80]!r} is not a project's id.", hint="Run `windlass init` to write a new one."
+            )
+        busy = self._busy.setdefault(project.id, set())
+        number = next(each for each in count(1) if each not in busy)
+        busy.add(number)
+        try:
+            yield Bench(project, number, self._home / "checks" / project.id)
+        finally:
+            busy.discard(number)
+
+    async def _prepare(self, bench: Bench, candidate: Candidate, settings: CheckSettings) -> Ended | None:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
-        tree, file = self._tree(project), self._tree(project).with_name("setup.json")
-        prepared = read_prepared(file)
+        project = bench.project
+        prepared = read_prepared(bench.prepared)
         key = await self._key(project, candidate, settings)
         usable = prepared if prepared and prepared.key == key else Prepared(key, ())
-        placed = await self._trees.place(project, candidate.commit, tree, keep=usable.kept)
+        placed = await self._trees.place(project, candidate.commit, bench.tree, keep=usable.kept)
         if not settings.setup.strip() or (usable is prepared and placed):
             return None
-        file.unlink(missing_ok=True)
-        await self._trees.clear(tree)
-        await self._trees.place(project, candidate.commit, tree)
-        return await self._set_up(project, candidate, settings, key)
+        bench.prepared.unlink(missing_ok=True)
+        await self._trees.clear(bench.tree)
+        await self._trees.place(project, candidate.commit, bench.tree)
+        return await self._set_up(bench, candidate, settings, key)
 
-    async def _set_up(self, project: Project, candidate: Candidate, settings: CheckSettings, key: str) -> Ended | None:
-        tree = self._tree(project)
-        ended = await self._execute(project, settings.setup, settings)
+    async def _set_up(self, bench: Bench, candidate: Candidate, settings: CheckSettings, key: str) -> Ended | None:
+        ended = await self._execute(bench, settings.setup, settings)
         if ended.exit_code != 0 or ended.timed_out:
             return ended
-        kept = await self._trees.leftovers(project, tree)
+        kept = await self._trees.leftovers(bench.project, bench.tree)
         # Once more, because a set-up may have changed files of the commit.
-        if not await self._trees.place(project, candidate.commit, tree, keep=kept):
-            raise Unavailable(f"The set-up of {project.name} left a tree that cannot be put right: {tree}.")
-        write_prepared(tree.with_name("setup.json"), Prepared(key, kept))
+        if not await self._trees.place(bench.project, candidate.commit, bench.tree, keep=kept):
+            raise Unavailable(f"The set-up of {bench.project.name} left a tree that cannot be put right: {bench.tree}.")
+        write_prepared(bench.prepared, Prepared(key, kept))
         return None
 
     async def _key(self, project: Project, candidate: Candidate, settings: CheckSettings) -> str:
         return setup_key(settings.setup, await self._trees.named(project, candidate.commit, LOCK_FILES))
 
-    async def _execute(self, project: Project, command: str, settings: CheckSettings) -> Ended:
+    async def _execute(self, bench: Bench, command: str, settings: CheckSettings) -> Ended:
         return await self._shell(
             command,
-            cwd=str(self._tree(project)),
+            cwd=str(bench.tree),
             environment=visible(self._environment, settings.environment) | {"TERM": "dumb", "CI": "true"},
             timeout=settings.timeout_seconds,
             output_limit=settings.output_bytes,
-            marker=f"{self._home_id}:check-{project.id}",
+            marker=f"{self._home_id}:{bench.marker}",
         )
-
-    def _tree(self, project: Project) -> Path:
-        if not _ID.fullmatch(project.id):
-            raise BadInput(
-                f"{project.id[:80]!r} is not a project's id.", hint="Run `windlass init` to write a new one."
-            )
-        return self._home / "checks" / project.id / "tree"
 
 
 def _verdict(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 import click
 
@@ -44,6 +43,14 @@ def _took(run: Row) -> str:
     return age(max(0.0, (run["ended_at"] or time.time()) - run["started_at"]))
 
 
+def _cost(agent: Row) -> str:
+    """What an agent has cost: what is known of it, and whether there is more."""
+    dollars, unpriced = agent.get("cost_usd"), agent.get("unpriced_runs")
+    if not dollars:
+        return "unknown" if unpriced else ""
+    return f"over ${dollars:.2f}" if unpriced else f"${dollars:.2f}"
+
+
 _AGENTS = (
     Column("NAME", address, style=bold),
     Column("STATUS", lambda row: row["status"], style=paint_state),
@@ -52,7 +59,7 @@ _AGENTS = (
     Column("TASK", lambda row: row.get("task_title") or row["task"], gives=True),
     Column("PROVIDER", lambda row: row["provider"], spare=True),
     Column("SANDBOX", lambda row: row.get("sandbox"), spare=True),
-    Column("COST", lambda row: _cost(row["cost_usd"]), spare=True),
+    Column("COST", _cost, spare=True),
 )
 
 _RUNS = (
@@ -120,12 +127,13 @@ def _head(agent: Row) -> list[str]:
                 ("Role", agent.get("role")),
                 ("Task", task),
                 ("Provider", agent["provider"]),
+                ("Model", agent.get("model")),
                 ("Sandbox", agent.get("sandbox")),
                 ("Branch", agent["branch"]),
                 ("Worktree", agent["worktree"] if not saved else ""),
                 ("Saved as", saved and saved["ref"]),
                 ("Session", agent["session"]),
-                ("Used", _usage(agent.get("usage"))),
+                ("Used", _used(agent)),
                 ("Change", change and described(change)),
                 *(("Question", each["question"]) for each in agent.get("questions") or ()),
             )
@@ -256,12 +264,9 @@ def _stop_each(daemon: Client, names: tuple[str, ...]) -> tuple[list[str], list[
     return stopped, problems
 
 
-def _cost(dollars: Any) -> str:
-    return f"${dollars:.2f}" if dollars else ""
-
-
-def _usage(usage: Row | None) -> str:
-    if not usage or not any(usage.values()):
+def _used(agent: Row) -> str:
+    usage, cost = agent.get("usage") or {}, _cost(agent)
+    if not any(usage.values()) and not cost:
         return ""
     tokens = f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out"
-    return ", ".join(filter(None, (tokens, _cost(usage.get("cost_usd")))))
+    return ", ".join(filter(None, (tokens, "cost unknown" if cost == "unknown" else cost)))

@@ -51,6 +51,17 @@ class AgentName(click.ParamType[str]):
         return _completed(incomplete, "name", "task_title", "agents", all=1)
 
 
+class Word(click.ParamType[str]):
+    """A name of something; an empty one is a slip, such as a variable that is not set."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.strip():
+            self.fail("it is empty.", param, ctx)
+        return value
+
+
 class ChangeId(click.ParamType[str]):
     """The id of a change, such as c3."""
 

@@ -44,6 +44,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "diff": ("agents", "What an agent has changed so far."),
         "queue": ("queue", "What wants to land, in order, and why it has not; and arranging that."),
         "change": ("change", "One change: its state, its difference, and what was said about it."),
+        "radar": ("radar", "Which agents are about to collide, and on what."),
         "receipt": ("changes", "Proof of a landed change, and how to undo it."),
         "watch": ("watch", "Everything that happens, as JSON lines."),
     },
@@ -57,6 +58,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Look after": {
         "providers": ("providers", "Which coding CLIs are here, and what their agents may do."),
         "config": ("config", "Read and change settings."),
+        "gate": ("gate", "Find out how fast changes would land, with more runners or fewer bad ones."),
         "rescue": ("rescue", "Bring back work that was saved before something was removed."),
         "doctor": ("doctor", "Find out what is wrong, and what to do about it."),
         "daemon": ("daemon", "The background process."),

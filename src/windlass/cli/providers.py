@@ -79,6 +79,7 @@ def _verified(item: Row) -> str:
 def _can(item: Row) -> str:
     return ", ".join(
         (
+            "takes a model" if item["models"] else "has no choice of models",
             "goes on in its session" if item["resumes"] else "begins anew in every run",
             "prints events" if item["structured"] else "prints text",
             f"is stopped by {item['stopped_by']}",

@@ -41,8 +41,12 @@ def questions_command(daemon: Client, path: str | None, as_json: bool) -> None:
 )
 @name_argument
 @click.argument("words", nargs=-1, required=True, metavar="TEXT|ID=TEXT…")
+@json_option
 @click.pass_obj
-def answer_command(daemon: Client, name: str, words: tuple[str, ...]) -> None:
+def answer_command(daemon: Client, name: str, words: tuple[str, ...], as_json: bool) -> None:
     """Answer an agent's questions; it goes on with its work. TEXT may be - to read standard input."""
-    daemon.post("agents", name, "answer", words=[given_text(each, "TEXT") for each in words])
-    say(f"{name} has your answer. See it go on: windlass logs {name} -f")
+    answer = daemon.post("agents", name, "answer", words=[given_text(each, "TEXT") for each in words])
+    if as_json:
+        say_json(answer)
+    else:
+        say(f"{name} has your answer. See it go on: windlass logs {name} -f")

@@ -98,6 +98,8 @@ def _show(answer: Row) -> None:
         say("\n".join(table(_QUEUE, answer["items"])))
     for each in answer.get("paused", ()):
         say(paragraph(_paused(each)))
+    for each in answer.get("red", ()):
+        say(paragraph(f"{each['reason']}. Only what mends it goes on; the others wait."))
     say(paragraph(_what_is_next(answer["items"])))
     say(as_of(answer))
 

@@ -11,7 +11,7 @@ import click
 
 from windlass.cli.agents import described, given_text
 from windlass.cli.client import Client, here
-from windlass.cli.command import Duration, command, json_option
+from windlass.cli.command import Duration, Word, command, json_option
 from windlass.cli.output import (
     Row,
     bold,
@@ -55,12 +55,21 @@ _TRIES = 5
     windlass work "Add a changelog" --command ./my-agent.sh      any program can be an agent
     windlass work "Try it out" --script agent.yaml               plays an agent from a script
     windlass work "Fix the login race" --agent coder             an agent with a file in .windlass/agents
+    windlass work "Tidy the logins" --paths 'src/auth/**'        what it is to change (see `windlass radar`)
+    windlass work "Fix the login race" --provider NAME --model NAME
     """,
 )
 @click.argument("title")
 @click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
-@click.option("--agent", metavar="NAME", help="An agent that the repository defines (see `windlass agents`).")
-@click.option("--provider", metavar="NAME", help="Which coding CLI does it. Default: the setting work.provider.")
+@click.option(
+    "--paths",
+    multiple=True,
+    metavar="PATTERN",
+    help="What it is to change: a file, a folder or a pattern such as 'src/**/*.py'. For the radar; may be repeated.",
+)
+@click.option("--agent", metavar="NAME", type=Word(), help="An agent that the repository defines: `windlass agents`.")
+@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI does it. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its file's, or its coding CLI's own.")
 @click.option(
     "--script",
     metavar="FILE",
@@ -88,8 +97,10 @@ def work_command(
     *,
     title: str,
     brief: str | None,
+    paths: tuple[str, ...],
     agent: str | None,
     provider: str | None,
+    model: str | None,
     script: str | None,
     shell: str | None,
     permissions: str | None,
@@ -108,8 +119,10 @@ def work_command(
         path=here(),
         title=given_text(title, "TITLE").strip(),
         brief=brief and given_text(brief, "--brief"),
+        paths=list(paths) or None,
         agent=agent,
         provider=provider,
+        model=model,
         permissions=permissions,
         sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # ours, which a daemon that runs already has not seen
         options=options,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from windlass.core.address import Address
+from windlass.core.errors import BadInput
 
 WORK = "work"
 """Where an agent comes from that was made for one task."""
@@ -32,6 +33,16 @@ class Permissions(StrEnum):
     """Edit and run inside its worktree, and commit to its branch."""
     FULL = "full"
     """Whatever its program can do, without being asked."""
+
+
+LONGEST_MODEL = 200
+
+
+def check_model(model: str) -> None:
+    """Refuse what a command line would take for something else than the name of a model."""
+    if model.startswith("-") or not model.isprintable() or len(model.split()) != 1 or len(model) > LONGEST_MODEL:
+        shown = model if len(model) <= LONGEST_MODEL else f"{model[:LONGEST_MODEL]}…"
+        raise BadInput(f"{shown!r} is no name of a model.", hint="It is one word, as its coding CLI knows it.")
 
 
 class Confinement(StrEnum):

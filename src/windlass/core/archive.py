@@ -73,6 +73,10 @@ class Proof:
     tree: str = ""
     """The tree of the commit that main moved to; nothing if there is no such commit."""
     parents: tuple[str, ...] = ()
+    stands: bool = True
+    """Its first parents lead straight to where main was."""
+    top: str = ""
+    """The tree of the commit that it landed together with, where there is one."""
     merged: str = ""
     """The tree that merging the change gives again; nothing where that is a conflict."""
     whereabouts: Whereabouts = Whereabouts.UNKNOWN

@@ -60,6 +60,19 @@ class CheckResult:
     """In words, when it did not pass: exit code 1, timed out after 600 s …"""
     document: str = ""
     """Where its output is kept."""
+    stack: tuple[str, ...] = ()
+    """The changes that were tested together, bottom first."""
+
+
+class Shape(StrEnum):
+    """What a landed change looks like in main's history."""
+
+    MERGE = "merge"
+    """Its own commits, and one that merges them."""
+    SQUASH = "squash"
+    """One commit by its author."""
+    REBASE = "rebase"
+    """Its commits one by one, by their authors; where they can't be replayed to the very same files, one commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +82,16 @@ class Candidate:
     commit: str
     tree: str
     before: str
-    """The tip of main it was made on."""
+    """What it was made on: the tip of main, or the candidate below it."""
     commits: tuple[str, ...]
     files: tuple[str, ...]
+    head: str = ""
+    """The change's own last commit."""
+    shape: Shape = Shape.MERGE
+    top: str = ""
+    """The commit that main moves to when this one lands together with those above it."""
+    proof: str = ""
+    """The tree of that commit: the one that was tested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +106,15 @@ class Landing:
     commits: tuple[str, ...]
     files: tuple[str, ...]
     landed_at: float
+    top: str = ""
+    """The commit that main moved to, where others landed with it; what is between was not tested by itself."""
+    proof: str = ""
+    """The tree that the checks passed on, where it is that of the others' too."""
+
+    @property
+    def tested(self) -> str:
+        """The tree that must have passed the checks."""
+        return self.proof or self.tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +137,15 @@ class Change:
     """How often it went back to its author."""
     candidate: Candidate | None = None
     checks: tuple[CheckResult, ...] = ()
-    """The newest result for each command."""
+    """The newest results of tests with this change on top, and the one that it landed on."""
     landing: Landing | None = None
     queued_at: float = 0.0
     turn: int = 0
     """The number of the event that put it into the line: its place there, whatever the clock does."""
     rank: int = 0
     """Whoever has a higher one goes before those with a lower: a person wanted it first."""
+    allowed: str = ""
+    """The commit that a person has looked at and let pass, although it touches guarded files."""
 
     @property
     def ended(self) -> bool:

@@ -22,6 +22,8 @@ class ProviderSettings:
     """How it is told what to do: `argument`, `flag`, `stdin` or `file`."""
     prompt_flag: str = ""
     """The flag before the prompt, or before the name of its file."""
+    system_prompt_flag: str = ""
+    """The flag before who an agent is, by its file. Default: that is the beginning of the prompt."""
     model_flag: str = ""
     """The flag before the name of a model."""
     permissions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

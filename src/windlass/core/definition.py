@@ -83,6 +83,7 @@ class Definition:
     permissions: Permissions = Permissions.EDIT
     sandbox: Confinement = Confinement.AUTO
     handoff_line: int = 1
+    provider_line: int = 1
 
     def model_for(self, provider: str) -> str:
         """Its model, unless that was meant for another provider."""
@@ -199,6 +200,7 @@ def define(
         handoff_line=reader.line("handoff_to"),
         persistent=reader.flag("persistent"),
         provider=reader.text("provider"),
+        provider_line=reader.line("provider"),
         habitat=folder.provider,
         model=reader.text("model"),
         permissions=Permissions(reader.word("permissions", Permissions, Permissions.EDIT)),

@@ -3,27 +3,65 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
-from windlass.core.settings import CheckSettings, Limits
+from windlass.core.change import Change, ChangeState, CheckResult, Hold
+from windlass.core.project import Project
+from windlass.core.settings import CheckSettings, GateSettings, Limits
+from windlass.core.trial import Entry, Rates, Rules, Trial, Verdict, measure
 
 NOT_RUN = (126, 127)
 """Exit codes by which a shell says that there was no such program, or that it is none."""
+MOST_RUNNERS = 8
+ALIKE = 3
 _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 
-def next_change(queue: Sequence[Change]) -> Change | None:
-    """The one under test, else the first in line: by rank, then by turn."""
-    under_test = [each for each in queue if each.state is ChangeState.TESTING]
-    waiting = [each for each in queue if each.state is ChangeState.QUEUED]
-    return min(under_test or waiting, key=place_in_line, default=None)
+def entries(queue: Sequence[Change]) -> list[Entry]:
+    """The line as the planner sees it."""
+    return [Entry(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each)) for each in queue]
 
 
 def place_in_line(change: Change) -> tuple[int, int]:
     """What the line is ordered by."""
     return -change.rank, change.turn
+
+
+def _proven(change: Change) -> bool:
+    """Whether a check has passed with nothing but this change on main, whatever main was then."""
+    return any(each.passed and each.stack == (change.id,) for each in change.checks)
+
+
+def may_mend(change: Change, project: Project) -> bool:
+    """Whether a change may go on while main is red: the one that was asked for, and what a person brings or undoes."""
+    return not change.agent or change.title == project.mending
+
+
+def fail_alike(trials: Iterable[Trial]) -> bool:
+    """Whether so many different changes fail alone, and nothing passes, that it may not be their fault."""
+    known = [each for each in trials if not each.old and each.verdict]
+    alone = {each.stack for each in known if each.verdict is Verdict.FAILED and len(each.stack) == 1}
+    return len(alone) >= ALIKE and not any(each.verdict is Verdict.PASSED for each in known)
+
+
+def rates(past: Sequence[Change]) -> Rates:
+    """How often changes were bad, and checks failed by chance, as far as these tell."""
+    results = [each for change in past for each in change.checks]
+    green = {(each.tree, each.command) for each in results if each.passed}
+    return measure(
+        landed=sum(each.landing is not None for each in past),
+        rejected=sum(each.returns for each in past),
+        runs=len(results),
+        flaked=sum(not each.passed and (each.tree, each.command) in green for each in results),
+    )
+
+
+def rules(settings: GateSettings, *, processors: int, alone: bool) -> Rules:
+    """How the planner is to work."""
+    runners = settings.runners or max(1, min(MOST_RUNNERS, processors // 2))
+    made = Rules(runners=runners, strict=settings.strict, retries=settings.retries)
+    return replace(made, largest=1) if alone else made
 
 
 def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container[str]) -> list[Change]:
@@ -42,18 +80,20 @@ def _knows_no_better(change: Change, checks: CheckSettings) -> bool:
     return any(each.exit_code in NOT_RUN and each.command == checks.command for each in change.checks)
 
 
-def blames_author(result: CheckResult, candidate: Candidate) -> bool:
-    """Whether a failed check speaks against the change: not where its command is missing, unless the change took it."""
-    named = {each.removeprefix("./") for each in _WORD.findall(result.command)}
-    return result.exit_code not in NOT_RUN or not named.isdisjoint(candidate.files)
+def blames_author(result: CheckResult, files: Iterable[str]) -> bool:
+    """Whether a failed check speaks against the changes: not where its command is missing, unless they took it."""
+    return result.exit_code not in NOT_RUN or not named(result.command).isdisjoint(files)
 
 
-def known_result(change: Change, tree: str, checks: CheckSettings) -> CheckResult | None:
-    """A result of this very command on this very tree, which need not be asked for again."""
-    for result in change.checks:
-        if result.passed and result.tree == tree and result.command == checks.command:
-            return result
-    return None
+def named(command: str) -> set[str]:
+    """What a command names that may be a file of the repository."""
+    return {each.removeprefix("./") for each in _WORD.findall(command)}
+
+
+def known_results(queue: Sequence[Change], tree: str, checks: CheckSettings) -> list[CheckResult]:
+    """What this very command said of this very tree, which need not be asked for again."""
+    said = (result for change in queue for result in change.checks)
+    return [each for each in dict.fromkeys(said) if each.tree == tree and each.command == checks.command]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _HARMFUL = re.compile(
@@ -37,6 +38,12 @@ def _escape(found: re.Match[str]) -> str:
 def word(text: str) -> str:
     """A text as one word of a shell, whatever is in it."""
     return text if _WORD.fullmatch(text) else "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first few of many, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def short(commit: str) -> str:

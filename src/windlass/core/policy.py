@@ -11,12 +11,13 @@ from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState
 from windlass.core.message import Kind, Message
-from windlass.core.ports import Tree
+from windlass.core.plain import some
 from windlass.core.provider import Claim
 from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
 from windlass.core.settings import Limits
 from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
 from windlass.core.task import Task, TaskState
+from windlass.core.workdir import Tree
 
 EXCERPT = 80
 """How much of a bad signal is shown with the run."""
@@ -172,9 +173,9 @@ def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidenc
         return _unfinished(ending, limits.reminders, f"said done, but is {where}, not {ending.branch}", note, evidence)
     left = (*tree.changed, *tree.untracked)
     if tree.changed or (left and (ending.tries < limits.reminders or not tree.commits)):
-        note = f"You said done, but these files are not committed: {_some(left)}. Commit what belongs to the task."
+        note = f"You said done, but these files are not committed: {some(left)}. Commit what belongs to the task."
         return _unfinished(
-            ending, limits.reminders, f"said done, but left {_some(left)} uncommitted", note, evidence, failed=True
+            ending, limits.reminders, f"said done, but left {some(left)} uncommitted", note, evidence, failed=True
         )
     then = Then.LAND if tree.commits else Then.FINISH
     reason = "" if tree.commits else "nothing was committed, so there is nothing to land"
@@ -189,7 +190,7 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
         return _judge_done(ending, tree, "", limits, evidence)
     left = (*tree.changed, *tree.untracked)
     if ending.exit_code == 0 and ending.claim is Claim.EXIT:
-        missing = f"left {_some(left)} uncommitted" if left else "committed nothing"
+        missing = f"left {some(left)} uncommitted" if left else "committed nothing"
         note = f"Your last run ended with exit code 0, but {missing}. Commit what belongs to the task."
         return _unfinished(ending, limits.reminders, f"exit code 0, but it {missing}", note, evidence)
     if ending.exit_code == 0:
@@ -241,11 +242,11 @@ def evidence_of(ending: Ending) -> tuple[str, ...]:
     tree = ending.tree
     facts.append(f"{tree.commits} commit{'' if tree.commits == 1 else 's'} on {tree.branch or 'no branch'}")
     if tree.changed:
-        facts.append(f"uncommitted: {_some(tree.changed)}")
+        facts.append(f"uncommitted: {some(tree.changed)}")
     if tree.untracked:
-        facts.append(f"untracked: {_some(tree.untracked)}")
+        facts.append(f"untracked: {some(tree.untracked)}")
     if tree.holes:
-        facts.append(f"not in the snapshot: {_some(tree.holes)}")
+        facts.append(f"not in the snapshot: {some(tree.holes)}")
     return (*facts, *(("clean tree",) if tree.clean else ()))
 
 
@@ -259,11 +260,6 @@ def _signal_word(signal: Signal) -> str:
             return "error"
         case BadSignal(_, excerpt):
             return f"unreadable, it begins {excerpt[:EXCERPT]!r}" if excerpt else "unreadable"
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def joined(trees: Mapping[str, Tree], branch: str) -> Tree:

@@ -8,19 +8,21 @@ from typing import Any, Protocol, TypeVar
 
 from windlass.core.agent import Agent
 from windlass.core.archive import Archive
-from windlass.core.change import Candidate, Change, CheckResult, Landing
+from windlass.core.change import Candidate, Change, CheckResult, Landing, Shape
 from windlass.core.definition import Library
 from windlass.core.document import Document
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.provider import Provider
-from windlass.core.run import Chunk, Identity, Run
+from windlass.core.radar import Glimpse
+from windlass.core.run import Chunk, Cost, Identity, Run
 from windlass.core.sandbox import Sandbox, Warden
 from windlass.core.settings import CheckSettings, Settings
 from windlass.core.setup import Setups
 from windlass.core.signal import Signal
 from windlass.core.task import Task
+from windlass.core.workdir import Briefing, Tree
 
 T = TypeVar("T")
 N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
@@ -56,6 +58,10 @@ class Reading(Protocol):
         """Newest first: those at work, or the retired ones created before a time, by page."""
         ...
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        """Those not retired whose latest task is done or cancelled, and who have no live run; newest first."""
+        ...
+
     def names_taken(self) -> set[str]:
         """Every agent name there ever was."""
         ...
@@ -73,6 +79,7 @@ class Reading(Protocol):
         ...
 
     def live_runs(self) -> list[Run]: ...
+    def live_by_project(self) -> dict[str, int]: ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
         """An agent's runs, first to last."""
@@ -82,8 +89,8 @@ class Reading(Protocol):
         """The newest run of each of these agents, for those that have one."""
         ...
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
-        """What all runs of each of these agents have cost so far, in dollars, for those that have one."""
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        """What all runs of each of these agents have cost so far, for those that have one."""
         ...
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
@@ -217,8 +224,8 @@ class Processes(Protocol):
         Returns how many processes there were."""
         ...
 
-    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
-        """Call `stir(run)` on the loop whenever its output grew or it has gone."""
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
+        """Call `stir(run)` on the loop when its output grew, it has gone or, if that can be told, a place changed."""
         ...
 
     def forget(self, run: str, /) -> None:
@@ -277,6 +284,10 @@ class Workdirs(Protocol):
         """The signal given in this run; never follows links, never blocks."""
         ...
 
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        """The folders in which agents are told to give it."""
+        ...
+
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
         """Make a folder in which each of these worktrees is found by its name."""
         ...
@@ -294,42 +305,7 @@ class Workdirs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Briefing:
-    """Where a run finds things."""
-
-    prompt: str
-    """The prompt's file."""
-    signal: str
-    """Where the agent writes its signal."""
-    files: Mapping[str, str]
-    """Where each provider file was written, by option name."""
-
-
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """What an agent's worktree holds, looked at without trusting anything in it."""
-
-    head: str
-    """The commit its branch is at, which is in the hub now."""
-    branch: str
-    """The branch that is checked out there, or nothing."""
-    commits: int
-    """How many commits its branch has that main has not."""
-    changed: tuple[str, ...] = ()
-    """Tracked files with uncommitted changes."""
-    untracked: tuple[str, ...] = ()
-    snapshot: str = ""
-    """The commit that holds the tree as it is, under a hidden ref of the hub."""
-    holes: tuple[str, ...] = ()
-    """What the snapshot can't cover: nested repositories, files too large."""
-
-    @property
-    def clean(self) -> bool:
-        return not self.changed and not self.untracked
 
 
 class Git(Protocol):
@@ -397,12 +373,28 @@ class Git(Protocol):
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
         ...
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
+    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+        """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
         ...
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
-        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
+    async def since(self, project: Project, base: str, /) -> Glimpse:
+        """What main has become since a commit, as if that were someone's work."""
+        ...
+
+    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+        """The files in which two works can't be merged, or git's words about it; nothing if they can."""
+        ...
+
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
+        ...
+
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        """Move main to the last of these, each made on the one before; returns that one's receipt. What has landed
+        only gets its receipt. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in
+        the way."""
         ...
 
     async def landed(self, project: Project, commit: str, /) -> bool:
@@ -493,3 +485,5 @@ class Ports:
     """Our folder."""
     pid: int = 0
     """The daemon's process."""
+    processors: int = 2
+    """How many the machine has."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windlass.core.change import CheckResult
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
@@ -20,6 +22,8 @@ class Project:
     """Since when nothing lands, because a person said so."""
     pause: str = ""
     """Why, in their words."""
+    health: CheckResult | None = None
+    """What the checks last said about main itself."""
 
     @property
     def paused(self) -> str:
@@ -27,3 +31,20 @@ class Project:
         if self.paused_at is None:
             return ""
         return "the queue is paused" + (f": {self.pause}" if self.pause else "")
+
+    @property
+    def red(self) -> str:
+        """Why main is red; nothing if it is not known to be."""
+        if self.health is None or self.health.passed:
+            return ""
+        return f"{self.main} is red: {self.health.reason} ({self.health.command})"
+
+    @property
+    def halt(self) -> str:
+        """Why changes wait; nothing if they may land."""
+        return self.paused or self.red
+
+    @property
+    def mending(self) -> str:
+        """The title of the task that makes main green again, and of its change."""
+        return f"Mend {self.main}: its checks fail"

@@ -73,8 +73,10 @@ def judge_tree(change: Change, proof: Proof) -> str:
         return f"{change.id} is said to have landed, but has no receipt"
     if not proof.tree:
         return f"{change.id}: the hub has no commit {short(landing.after)}"
-    if not any(each.passed and each.tree == landing.tree for each in change.checks):
-        return f"{change.id}: no check is known to have passed on the tree that landed, {short(landing.tree)}"
+    if not any(each.passed and each.tree == landing.tested for each in change.checks):
+        return f"{change.id}: no check is known to have passed on the tree that landed, {short(landing.tested)}"
+    if landing.top and proof.top != landing.tested:
+        return f"{change.id}: main moved to {short(landing.top)}, which does not hold tree {short(landing.tested)}"
     if proof.tree != landing.tree:
         held, tested = short(proof.tree), short(landing.tree)
         return f"{change.id}: its commit {short(landing.after)} holds tree {held}, and {tested} was tested"
@@ -84,8 +86,8 @@ def judge_tree(change: Change, proof: Proof) -> str:
 def judge_history(change: Change, landing: Landing, proof: Proof) -> str:
     """I2: main moved forward, from where it was to this commit."""
     after, before = short(landing.after), short(landing.before)
-    if proof.tree and proof.parents[:1] != (landing.before,):
-        return f"{change.id}: {before}, where {landing.main} was, is not the first parent of {after}"
+    if proof.tree and not proof.stands:
+        return f"{change.id}: {before}, where {landing.main} was, is not what {after} was made on"
     if proof.whereabouts is Whereabouts.NEVER:
         return f"{change.id}: {landing.main} does not hold {after}, and its reflog does not know it"
     return ""
@@ -104,7 +106,7 @@ def judge_difference(change: Change, landing: Landing, proof: Proof) -> str:
     """I3: what landed is the change's own difference, and nothing else."""
     if not proof.tree:
         return ""  # I1 says that there is no such commit
-    if proof.parents[1:] != (change.head,):
+    if proof.parents[1:] not in ((), (change.head,)):
         return f"{change.id}: {short(landing.after)} merges another commit than {short(change.head)}, the change's own"
     if proof.merged != landing.tree:
         again = f"tree {short(proof.merged)}" if proof.merged else "no tree"

@@ -11,6 +11,7 @@ from windlass.core.definition import filled
 from windlass.core.errors import BadInput
 from windlass.core.message import Message
 from windlass.core.plain import word
+from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.render import fenced
 from windlass.core.reviews import place_of
 from windlass.core.run import Cause
@@ -60,6 +61,15 @@ class Workplace:
     """The file tree of main, in a few lines."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a run is told."""
+
+    text: str
+    system: str = ""
+    """Who the agent is, where that is told apart; the text then leaves it out."""
+
+
 def build_prompt(
     *,
     agent: Agent,
@@ -71,13 +81,17 @@ def build_prompt(
     workplace: Workplace | None = None,
     resumed: bool = False,
     repositories: Mapping[str, str] | None = None,
-) -> str:
+    apart: bool = False,
+) -> Prompt:
     """The prompt of a run: the whole briefing for a first one, what is new for a later one.
 
-    An agent that does not remember its earlier runs is told again who it is.
+    An agent that does not remember its earlier runs is told again who it is. `apart`, it is told so in every run: no
+    conversation keeps that.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
     who = _who(agent, workplace, said) if workplace and agent.role else []
+    system = _system(who, agent) if apart else ""
+    who = [] if system else who
     what = (("task", _task(task)), ("messages", _messages(mail)))
     if repositories:
         who = [*who, ("repositories", _repositories(repositories))]
@@ -89,7 +103,19 @@ def build_prompt(
         known = [] if resumed else [*who, *_some(said, PROJECT)]
         how = _some(said, "review" if task.reviews else "git_workflow", "signal_format")
         sections = [*known, ("woken", _WOKEN[cause]), *what, *how]
-    return "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections if text) + "\n"
+    return Prompt(text=f"{_joined(sections, agent)}\n", system=system)
+
+
+def _system(who: Sequence[Section], agent: Agent) -> str:
+    """Who an agent is, as an argument; nothing if it is too long for one."""
+    text = _joined(who, agent).replace("\0", "")
+    return text if len(text.encode()) <= ARGUMENT_LIMIT else ""
+
+
+def _joined(sections: Sequence[Section], agent: Agent) -> str:
+    """Sections in their tags, with the agent's names in them."""
+    text = "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections if text)
+    return text.replace("{AGENT_ID}", agent.id).replace("{AGENT_NAME}", agent.name)
 
 
 def _repositories(mains: Mapping[str, str]) -> str:
@@ -145,7 +171,8 @@ def _filled(blocks: Mapping[str, str], *, main: str, branch: str) -> dict[str, s
 
 def _task(task: Task) -> str:
     brief = f"\n\n{_defused(task.brief.strip())}" if task.brief.strip() else ""
-    return f"# {_defused(task.title)}\n\nTask {task.id}.{brief}"
+    paths = f"\n\nIt is expected to change: {_defused(', '.join(task.paths))}." if task.paths else ""
+    return f"# {_defused(task.title)}\n\nTask {task.id}.{brief}{paths}"
 
 
 def _messages(mail: Sequence[Message]) -> str:

@@ -51,6 +51,8 @@ class Start:
 
     prompt: str = ""
     """What the agent is told."""
+    system: str = ""
+    """Who the agent is, for a provider that takes this apart; short enough for an argument."""
     prompt_file: str
     """A file with the same text."""
     folder: str = ""
@@ -97,6 +99,11 @@ def _no_flags(start: Start) -> tuple[str, ...]:
 
 WITH_YOUR_RIGHTS = "whatever it likes, with your rights"
 """What a program may do that nothing holds back."""
+UNHELD: Mapping[Permissions, str] = {
+    **dict.fromkeys(Permissions, WITH_YOUR_RIGHTS),
+    Permissions.READ: "not possible outside a sandbox: there are no flags for it",
+}
+"""What agents of a program may do that has no flags for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,10 @@ class Provider:
     """Refuses bad options, before anything is created."""
     price: Callable[[str, Usage], float] = _free
     """What a usage costs in dollars, by model, where the program itself does not say."""
+    system: bool = False
+    """It is told apart who the agent is, by its program's own flag; else that is the beginning of the prompt."""
+    models: bool = False
+    """It can be told which model to use."""
     options: tuple[str, ...] = ()
     """The options it must have, such as `command`."""
     files: tuple[str, ...] = ()
@@ -152,7 +163,9 @@ class Provider:
     aliases: tuple[str, ...] = ()
     permit: Callable[[Start], tuple[str, ...]] = _no_flags
     """The flags that give a run its permissions; `argv` has them, too."""
-    may: Mapping[Permissions, str] = field(default_factory=lambda: dict.fromkeys(Permissions, WITH_YOUR_RIGHTS))
+    reads: bool = False
+    """Its flags can hold it to reading; any other is held by a sandbox, or not started."""
+    may: Mapping[Permissions, str] = field(default_factory=lambda: UNHELD)
     """What its agents may do outside a sandbox, in words."""
     version: tuple[str, ...] = ()
     """The command that prints its version."""

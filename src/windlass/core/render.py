@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, CheckResult
-from windlass.core.plain import word
+from windlass.core.plain import some, word
+from windlass.core.radar import Collision
 from windlass.core.run import Run
 from windlass.core.task import Task
 
 TAIL = 12_000
 """How many characters of a check's output its author is shown: the last ones."""
+
+MOST_NAMED = 50
+"""How many files of a collision an agent is told of."""
 
 _BACKTICKS = re.compile("`+")
 
@@ -39,6 +43,20 @@ def rejection(change: Change, result: CheckResult, output: str) -> str:
             *_shown(output),
             "",
             "Mend it, commit to your branch, and signal done again.",
+        )
+    )
+
+
+def red_main(main: str, result: CheckResult, output: str) -> str:
+    """What whoever mends main is told: what fails there, and that all others wait for it."""
+    return "\n".join(
+        (
+            f"The checks fail on {main} itself ({result.reason}), so nothing else lands until it is green again.",
+            "Find out why, and mend it with as small a change as you can. Do not weaken or skip a test. To see it:",
+            "",
+            fenced(result.command),
+            "",
+            *_shown(output),
         )
     )
 
@@ -94,6 +112,26 @@ def conflict_note(change: Change, main: str, conflict: str) -> str:
             fenced(f"git fetch origin && git merge {word(f'origin/{main}')}"),
             "",
             "Then signal done again.",
+        )
+    )
+
+
+def collision_note(collision: Collision, other: str, main: str) -> str:
+    """What an agent is told that is about to collide with another one, or with main."""
+    names = fenced("\n".join(collision.files[:MOST_NAMED]))
+    if collision.with_main:
+        merge = fenced(f"git fetch origin && git merge {word(f'origin/{main}')}")
+        moved = f"Your work conflicts with {main}, which has moved since you began, in:"
+        return f"{moved}\n\n{names}\n\nTake it in while the conflict is small:\n\n{merge}"
+    return "\n".join(
+        (
+            f"As both are now, your work can't be merged with that of {other}, who is at the same files:",
+            "",
+            names,
+            "",
+            f"Whoever lands second has to merge. Keep your changes to {some(collision.files)} as small as your task"
+            " allows, and leave the rest of these files as it is. If your work is finished, there is nothing to do:"
+            " signal done again.",
         )
     )
 

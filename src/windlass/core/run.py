@@ -91,6 +91,28 @@ class Usage:
     def __neg__(self) -> Usage:
         return Usage(**{each.name: -getattr(self, each.name) for each in fields(self)})
 
+    @property
+    def unpriced(self) -> bool:
+        """Whether a model was asked, and nobody knows for how much."""
+        return not self.cost_usd and bool(self.input_tokens or self.output_tokens or self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What some runs have cost together, as far as that is known."""
+
+    dollars: float = 0.0
+    unpriced: int = 0
+    """How many of them asked a model for a price that nobody knows."""
+
+    def __add__(self, usage: Usage) -> Cost:
+        return Cost(self.dollars + usage.cost_usd, self.unpriced + usage.unpriced)
+
+    @property
+    def known(self) -> float | None:
+        """Nothing is not free: it is unknown."""
+        return None if self.unpriced and not self.dollars else self.dollars
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windlass.core.agent import Agent, Confinement, Permissions
-from windlass.core.errors import Unavailable
+from windlass.core.errors import BadInput, Unavailable
 from windlass.core.provider import Provider
 from windlass.core.settings import SandboxSettings
 from windlass.core.workdir import Site
@@ -62,6 +62,17 @@ def require(wanted: Confinement, warden: Warden) -> None:
     """Refuse what must have a sandbox where there is none."""
     if wanted is Confinement.ON and warden.problem:
         raise Unavailable(f"The sandbox is on, but there is none: {warden.problem}", hint=warden.hint)
+
+
+def require_hold(agent: Agent, provider: Provider, keeper: str) -> None:
+    """Refuse to start an agent that may only read where nothing would keep it from more."""
+    if agent.permissions is not Permissions.READ or provider.reads or keeper:
+        return
+    flags = f"Write the flags for it into [providers.{provider.name}.permissions], or keep" if provider.own else "Keep"
+    raise BadInput(
+        f"The provider {provider.name} can't be held to reading without a sandbox.",
+        hint=f"{flags} it in one: `--sandbox on` (`windlass doctor` says whether there is one).",
+    )
 
 
 def enclosure(

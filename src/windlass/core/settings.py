@@ -12,9 +12,11 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from windlass.core.agent import Confinement
+from windlass.core.change import Shape
 from windlass.core.custom import ProviderSettings
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
+from windlass.core.radar import Act
 
 T = TypeVar("T")
 
@@ -61,8 +63,19 @@ class Reviewing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
-    """What a change needs besides checks that pass."""
+    """How changes reach main."""
 
+    runners: int = 0
+    """How many checks of this project may run at once. 0: half as many as there are processors, at most 8."""
+    strict: bool = False
+    """Test every commit that main goes through by itself. Else several may land on the test of the last one."""
+    retries: int = 1
+    """How often a change whose checks failed is tested again before it goes back: it may have been by chance."""
+    shape: Shape = Shape.MERGE
+    """merge, squash or rebase: what a landed change looks like in main's history."""
+    guarded: tuple[str, ...] = ()
+    """Files and folders (`ci/`) whose changes wait for a person. Windlass's own settings and what the check command
+    names always do."""
     review: Reviewing = Reviewing.NONE
     """agent: every agent's change is reviewed by another agent before it lands; none: only when you ask for it."""
 
@@ -139,6 +152,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RadarSettings:
+    """What is done when running agents are about to collide (see `windlass radar`)."""
+
+    act: Act = Act.SHOW
+    """show: nothing, you look; tell: both agents are told, once for each file; hold: a task whose declared paths
+    collide with someone's work does not begin before that is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonSettings:
     """The background process. These belong in the home's file."""
 
@@ -159,6 +181,7 @@ class Settings:
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
     limits: Limits = field(default_factory=Limits)
+    radar: RadarSettings = field(default_factory=RadarSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
 

@@ -41,6 +41,8 @@ class Task:
     brief: str = ""
     parent: str = ""
     needs: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """What it is to change, as far as whoever gave it knows: files, folders or patterns."""
     agent: str = ""
     reviews: str = ""
     """The change that it looks at, without changing anything; nothing: it is work of its own."""

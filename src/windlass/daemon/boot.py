@@ -75,6 +75,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         setups=WorktreeSetup(store.home_id, shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
         home=str(home),
         pid=os.getpid(),
+        processors=len(os.sched_getaffinity(0)),
     )
     engine = Engine(stepped(ports, step) if step.wanted else ports)
     doctor = Doctor(engine, home)

@@ -23,6 +23,7 @@ from windlass.engine.line import Line
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
+from windlass.engine.radar import Radar
 from windlass.engine.rescue import Rescue
 from windlass.engine.reviews import Reviews
 from windlass.engine.runs import Runs
@@ -60,6 +61,7 @@ class Engine:
         self._starts = Lanes("start", self.troubles, at_once=STARTS_AT_ONCE)
         self._attendants = Lanes("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
         self._landings = Lanes("land", self.troubles, at_once=PROJECTS_AT_ONCE)
+        self._tests = Lanes("check", self.troubles, at_once=max(1, ports.processors))
         self.projects = Projects(ports)
         fences = Fences(ports)
         self.definitions = Definitions(ports, self.projects)
@@ -70,7 +72,8 @@ class Engine:
         self.line = Line(ports, bell, self.projects, self.changes, moves)
         self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes)
         slots = Slots(ports)
-        self.status = Statuses(ports, slots)
+        self.radar = Radar(ports, bell, self.troubles)
+        self.status = Statuses(ports, slots, self.radar)
         self.output = Output(ports, bell)
         self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
@@ -78,30 +81,35 @@ class Engine:
         self.runs = Runs(ports, bell, fences, self._starts, slots)
         intake = Intake(ports, bell, fences)
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
-        self._dispatch = Dispatch(ports, self.runs, slots, self.troubles)
+        self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
-        self._gate = Gate(ports, bell, self.projects, self._landings, moves=moves, reviews=self.reviews)
+        lanes = {"lanes": self._landings, "tests": self._tests}
+        self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)
         self._tidy = Tidy(ports, bell, self._mirrors, self.troubles)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
-        """The five ticks. What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs."""
+        """The five ticks, and the radar's. What the kernel stirs, `watch` attends to at once; its tick is for what
+        nobody stirs."""
         return {
             "watch": Rhythm(self._watch.tick, 2.0, hears=False),
             "dispatch": Rhythm(self._dispatch.tick, 30.0),
             "deliver": Rhythm(self._deliver.tick, 30.0),
             "land": Rhythm(self._gate.tick, 5.0),
             "tidy": Rhythm(self._tidy.tick, 60.0),
+            "radar": Rhythm(self.radar.tick, 1.0, hears=False),
         }
 
     async def settle(self) -> None:
         """Wait for the work that ticks have begun beside themselves."""
-        for lanes in (self._starts, self._attendants, self._landings):
-            await lanes.settle()
+        several = (self._starts, self._attendants, self._landings, self._tests)
+        while any(each.active for each in several):
+            for lanes in several:
+                await lanes.settle()
 
     async def close(self) -> None:
         """Break off what is under way; the next daemon takes it up from the store."""
-        for lanes in (self._landings, self._starts, self._attendants):
+        for lanes in (self._landings, self._tests, self._starts, self._attendants):
             await lanes.close()
         await self._mirrors.leave()

@@ -300,7 +300,9 @@ class Audit:
         runs = store.runs_of(agent.id)
         task = current_task(store, agent.id)
         change = store.change_of_task(task.id) if task else None
-        projects = {each: store.find(Project, each) for each in agent.projects}
+        begun = task is not None and any(run.identity is not None for run in runs if run.task == task.id)
+        # Where a task brought a further repository and no run of it began, that one never had a worktree.
+        projects = {each: store.find(Project, each) for each in (agent.projects if begun else (agent.project,))}
         return Holding(
             agent=agent.id,
             project=agent.project,

@@ -9,7 +9,7 @@ from windlass.core.message import Message
 from windlass.core.outline import outline
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
-from windlass.core.prompt import Workplace, build_prompt
+from windlass.core.prompt import Prompt, Workplace, build_prompt
 from windlass.core.run import Run
 from windlass.core.task import Task
 from windlass.core.workdir import Site
@@ -21,8 +21,9 @@ class Briefings:
     def __init__(self, ports: Ports) -> None:
         self.git = ports.git
         self.library = ports.library
+        self.providers = ports.providers
 
-    async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> str:
+    async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
         """The prompt of a run, with what the project adds to it."""
         agent, project = site.agent, site.project
         return build_prompt(
@@ -37,6 +38,7 @@ class Briefings:
             repositories={name: each.main for name, each in zip(site.names, site.projects, strict=True)}
             if agent.also
             else {},
+            apart=self.providers.get(run.provider).system,
         )
 
     async def _workplace(self, project: Project, worktree: str) -> Workplace:

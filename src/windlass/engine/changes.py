@@ -36,9 +36,9 @@ class Changes:
             raise NotFound(f"There is no change {key}.", hint="Run `windlass queue --all` to see them.")
         return change
 
-    async def paused(self, change: Change) -> str:
+    async def halted(self, change: Change) -> str:
         """Why nothing lands where a change wants to; nothing if something may, or it is over."""
-        return "" if change.ended else (await self.projects.get(change.project)).paused
+        return "" if change.ended else (await self.projects.get(change.project)).halt
 
     async def undo(self, key: str) -> Change:
         """Queue a change that takes a landed one back; it goes through the same gate."""
@@ -128,11 +128,6 @@ def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
     if task is None or not changes:
         return False
     for change in changes:
-        if change.state is ChangeState.TESTING:
-            raise Conflict(
-                f"{change.id} is being tested and may land at any moment.",
-                hint=f"See `windlass queue`; once it has landed, `windlass undo {change.id}` takes it back.",
-            )
         store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
     end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     return True

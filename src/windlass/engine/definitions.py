@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from windlass.core.definition import Definition, Roster
+from dataclasses import replace
+
+from windlass.core.definition import Definition, Gravity, Problem, Roster
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.near import near_miss
 from windlass.core.ports import Ports
@@ -14,11 +16,24 @@ class Definitions:
 
     def __init__(self, ports: Ports, projects: Projects) -> None:
         self.library = ports.library
+        self.providers = ports.providers
         self.projects = projects
 
     async def at(self, path: str) -> Roster:
         """Those of the repository at a path, and what is wrong with its files."""
-        return await self.library.roster(await self.projects.locate(path))
+        roster = await self.library.roster(await self.projects.locate(path))
+        unknown = filter(None, map(self._unknown, roster.definitions))
+        return replace(roster, problems=(*roster.problems, *unknown))
+
+    def _unknown(self, definition: Definition) -> Problem | None:
+        """A provider that is not there. Only a warning: it may be one that others describe in their settings."""
+        try:
+            if definition.provider:
+                self.providers.get(definition.provider)
+        except NotFound as error:
+            words = f"{error} {error.hint}"
+            return Problem(file=definition.file, line=definition.provider_line, words=words, gravity=Gravity.WARNING)
+        return None
 
     async def find(self, checkout: str, name: str) -> Definition:
         """One of them, or a refusal that says which there are, or what is wrong with its file."""

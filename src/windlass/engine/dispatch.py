@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from windlass.core.agent import Agent
 from windlass.core.ports import Ports, Reading
 from windlass.core.run import Cause
 from windlass.core.task import Task, TaskState
+from windlass.engine.radar import Radar
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.troubles import Troubles
@@ -17,19 +20,23 @@ MOST = 10_000
 class Dispatch:
     """Starts what is ready, oldest first."""
 
-    def __init__(self, ports: Ports, runs: Runs, slots: Slots, troubles: Troubles) -> None:
+    def __init__(self, ports: Ports, runs: Runs, slots: Slots, radar: Radar, troubles: Troubles) -> None:
         self.store = ports.store
         self.runs = runs
         self.slots = slots
+        self.radar = radar
         self.troubles = troubles
 
     async def tick(self) -> bool:
-        """Start every ready task that there is a slot for."""
+        """Start every ready task that there is a slot for, and that the radar does not hold."""
         for task, agent in await self.store.read(_ready):
             with self.troubles.noted("dispatch"):
-                if await self.slots.free(agent.project):
+                if await self.slots.free(agent.project) and not await self.store.read(partial(self._held, task)):
                     await self.runs.start(agent, task, Cause.TASK)
         return False
+
+    def _held(self, task: Task, store: Reading) -> str:
+        return self.radar.held(store, task)
 
 
 def _ready(store: Reading) -> list[tuple[Task, Agent]]:
@@ -38,7 +45,7 @@ def _ready(store: Reading) -> list[tuple[Task, Agent]]:
     if not ready:
         return []
     busy = {each.agent for each in store.unfinished_tasks() if each.state is not TaskState.OPEN}
-    busy |= {each.agent for each in store.live_runs()}
+    busy |= {agent for agent, run in store.latest_runs([each.agent for each in ready]).items() if run.live}
     found = []
     for task in ready:
         agent = None if task.agent in busy else store.find(Agent, task.agent)

@@ -11,7 +11,7 @@ from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.redact import Blotter, is_secret_name
 from windlass.core.run import Run
-from windlass.core.sandbox import Sandbox, decide_sandbox, enclosure, require, wanted
+from windlass.core.sandbox import Sandbox, decide_sandbox, enclosure, require, require_hold, wanted
 from windlass.core.workdir import Site
 
 
@@ -25,9 +25,19 @@ class Fences:
         self.git = ports.git
         self.home = ports.home
 
-    async def check(self, agent: Agent, project: Project) -> None:
+    async def check(self, agent: Agent, project: Project, *, reviews: bool = False) -> None:
         """Refuse an agent that must have a sandbox where there is none, before anything is created."""
         require(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
+        self.hold(agent, await self.keeper(agent, project), reviews=reviews)
+
+    def hold(self, agent: Agent, keeper: str, *, reviews: bool) -> None:
+        """Refuse a run that is to read only, if neither its provider nor what keeps it sees to that.
+
+        A person's own command or script may review all the same: nothing that a reviewer writes lands.
+        """
+        provider = self.providers.get(agent.provider)
+        if provider.own or not reviews:
+            require_hold(agent, provider, keeper)
 
     async def keeper(self, agent: Agent, project: Project) -> str:
         """What is to keep an agent's next run in its place."""

@@ -15,11 +15,11 @@ from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import WindlassError
 from windlass.core.message import Kind, Message, Receipt
 from windlass.core.policy import Ending, Then, Verdict
-from windlass.core.ports import Ports, Reading, Tree, Writing
+from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.run import Outcome, Run
 from windlass.core.signal import Signal, read_signal
 from windlass.core.task import Task, TaskState
-from windlass.core.workdir import Site
+from windlass.core.workdir import Site, Tree
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
@@ -183,8 +183,11 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
         known = mine[-1] if mine else None
         for each in mine[:-1]:
             _supersede(store, each)
-        if known is None or (known.state is ChangeState.TESTING and known.head != head):
+        landing = known is not None and (known.state is ChangeState.TESTING or known.hold is Hold.CHECKOUT)
+        if known is None or (landing and known.head != head):
             _queue_new(store, run, task, project, head=head, now=now)
+        elif landing:
+            continue  # it is on its way, or may even have landed
         elif known.state in (ChangeState.REJECTED, ChangeState.HELD) or known.head != head:
             _queue_again(store, known, head, now)
     if run.result:
@@ -193,7 +196,7 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
 
 def _supersede(store: Writing, older: Change) -> None:
     """A newer change of the same branch is there, and nobody mends this one any more."""
-    if older.state in (ChangeState.REJECTED, ChangeState.HELD):
+    if older.state in (ChangeState.REJECTED, ChangeState.HELD) and older.hold is not Hold.CHECKOUT:
         closed = older.move(ChangeState.CLOSED, reason="a newer change of its branch took its place")
         store.record("change.closed", older.id, closed)
 
@@ -203,7 +206,7 @@ def _queue_again(store: Writing, known: Change, head: str, now: float) -> None:
     asked = known.hold is Hold.HUMAN and asked_in(store, channel_of(known.task))
     queued = known if asked or known.queued else known.move(ChangeState.QUEUED)
     turn = store.last_seq() + 1
-    again = replace(queued, head=head, candidate=None, queued_at=now, turn=turn)
+    again = replace(queued, head=head, candidate=None, checks=(), queued_at=now, turn=turn)
     store.record("change.held" if asked else "change.queued", again.id, again)
 
 

@@ -1,295 +1,329 @@
-"""The land tick: one change at a time is staged, tested on the very tree main will have, and landed."""
+"""The land tick: changes are put on one another, tested on the very trees that main will have, and landed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from windlass.core import gate
 from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
-from windlass.core.errors import Conflict, NotAllowed, TakenBack, Unavailable
-from windlass.core.ports import Ports
+from windlass.core.document import Document
+from windlass.core.errors import Conflict, NotAllowed, Unavailable
+from windlass.core.plan import plan
+from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
-from windlass.core.render import conflict_note, rejection, taken_back_note
-from windlass.core.settings import CheckSettings, Settings
-from windlass.core.task import Task, TaskState
+from windlass.core.render import rejection
+from windlass.core.settings import Settings
+from windlass.core.trial import Plan, Stack, Trial
 from windlass.engine.bell import Bell
+from windlass.engine.board import Board, Test
+from windlass.engine.health import Health
+from windlass.engine.holds import CHECKS_RETRY_SECONDS, MISSING, Holds
 from windlass.engine.lanes import Lanes, Moves
-from windlass.engine.projects import Projects
 from windlass.engine.reviews import Reviews
-from windlass.engine.verdicts import Refusal, Verdicts
+from windlass.engine.staging import Staging
+from windlass.engine.tasks import Tasks
+from windlass.engine.verdicts import IN_LINE, Refusal, Verdicts
 
-RETRY_SECONDS = 10.0
-"""How often a change that something outside stood in the way of is tried again."""
-CHECKS_RETRY_SECONDS = 300.0
-"""How often a change whose check command could not be run is tried again: what is missing may have been installed."""
-MISSING = (
-    'Install what is missing, or set another command with `windlass config set checks.command "…"`. '
-    "It is tried again when the command changes, when the daemon starts, and every five minutes."
-)
+PAST = 100
+"""How many changes that are over tell how often checks fail."""
 TRIES = 3
 """How often something unexpected may happen to a change before the others go on without it."""
-SETTINGS = ".windlass/config.toml"
-"""What decides how changes are tested. What says who agents are and may do is guarded as well."""
 
 
 class Gate:
     """Moves main, one lane per project. Every step can be repeated after a crash."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, projects: Projects, lanes: Lanes, *, moves: Moves, reviews: Reviews
+        self, ports: Ports, bell: Bell, tasks: Tasks, reviews: Reviews, *, lanes: Lanes, tests: Lanes, moves: Moves
     ) -> None:
         self.store = ports.store
         self.git = ports.git
         self.checks = ports.checks
         self.settings = ports.settings
         self.clock = ports.clock
-        self.guards = (SETTINGS, *ports.library.guarded)
-        self.projects = projects
+        self.processors = ports.processors
+        self.projects = tasks.projects
+        self.health = Health(ports, bell, tasks)
         self.reviews = reviews
         self.lanes = lanes
+        self.tests = tests
         self.moves = moves
         self.verdicts = Verdicts(ports, bell)
-        self._tried_at: dict[str, float] = {}
+        self.staging = Staging(ports, self.verdicts)
+        self.holds = Holds(ports, moves, self.verdicts, reviews)
+        self._boards: dict[str, Board] = {}
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
-        """Begin a lane for each project that has changes waiting; see to those that are reviewed."""
+        """Begin a lane for each project that has changes waiting or tests under way; see to those that are reviewed."""
         await self.reviews.tend()
         queue = await self.store.read(lambda store: store.changes())
-        for project in dict.fromkeys(each.project for each in queue):
+        at_work = [key for key, board in self._boards.items() if board.tests or board.sound is False]
+        for project in dict.fromkeys([*(each.project for each in queue), *at_work]):
             self.lanes.begin(project, partial(self.advance, project))
         return False
 
     async def advance(self, project_id: str) -> None:
-        """Take one project's queue as far as it goes."""
+        """Take one project's queue as far as it goes without waiting for a check."""
         project = await self.projects.get(project_id)
         if project.paused:
             await self._rest(project)
             return
-        await self._release(project)
-        while change := gate.next_change(await self._queue(project)):
-            if await self._paused(project):
-                return
-            await self._attempt(project, change)
-
-    async def _paused(self, project: Project) -> str:
-        """Why nothing may land now; nothing if it may."""
-        return (await self.projects.get(project.id)).paused
+        await self.holds.release(project, await self._queue(project))
+        while not (await self.projects.get(project_id)).paused and await self._step(project):
+            pass
 
     async def _rest(self, project: Project) -> None:
         """Nothing is tested while the queue is paused; what has landed before a crash is written down all the same."""
+        board = self._boards.setdefault(project.id, Board())
+        self._stop(board, board.tests)
         for change in await self._queue(project):
-            if change.state is ChangeState.TESTING and not await self._landed_before(project, change):
+            if change.state is ChangeState.TESTING and not await self.holds.landed_before(project, change):
                 await self.verdicts.again(change, "")
 
-    async def _attempt(self, project: Project, change: Change) -> None:
-        """Try one change; what fails again and again is set aside, so that the others can land."""
-        try:
-            await self._try(project, change)
-        except Exception as error:
-            self._failures[change.id] += 1
-            if self._failures[change.id] < TRIES:
-                await self.verdicts.delayed(change, f"not tried yet: {error}")
-            else:
-                await self._hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
-            raise  # the lane reports it and pauses
-        self._failures.pop(change.id, None)
-
-    async def _try(self, project: Project, change: Change) -> None:
-        """Stage, test and land. Only the change's own faults reject it."""
+    async def _step(self, project: Project) -> bool:
+        """Look, let the planner decide, and act. True: something has changed, so look again."""
         settings = self.settings.at(project.path)
-        if await self._landed_before(project, change) or await self._given_up(project, change):
-            return
-        if objection := await self.reviews.objection(change):
-            await self.verdicts.held(change, Hold.REVIEW, objection, "")
-            return
+        board = self._boards.setdefault(project.id, Board())
+        tip = await self.git.main(project)
+        queue = await self._admitted(project, moved=tip != board.tip)
         if not settings.checks.command:
-            await self._hold_for_checks(project, change)
-            return
-        try:
-            candidate = await self.git.stage(project, change.head, _message(change))
-        except TakenBack as error:
-            refusal = Refusal("stands on what main has lost", taken_back_note(change, project.main, str(error)))
-            await self.verdicts.refused(change, refusal, settings.limits)
-            return
-        except Conflict as error:
-            refusal = Refusal("conflicts with main", conflict_note(change, project.main, str(error)))
-            await self.verdicts.refused(change, refusal, settings.limits)
-            return
-        if not candidate.commits:
-            await self.verdicts.closed(change, "main has all of it already")
-        elif guarded := self._guarded(candidate):
-            await self._hold_for_settings(change, guarded)
-        elif await self.verdicts.staged(change, candidate):
-            await self._judge(project, replace(change, candidate=candidate), candidate, settings)
+            for each in queue:
+                await self.holds.for_checks(project, each)
+            return False
+        queue = await self._unless_red(project, board, tip, queue, settings)
+        board.follow(tip, {each.id: f"{each.head} {each.turn}" for each in queue})
+        rules = gate.rules(settings.gate, processors=self.processors, alone=board.alone)
+        trials = [each for each in board.known() if not board.alone or len(each.stack) == 1]
+        rates = gate.rates(await self.store.read(partial(_past, project.id)))
+        decided = plan(gate.entries(queue), trials, board.clashes, rates, rules)
+        self._stop(board, [each for each in board.tests if each.dropped or each.stack in decided.stop])
+        if self._is_main_to_blame(project, board, decided, trials, settings):
+            decided = replace(decided, reject=())
+        done = await self._act(project, board, decided, {each.id: each for each in queue}, settings)
+        if queue and board.sound is None and len(board.tests) < rules.runners:
+            self._look(project, board, settings)
+        return done
 
-    async def _judge(self, project: Project, change: Change, candidate: Candidate, settings: Settings) -> None:
-        """Test the candidate's tree; land it, or send the change back."""
-        result, output = await self._test(project, change, candidate, settings.checks)
-        if await self._given_up(project, change):
-            return
-        if result.passed:
-            await self._land(project, change, candidate)
-        elif not gate.blames_author(result, candidate):
-            await self._hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
+    async def _act(
+        self, project: Project, board: Board, decided: Plan, changes: Mapping[str, Change], settings: Settings
+    ) -> bool:
+        for each in decided.reject:
+            await self._reject(board, changes[each], settings)
+        if decided.land:
+            await self._land(project, board, [changes[each] for each in decided.land], settings)
+        if decided.land or decided.reject:
+            return True
+        started = [await self._start(project, board, stack, changes, settings) for stack in decided.start]
+        return not all(started)
+
+    # ── main itself ──
+
+    async def _unless_red(
+        self, project: Project, board: Board, tip: str, queue: list[Change], settings: Settings
+    ) -> list[Change]:
+        """While main is red only what may mend it goes on; the others are back in line."""
+        if tip != board.tip or (board.sound is None and not board.doubted):
+            board.follow(tip, board.heads)
+            board.sound = await self.health.known(project, tip, settings)
+        if board.sound is not False:
+            return queue
+        if self.holds.is_over(f"{project.id} red", CHECKS_RETRY_SECONDS):
+            self._look(project, board, settings)
+        others = [each for each in queue if not gate.may_mend(each, project)]
+        for each in others:
+            if each.state is ChangeState.TESTING:
+                await self.verdicts.again(each, f"{project.main} is red")
+        return [each for each in queue if each not in others]
+
+    def _is_main_to_blame(
+        self, project: Project, board: Board, decided: Plan, trials: list[Trial], settings: Settings
+    ) -> bool:
+        """Before a change goes back: whether main is red itself, or that is still to be found out."""
+        if decided.reject and board.sound and not board.doubted and gate.fail_alike(trials):
+            board.sound, board.doubted = None, True
+        if not decided.reject or board.sound is not None:
+            return False
+        self._look(project, board, settings)
+        return True
+
+    def _look(self, project: Project, board: Board, settings: Settings) -> None:
+        """Test main's tip, beside everything else."""
+        if not board.looking:
+            board.looking = True
+            self.tests.begin(f"main {project.id}", partial(self._look_at, project, board, settings))
+
+    async def _look_at(self, project: Project, board: Board, settings: Settings) -> None:
+        tip = board.tip
+        try:
+            sound = await self.health.test(project, tip, settings)
+            self.holds.tried(f"{project.id} red")
+            if tip == board.tip:
+                board.sound = sound
+        finally:
+            board.looking = False
+            self.lanes.begin(project.id, partial(self.advance, project.id))
+
+    # ── the line ──
+
+    async def _admitted(self, project: Project, *, moved: bool) -> list[Change]:
+        """What is in the line, without what has landed, was given up, or has an objection to be answered."""
+        queue = [each for each in await self._queue(project) if each.state in IN_LINE]
+        return [each for each in queue if not await self._leaves(project, each, moved=moved)]
+
+    async def _leaves(self, project: Project, change: Change, *, moved: bool) -> bool:
+        """Only where main has moved without our knowing it can the change have landed."""
+        if moved and await self.holds.landed_before(project, change):
+            return True
+        return await self.holds.given_up(project, change) or await self._objected(change)
+
+    async def _objected(self, change: Change) -> bool:
+        """Whether a reviewer has something against it that is not answered yet; then it waits for that."""
+        objection = await self.reviews.objection(change)
+        if objection:
+            await self.verdicts.held(change, Hold.REVIEW, objection, "")
+        return bool(objection)
+
+    # ── testing ──
+
+    async def _start(
+        self, project: Project, board: Board, stack: Stack, changes: Mapping[str, Change], settings: Settings
+    ) -> bool:
+        """Put a stack together and test it. False: what is known of the line has changed."""
+        for part in (stack[: count + 1] for count in range(len(stack))):
+            if part not in board.staged and not await self._put(project, board, part, changes[part[-1]], settings):
+                return False
+        chain = board.chain(stack)
+        results = gate.known_results([*changes.values()], chain[-1].tree, settings.checks)
+        if board.tell(stack, results):
+            return False
+        pairs = [(changes[each], candidate) for each, candidate in zip(stack, chain, strict=True)]
+        if not await self.verdicts.staged(pairs):
+            return False
+        test = Test(stack=stack, began=stack)
+        board.tests.append(test)
+        self.tests.begin(_key(test), partial(self._test, project, board, test, pairs, settings))
+        return True
+
+    async def _put(self, project: Project, board: Board, part: Stack, change: Change, settings: Settings) -> bool:
+        try:
+            return await self.staging.put(project, board, part, change, settings)
+        except Exception as error:
+            await self._blame(change, error)
+            raise  # the lane reports it and pauses
+
+    async def _test(
+        self, project: Project, board: Board, test: Test, pairs: list[tuple[Change, Candidate]], settings: Settings
+    ) -> None:
+        """Run the checks on the tree of a stack, and write down what they said."""
+        top, candidate = pairs[-1]
+        try:
+            result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
+            result = replace(result, document=f"checks/{top.id}", stack=test.began)
+            await self.verdicts.tested(top, result, output)
+            if result.passed or gate.blames_author(result, [file for _, it in pairs for file in it.files]):
+                board.ended(test, result)
+            else:
+                for change, _ in pairs:
+                    await self.holds.hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
+            self._failures.pop(top.id, None)
+        except Exception as error:
+            await self._blame(top, error)
+            raise
+        finally:
+            board.over(test)
+            self.lanes.begin(project.id, partial(self.advance, project.id))
+
+    def _stop(self, board: Board, tests: list[Test]) -> None:
+        """Break off tests whose verdict nobody needs."""
+        for test in [*tests]:
+            test.dropped = True
+            board.over(test)
+            self.tests.stop(_key(test))
+
+    async def _blame(self, change: Change, error: Exception) -> None:
+        """What fails again and again is set aside, so that the others can land."""
+        self._failures[change.id] += 1
+        if self._failures[change.id] < TRIES:
+            await self.verdicts.delayed(change, f"not tried yet: {error}")
+        else:
+            await self.holds.hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
+
+    async def _reject(self, board: Board, change: Change, settings: Settings) -> None:
+        """Its checks fail on main, by its own fault: back to its author, with the exact output."""
+        result, output = await self.store.read(partial(_last_failure, change.id))
+        if result is None:  # nothing that was found before counts any more: it was brought again since
+            board.forget([change.id])
         else:
             refusal = Refusal(result.reason, rejection(change, result, output))
             await self.verdicts.refused(change, refusal, settings.limits)
 
-    async def _landed_before(self, project: Project, change: Change) -> bool:
-        """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
-        if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
-            return False
-        await self.verdicts.landed(change, await self.git.land(project, change.candidate))
-        return True
+    # ── landing ──
 
-    async def _given_up(self, project: Project, change: Change) -> bool:
-        """Whether its task was given up, as one with several repositories may be while this change is still at it."""
-        task = await self.store.read(lambda store: store.find(Task, change.task))
-        if task is None or task.state is not TaskState.CANCELLED:
-            return False
-        if not await self._landed_before(project, change):
-            await self.verdicts.closed(change, task.reason)
-        return True
-
-    async def _test(
-        self, project: Project, change: Change, candidate: Candidate, checks: CheckSettings
-    ) -> tuple[CheckResult, str]:
-        """The verdict on the candidate's tree, asked for once."""
-        known = gate.known_result(change, candidate.tree, checks)
-        if known is not None:
-            return known, ""
-        result, output = await self.checks.run(project, candidate, checks, self.clock.now())
-        result = replace(result, document=f"checks/{change.id}")
-        await self.verdicts.tested(change, result, output)
-        return result, output
-
-    async def _land(self, project: Project, change: Change, candidate: Candidate) -> bool:
-        """Move main, unless a person has said no since. Whoever says no holds the same lock."""
+    async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> None:
+        """Move main to a stack that has passed, and write down the receipts."""
         async with self.moves[project.id]:
-            return await self._may_land(project, change) and await self._move(project, change, candidate)
-
-    async def _may_land(self, project: Project, change: Change) -> bool:
-        """The last look before main moves: it is still wanted, nobody objects, and the line is not paused."""
-        current = await self._now(change)
-        if current.state is not ChangeState.TESTING:
-            return False
-        if await self._paused(project):
-            await self.verdicts.again(current, "")
-            return False
-        if objection := await self.reviews.objection(change):
-            await self.verdicts.held(change, Hold.REVIEW, objection, "")
-        return not objection
-
-    async def _move(self, project: Project, change: Change, candidate: Candidate) -> bool:
-        try:
-            landing = await self.git.land(project, candidate)
-        except Conflict as error:
-            await self.verdicts.again(await self._now(change), str(error))
-        except (NotAllowed, Unavailable) as error:
-            await self._hold(change, Hold.CHECKOUT, str(error), error.hint)
-        else:
-            await self.verdicts.landed(change, landing)
-            return True
-        return False
-
-    async def _hold(self, change: Change, hold: Hold, reason: str, hint: str) -> None:
-        self._tried_at[change.id] = self.clock.monotonic()
-        ask = f"{change.id} ({change.title}) waits: {reason} {hint}".strip()
-        await self.verdicts.held(change, hold, reason, ask)
-
-    async def _hold_for_checks(self, project: Project, change: Change) -> None:
-        """Nothing lands untested: keep it, and ask the person how to test."""
-        ask = (
-            f"{change.id} ({change.title}) waits: {project.name} has no check command, and nothing lands untested. "
-            'Set one with `windlass config set checks.command "…"`.'
-        )
-        await self.verdicts.held(change, Hold.CHECKS, "the project has no check command", ask)
-
-    def _guarded(self, candidate: Candidate) -> str:
-        """The first file of a change that decides how changes are tested, or what agents may do."""
-        return next((each for each in candidate.files if any(map(partial(_covers, each), self.guards))), "")
-
-    async def _hold_for_settings(self, change: Change, file: str) -> None:
-        """Nobody decides how its own work is tested, or what it may do."""
-        decides = "how changes are tested" if file == SETTINGS else "what agents are told and may do"
-        ask = (
-            f"{change.id} ({change.title}) changes {file}, which decides {decides}, so it does not "
-            f"land by itself. To take it, look at it and merge it yourself: git merge {change.branch}"
-        )
-        await self.verdicts.held(change, Hold.HUMAN, f"it changes {file}", ask)
-
-    async def _release(self, project: Project) -> None:
-        """Let held changes go on when what held them is gone."""
-        queue = await self._queue(project)
-        for change in queue:
-            if change.state is ChangeState.HELD:
-                await self._given_up(project, change)
-        due = {each.id for each in queue if self._is_due(each)}
-        for change in gate.to_release(queue, self.settings.at(project.path).checks, due=due):
-            if change.hold in (Hold.HUMAN, Hold.REVIEW) and await self._landed_elsewhere(project, change):
-                continue
-            if change.hold is Hold.REVIEW and not await self.reviews.objection(change):
-                await self.verdicts.again(change, "")
-            elif change.hold in (Hold.HUMAN, Hold.REVIEW):
-                continue
-            elif change.hold is not Hold.CHECKOUT or await self._way_is_free(project, change):
-                await self.verdicts.again(change, change.reason)
-
-    def _is_due(self, change: Change) -> bool:
-        now, pause = self.clock.monotonic(), CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS
-        if now - self._tried_at.get(change.id, -pause) < pause:
-            return False
-        self._tried_at[change.id] = now
-        return True
-
-    async def _way_is_free(self, project: Project, change: Change) -> bool:
-        """Try to land what has been tested already. False: it has landed, or something is still in the way."""
-        async with self.moves[project.id]:
-            held = await self._now(change)
-            if await self._paused(project):
-                return False
-            if held.candidate is None or held.state is not ChangeState.HELD:
-                return not held.ended
-            if await self.reviews.objection(held):
-                return True  # it is held for that when its turn comes
+            if (await self.projects.get(project.id)).paused or any([await self._objected(each) for each in changes]):
+                return
+            stack = tuple(each.id for each in changes)
+            chain = board.chain(stack)
+            top = chain[-1]
+            if len(chain) > 1:
+                chain = [replace(each, top=top.commit, proof=top.tree) for each in chain]
+            pairs = [*zip(changes, chain, strict=True)]
+            passed = [each for each in await self._results(project, top.tree, settings) if each.passed]
+            if not passed or not await self.verdicts.chosen(pairs, passed[-1]):
+                board.forget(stack)
+                return
             try:
-                landing = await self.git.land(project, held.candidate)
-            except Conflict:
-                return True  # main has moved: it must be staged and tested again
-            except (NotAllowed, Unavailable):
-                return False
-            await self.verdicts.landed(held, landing)
-            return False
+                await self._move(project, board, pairs, passed[-1])
+            except Exception as error:
+                await self._blame(changes[-1], error)
+                raise
 
-    async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
-        """Whether a person took a held change into main by hand."""
-        landed = await self.git.landed(project, change.head)
-        if landed:
-            await self.verdicts.closed(change, "main has all of it already")
-        return landed
+    async def _move(
+        self, project: Project, board: Board, pairs: list[tuple[Change, Candidate]], proof: CheckResult
+    ) -> None:
+        chain = [candidate for _, candidate in pairs]
+        try:
+            await self.git.land(project, *chain)
+        except Conflict:
+            if await self.git.main(project) == board.tip:
+                raise
+            return  # main has moved: all of it is put together and tested again
+        except (NotAllowed, Unavailable) as error:
+            board.alone = len(pairs) > 1
+            if not board.alone:
+                await self.holds.hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
+            return
+        landings = [await self.git.land(project, each) for each in chain]
+        await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
+        board.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
+        await self.health.recovered(project, proof)
+
+    async def _results(self, project: Project, tree: str, settings: Settings) -> list[CheckResult]:
+        return gate.known_results(await self._queue(project), tree, settings.checks)
 
     async def _queue(self, project: Project) -> list[Change]:
         queue = await self.store.read(lambda store: store.changes())
         return [each for each in queue if each.project == project.id]
 
-    async def _now(self, change: Change) -> Change:
-        return await self.store.read(lambda store: store.find(Change, change.id)) or change
+
+def _past(project: str, store: Reading) -> list[Change]:
+    """What has lately become of changes, and what is known of those in line."""
+    return [each for each in (*store.changes(ended=True, limit=PAST), *store.changes()) if each.project == project]
 
 
-def _covers(file: str, guard: str) -> bool:
-    return file.startswith(guard) if guard.endswith("/") else file == guard
+def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]:
+    """The newest test with this change on top that failed, and what it printed."""
+    found = store.find(Change, change)
+    failed = [each for each in found.checks if not each.passed] if found else []
+    kept = store.find(Document, f"{found.project}/{failed[-1].document}") if found and failed else None
+    return (failed[-1] if failed else None), kept.body if kept else ""
 
 
-def _message(change: Change) -> str:
-    """The message of the merge commit: what, by whom, and where to look it up."""
-    lines = [f"Land {change.id}: {change.title}", "", f"Change: {change.id}"]
-    if change.agent:
-        lines.append(f"Agent: {change.agent}")
-    if change.task:
-        lines.append(f"Task: {change.task}")
-    if change.undoes:
-        lines.append(f"Undoes: {change.undoes}")
-    return "\n".join(lines) + "\n"
+def _key(test: Test) -> str:
+    return f"{id(test):x}"

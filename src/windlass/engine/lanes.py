@@ -39,6 +39,15 @@ class Lanes:
         self._tasks[key] = task = asyncio.create_task(self._carry(key, work), name=f"{self.name} {key}")
         task.add_done_callback(lambda _: self._over(key))
 
+    def stop(self, key: str) -> None:
+        """Break off the work for this key."""
+        if task := self._tasks.get(key):
+            task.cancel()
+
+    @property
+    def active(self) -> bool:
+        return bool(self._tasks)
+
     def busy(self, key: str) -> bool:
         return key in self._tasks
 

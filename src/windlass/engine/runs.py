@@ -14,6 +14,7 @@ from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unava
 from windlass.core.message import Delivery, Message, Receipt
 from windlass.core.ports import Launch, Ports, Reading, Writing
 from windlass.core.project import Project
+from windlass.core.prompt import Prompt
 from windlass.core.provider import Start
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
@@ -107,17 +108,19 @@ class Runs:
         agent, task, project, worktree = given.site.agent, given.task, given.site.project, place.folder
         prompt = await self.briefings.prompt(run, task=task, site=given.site, worktree=worktree, mail=given.mail)
         provider = self.providers.get(run.provider)
+        self.fences.hold(agent, run.sandbox, reviews=bool(task.reviews))
         briefing = await self.workdirs.brief(
             run.id,
             worktree,
-            prompt=prompt,
+            prompt=prompt.text,
             manifest={"agentId": agent.id, "agentName": agent.name, "mode": "execute"},
             inputs={"task.md": task_file(task)},
             context=given.context,
-            files={each: agent.options[each] for each in provider.files},
+            files={each: agent.options[each] for each in provider.files} | _apart(prompt),
         )
         start = Start(
-            prompt=prompt,
+            prompt=prompt.text,
+            system=prompt.system,
             prompt_file=briefing.prompt,
             folder=str(PurePath(briefing.prompt).parent),
             worktree=worktree,
@@ -288,6 +291,11 @@ class Claim:
         carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self.mail)
         store.record("run.starting", run.id, run, active, *carried)
         return run
+
+
+def _apart(prompt: Prompt) -> dict[str, str]:
+    """What is not in the prompt's own file, as a file beside it: so that people can read all that a run was told."""
+    return {"system.md": prompt.system} if prompt.system else {}
 
 
 def _project(store: Reading, key: str) -> Project:

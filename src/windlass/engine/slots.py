@@ -23,10 +23,16 @@ class Slots:
         return await self.store.read(lambda store: self.fits(store, project))
 
     def fits(self, store: Reading, project: str) -> bool:
-        """The same, of one moment. Runs take up a slot that are about to start, or whose process lives."""
+        """The same, of one moment. Runs take up a slot that are about to start, or whose process lives.
+
+        Where there is room for one more beside all that are not judged yet, nobody looks at their processes."""
+        found = store.find(Project, project)
+        own, home = self.settings.at(found.path if found else "").limits, self.settings.at("").limits
+        counts = (store.live_by_project, lambda: self._alive(store))
+        return any(policy.may_start(project, count(), home=home, own=own) for count in counts)
+
+    def _alive(self, store: Reading) -> Counter[str]:
+        """How many runs have a process, or will have one, in each project."""
         busy = [run for run in store.live_runs() if run.identity is None or self.processes.alive(run.identity)]
         agents = (store.find(Agent, run.agent) for run in busy)
-        live = Counter(each.project for each in agents if each)
-        found = store.find(Project, project)
-        own = self.settings.at(found.path if found else "")
-        return policy.may_start(project, live, home=self.settings.at("").limits, own=own.limits)
+        return Counter(each.project for each in agents if each)

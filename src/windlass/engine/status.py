@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from windlass.core import hitches, plain, policy
@@ -16,8 +16,9 @@ from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
-from windlass.core.run import Identity, Outcome, Run, Usage
+from windlass.core.run import Cost, Identity, Outcome, Run, Usage
 from windlass.core.task import Task
+from windlass.engine.radar import Radar
 from windlass.engine.rescue import newest_removal
 from windlass.engine.setup import setup_document
 from windlass.engine.slots import Slots
@@ -44,7 +45,7 @@ class View:
     change: Change | None
     paused: str = ""
     """Why nothing lands where its change wants to, if that is so."""
-    cost_usd: float = 0.0
+    cost: Cost = field(default_factory=Cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +74,20 @@ class Moment:
     alive: Callable[[Identity], bool]
     fits: Callable[[str], bool]
     """Whether one more run of a project may start."""
+    held: Callable[[Task], str]
+    """Why the radar keeps a task from beginning, if it does."""
 
 
 class Statuses:
     """Answers who does what, since when, and how we know."""
 
-    def __init__(self, ports: Ports, slots: Slots) -> None:
+    def __init__(self, ports: Ports, slots: Slots, radar: Radar) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
         self.clock = ports.clock
         self.slots = slots
+        self.radar = radar
 
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
@@ -99,7 +103,9 @@ class Statuses:
         return await self.store.read(question)
 
     def _moment(self, store: Reading) -> Moment:
-        return Moment(self.clock.now(), self.processes.alive, partial(self.slots.fits, store))
+        return Moment(
+            self.clock.now(), self.processes.alive, partial(self.slots.fits, store), partial(self.radar.held, store)
+        )
 
     async def page(self, name: str) -> Page:
         """All about one agent."""
@@ -149,7 +155,7 @@ def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View
     spoke = store.last_output([each.id for each in latest.values()])
     costs = store.costs([each.id for each in agents])
     views = (_view(store, agent, latest.get(agent.id), spoke, moment) for agent in agents)
-    return [replace(each, cost_usd=costs.get(each.agent.id, 0.0)) for each in views]
+    return [replace(each, cost=costs.get(each.agent.id, Cost())) for each in views]
 
 
 def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float], moment: Moment) -> View:
@@ -157,7 +163,7 @@ def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float]
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
     target = store.find(Project, change.project) if change else None
-    paused = target.paused if target and change and not change.ended else ""
+    paused = target.halt if target and change and not change.ended else ""
     status = policy.status_of(run, task, change, persistent=agent.persistent)
     last = spoke.get(run.id) if run else None
     return View(
@@ -219,7 +225,9 @@ def _before_any_run(agent: Agent, task: Task | None, moment: Moment) -> str:
         return "nothing to do"
     if task.ended:
         return task.reason
-    return "about to start" if moment.fits(agent.project) else "waits for a free slot"
+    if not moment.fits(agent.project):
+        return "waits for a free slot"
+    return moment.held(task) or "about to start"
 
 
 def _of_live(run: Run, spoke: float | None, moment: Moment) -> str:

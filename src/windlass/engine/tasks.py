@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from windlass.core import names
+from windlass.core import names, patterns
 from windlass.core.address import Address
-from windlass.core.agent import Agent, Confinement, Permissions
+from windlass.core.agent import Agent, Confinement, Permissions, check_model
 from windlass.core.definition import Definition, homes
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.ports import Ports, Writing
@@ -31,10 +31,13 @@ class Order:
     path: str
     title: str
     brief: str = ""
+    paths: tuple[str, ...] = ()
+    """What it is to change, as far as that is known."""
     agent: str = ""
     """The agent that shall do it, by the name in its file; nothing: a new one."""
     provider: str = ""
     model: str = ""
+    """Nothing: what its file says, or else its provider's own."""
     permissions: Permissions | None = None
     """Nothing: what its file says, or else to edit."""
     sandbox: Confinement | None = None
@@ -61,13 +64,13 @@ class Tasks:
 
     async def add(self, order: Order) -> tuple[Task, Agent]:
         """A task for a new agent, or for one that the repository defines; or a refusal before anything is created."""
-        title = _check_title(order.title)
+        title, paths = _check_title(order.title), patterns.checked(order.paths)
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
         others = await self.projects.others(project) if not order.reviews else []
         agent = replace(self._engaged(order, project, defined), also=tuple(each.id for each in others))
-        await self.fences.check(agent, project)
+        await self.fences.check(agent, project, reviews=bool(order.reviews))
         for each in (project, *others):
             self.settings.check(each.path)
             await self.git.main(each)
@@ -79,6 +82,7 @@ class Tasks:
                 project=project.id,
                 title=title,
                 brief=order.brief,
+                paths=paths,
                 reviews=order.reviews,
                 created_at=self.clock.now(),
             )
@@ -112,7 +116,7 @@ class Tasks:
             )
         return replace(
             agent,
-            model=order.model or agent.model,
+            model=_model(order.model, agent.model, provider),
             permissions=order.permissions or agent.permissions,
             sandbox=order.sandbox or agent.sandbox,
         )
@@ -146,6 +150,19 @@ class Tasks:
             if not any([await self.git.branch_taken(each, branch) for each in projects]):
                 return name
             taken.add(name)
+
+
+def _model(typed: str, of_file: str, provider: Provider) -> str:
+    """The model that was typed, which a provider must be able to take; or else that of its file, if it can."""
+    if typed and not provider.models:
+        flag = f", or write its flag into providers.{provider.name}.model_flag" if provider.own else ""
+        raise BadInput(
+            f"The provider {provider.name} can't be told which model to use.", hint=f"Leave --model out{flag}."
+        )
+    model = typed or (of_file if provider.models else "")
+    if model:
+        check_model(model)
+    return model
 
 
 def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task, Agent] | None:

@@ -108,12 +108,9 @@ class Tidy:
 
 def _finished(store: Reading, now: float) -> list[Finished]:
     """Agents without a live run whose task is over."""
-    agents = [each for each in store.agents() if not each.stays]
-    latest = store.latest_runs([each.id for each in agents])
     found = []
-    for agent in agents:
-        run = latest.get(agent.id)
-        task = None if run and run.live else store.task_of(agent.id)
+    for agent in (each for each in store.agents_over() if not each.stays):
+        task = store.task_of(agent.id)
         if task and _is_over(task, now):
             projects = tuple(each for each in (store.find(Project, key) for key in agent.projects) if each)
             if projects:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -21,6 +21,10 @@ from windlass.engine.talk import channel_of, channel_of_change, say, withdraw
 
 T = TypeVar("T")
 
+IN_LINE = (ChangeState.QUEUED, ChangeState.TESTING)
+MOST_RESULTS = 8
+"""How many results of its tests a change keeps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -38,17 +42,37 @@ class Verdicts:
         self.clock = ports.clock
         self.bell = bell
 
-    async def staged(self, change: Change, candidate: Candidate) -> bool:
-        """It is about to be tested. False: it was given up since we looked."""
+    async def staged(self, stack: Sequence[tuple[Change, Candidate]]) -> bool:
+        """They are about to be tested together. False: one of them was given up since we looked."""
+        return await self._all(stack, lambda current, candidate: replace(current, candidate=candidate, reason=""))
 
-        def step(store: Writing, current: Change) -> bool:
-            if current.state not in (ChangeState.QUEUED, ChangeState.TESTING):
+    async def chosen(self, stack: Sequence[tuple[Change, Candidate]], proof: CheckResult) -> bool:
+        """Main is about to move to the last of them, whose tree passed. False: one of them was given up."""
+
+        def intended(current: Change, candidate: Candidate) -> Change:
+            others = tuple(each for each in current.checks if each != proof)
+            return replace(current, candidate=candidate, checks=(*others, proof)[-MOST_RESULTS:])
+
+        return await self._all(stack, intended)
+
+    async def _all(
+        self, stack: Sequence[tuple[Change, Candidate]], made: Callable[[Change, Candidate], Change]
+    ) -> bool:
+        """One transaction on changes that are all still in the line; those that it does not alter are left alone."""
+
+        def step(store: Writing) -> bool:
+            rows = [row for change, _ in stack if (row := _in_line(store, change))]
+            if len(rows) < len(stack):
                 return False
-            testing = current if current.state is ChangeState.TESTING else current.move(ChangeState.TESTING)
-            store.record("change.staged", change.id, replace(testing, candidate=candidate, reason=""))
+            for row, (_, candidate) in zip(rows, stack, strict=True):
+                testing = row if row.state is ChangeState.TESTING else row.move(ChangeState.TESTING)
+                if (then := made(testing, candidate)) != row:
+                    store.record("change.staged", row.id, then)
             return True
 
-        return await self._write(change, step) or False
+        result = await self.store.write(step)
+        self.bell.ring()
+        return result
 
     async def tested(self, change: Change, result: CheckResult, output: str) -> None:
         """Keep the result, and the output as a document."""
@@ -63,23 +87,23 @@ class Verdicts:
                     project=change.project, name=result.document, body=output, author=str(SYSTEM), written_at=now
                 )
             )
-            store.record("change.tested", change.id, replace(current, checks=(result,)), text, passed=result.passed)
+            results = (*current.checks, result)[-MOST_RESULTS:]
+            store.record("change.tested", change.id, replace(current, checks=results), text, passed=result.passed)
 
         await self._write(change, step)
 
-    async def landed(self, change: Change, landing: Landing) -> None:
-        """Main has moved: the receipt, and the task is done."""
+    async def landed(self, stack: Sequence[tuple[Change, Landing]]) -> None:
+        """Main has moved: the receipts, and the tasks are done."""
         now = self.clock.now()
 
-        def step(store: Writing, current: Change) -> None:
-            landed = replace(_tested(current).move(ChangeState.LANDED), landing=landing, head=change.head)
-            store.record("change.landed", change.id, landed, main=landing.main, after=landing.after)
-            if current.head != change.head:
-                _queue_rest(store, current, now)
-            _finish_task(store, current, "", now)
-            _tell(store, current, f"{change.id} landed on {landing.main}: {change.title}", now)
+        def step(store: Writing) -> None:
+            for change, landing in stack:
+                current = store.find(Change, change.id)
+                if current is not None and not current.ended:
+                    _land(store, current, change.head, landing, now)
 
-        await self._write(change, step, of_any=True)
+        await self.store.write(step)
+        self.bell.ring()
 
     async def closed(self, change: Change, reason: str) -> None:
         """There is nothing left to land."""
@@ -96,8 +120,8 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state is ChangeState.HELD:
-                return  # by a person, since we looked
+            if current.state not in IN_LINE or _superseded(store, current):
+                return
             task = store.find(Task, current.task)
             match gate.decide_refusal(current, limits, over=task is not None and task.ended):
                 case gate.Return():
@@ -118,7 +142,7 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state is not ChangeState.HELD:  # by a person, since we looked
+            if current.state in IN_LINE and not _superseded(store, current):
                 _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
 
         await self._write(change, step)
@@ -143,19 +167,43 @@ class Verdicts:
 
         await self._write(change, step)
 
-    async def _write(self, change: Change, step: Callable[[Writing, Change], T], *, of_any: bool = False) -> T | None:
-        """One transaction on the change as it is now; nothing where it has ended, or has other commits than those that
-        were judged, unless that counts for any."""
+    async def _write(self, change: Change, step: Callable[[Writing, Change], T]) -> T | None:
+        """One transaction on the change as it is now; nothing where it has ended, or has other commits by now."""
 
         def current(store: Writing) -> T | None:
             found = store.find(Change, change.id)
-            if found is None or found.ended or (found.head != change.head and not of_any):
+            if found is None or found.ended or found.head != change.head:
                 return None
             return step(store, found)
 
         result = await self.store.write(current)
         self.bell.ring()
         return result
+
+
+def _superseded(store: Writing, change: Change) -> bool:
+    """Whether its author has brought a later one since. Then nobody mends this one, and it is closed."""
+    others = store.changes_of_task(change.task) if change.task else []
+    later = [each for each in others if each.project == change.project and each.turn > change.turn]
+    if later:
+        reason = f"{later[-1].id} has taken its place"
+        store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
+    return bool(later)
+
+
+def _in_line(store: Writing, change: Change) -> Change | None:
+    """A change as it is now, if it still waits to land with the same commits."""
+    found = store.find(Change, change.id)
+    return found if found and found.state in IN_LINE and found.head == change.head else None
+
+
+def _land(store: Writing, change: Change, head: str, landing: Landing, now: float) -> None:
+    landed = replace(_tested(change).move(ChangeState.LANDED), landing=landing, head=head)
+    store.record("change.landed", change.id, landed, main=landing.main, after=landing.after)
+    if change.head != head:
+        _queue_rest(store, change, now)
+    _finish_task(store, change, "", now)
+    _tell(store, change, f"{change.id} landed on {landing.main}: {change.title}", now)
 
 
 def _tested(change: Change) -> Change:

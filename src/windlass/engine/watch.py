@@ -133,7 +133,8 @@ class Watch:
         self._tails[run.id] = tail
         tail.folder = tail.site.folder(self.home, self.git.worktree_path(tail.site.project, tail.site.agent))
         if run.identity is not None:
-            self.processes.follow(run.id, run.identity, self.stir)
+            places = self.workdirs.signal_places(tail.folder)
+            self.processes.follow(run.id, run.identity, self.stir, *places)
 
     def _let_go(self, key: str) -> None:
         self.processes.forget(key)

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from windlass.core.agent import Agent, Permissions
-from windlass.core.change import Candidate, Landing
+from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.ports import Tree
 from windlass.core.project import Project
+from windlass.core.radar import Glimpse
 from windlass.core.setup import LOCK_FILES
+from windlass.core.workdir import Tree
 from windlass.git.files import NEW, all_there, remove_tree, shown
+from windlass.git.glance import Glances
 from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import inspect
 from windlass.git.landing import Gateway
@@ -53,6 +55,7 @@ class HubGit:
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
         self._renewals = Renewals(self._git, self._places, self._hubs, self._worktrees, self._snapshots)
+        self._glances = Glances(self._git, self._places, self._hubs, self._snapshots)
         self._showing = Showing(self._git, self._hubs, self._user)
         self._gateway = Gateway(self._git, self._hubs, self._user, now)
         self._locks = Locks()
@@ -139,13 +142,28 @@ class HubGit:
                 await self._showing.show(project, hub, agent.branch, sight.head)
         return await self._described(hub, sight, snapshot)
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        """Merge a commit onto main without a checkout. Raises Conflict, with the conflict as text."""
-        return await self._gateway.stage(project, head, message)
+    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+        """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
+        async with self._locks(self.worktree_path(project, agent)):
+            return await self._glances.glance(project, agent)
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
-        """Move main. Raises Conflict if main has moved, NotAllowed with git's reason if the checkout is in the way."""
-        return await self._gateway.land(project, candidate)
+    async def since(self, project: Project, base: str, /) -> Glimpse:
+        """What main has become since a commit, as if that were someone's work."""
+        return await self._glances.since(project, base)
+
+    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+        """The files in which two works can't be merged, or git's words about it; nothing if they can."""
+        return await self._glances.clash(project, one, other)
+
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
+        return await self._gateway.stage(project, head, message, onto=onto, shape=shape)
+
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        """Move main to the last of these. Raises Conflict if main has moved, NotAllowed with git's reason."""
+        return await self._gateway.land(project, *stack)
 
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
@@ -225,12 +243,20 @@ class HubGit:
             await asyncio.to_thread(remove_tree, gone)
             path.rename(gone)
             self._places.index(project, agent).unlink(missing_ok=True)
+            remove_tree(self._places.glimpse(project, agent))
             await asyncio.to_thread(remove_tree, gone)
         return ref
 
     async def sweep(self) -> None:
         """Remove what a killed daemon had half made, or had saved and half removed; only before anything has begun."""
-        for pattern in (f"worktrees/*/{GONE}*", f"worktrees/*/{NEW}*", f"hubs/{NEW}*", "hubs/*.git/windlass/tmp*"):
+        ours = "hubs/*.git/windlass"
+        for pattern in (
+            f"worktrees/*/{GONE}*",
+            f"worktrees/*/{NEW}*",
+            f"hubs/{NEW}*",
+            f"{ours}/tmp*",
+            f"{ours}/glimpses",
+        ):
             for each in self._home.glob(pattern):
                 await asyncio.to_thread(remove_tree, each)
 

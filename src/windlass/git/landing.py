@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from windlass.core.change import Candidate, Landing
+from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack, Unavailable, WindlassError
 from windlass.core.project import Project
 from windlass.git.files import shown, there
@@ -14,6 +15,7 @@ from windlass.git.hub import LOST, Hubs, Locks
 from windlass.git.locks import locked
 from windlass.git.merge import explain, merge
 from windlass.git.run import ANY, GitProgram, Ran
+from windlass.git.shapes import Making, second_parent, stands_on
 from windlass.git.user import RECEIVE, UserRepository
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -31,14 +33,19 @@ class Gateway:
         self._now = now
         self._locks = Locks()
 
-    async def stage(self, project: Project, head: str, message: str) -> Candidate:
-        """Merge a commit onto main: always by a merge commit, so that one commit is one landed change."""
-        before = await self._hubs.main(project)
+    async def stage(
+        self, project: Project, head: str, message: str, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        """Bring a commit onto main, or onto a candidate."""
+        main = await self._hubs.main(project)
+        before = onto or main
         hub = await self._hubs.open(project)
-        await self._require(hub, head)
+        for each in (head, before):
+            await self._require(hub, each)
         if await self._hubs.contains(hub, before, head):
-            return Candidate(commit=before, tree=await self._tree(hub, before), before=before, commits=(), files=())
-        await self._refuse_taken_back(hub, before, head)
+            tree = await self._tree(hub, before)
+            return Candidate(commit=before, tree=tree, before=before, commits=(), files=(), head=head)
+        await self._refuse_taken_back(hub, main, head)
         merged = await merge(self._git, hub, before, head)
         if merged.files:
             raise Conflict(
@@ -46,23 +53,34 @@ class Gateway:
                 hint="Merge origin/main into the branch, mend the conflict and commit.",
             )
         files = await self._files(hub, before, merged.tree)
-        commit = await self._commit(project, hub, merged.tree, (before, head), message)
+        habits = await self._user.habits(project.path)
+        made = Making(self._git, hub, before, head, merged.tree, message, habits.environment)
+        commit, shape = await made.commit(shape)
         await self._git.ours(hub, "update-ref", f"refs/windlass/candidates/{commit}", commit)
         commits = (await self._git.ours(hub, "rev-list", f"{before}..{head}")).text.split()
-        return Candidate(commit=commit, tree=merged.tree, before=before, commits=tuple(commits), files=files)
+        return Candidate(
+            commit=commit,
+            tree=merged.tree,
+            before=before,
+            commits=tuple(commits),
+            files=files,
+            head=head,
+            shape=shape,
+        )
 
-    async def land(self, project: Project, candidate: Candidate) -> Landing:
-        """Move the user's main to a candidate, or to nowhere. Landing what has landed changes nothing."""
+    async def land(self, project: Project, *stack: Candidate) -> Landing:
+        """Move the user's main to the last candidate, or to nowhere. Landing what has landed changes nothing."""
+        top = stack[-1]
         async with self._locks(project.id):
             hub = await self._hubs.open(project)
-            await self._require(hub, candidate.commit)
+            await self._require(hub, top.commit)
             tip = await self._hubs.main(project)
-            if not await self._hubs.contains(hub, tip, candidate.commit):
-                await self._prove(project, hub, candidate, tip)
-                await self._move(project, hub, candidate)
+            if not await self._hubs.contains(hub, tip, top.commit):
+                await self._prove(project, hub, stack, tip)
+                await self._move(project, hub, replace(top, before=tip))
                 await self._hubs.main(project)
-            await self._drop(project, candidate)
-            return await self._receipt(project, hub, candidate)
+            await self._drop(project, top)
+            return await self._receipt(project, hub, top)
 
     async def _require(self, hub: Path, commit: str) -> None:
         if not _COMMIT.fullmatch(commit):
@@ -80,14 +98,20 @@ class Gateway:
         if back := [each for each in own if each.partition(" ")[0] in gone]:
             raise TakenBack("\n".join(back[:_MOST_NAMED]))
 
-    async def _prove(self, project: Project, hub: Path, candidate: Candidate, tip: str) -> None:
+    async def _prove(self, project: Project, hub: Path, stack: Sequence[Candidate], tip: str) -> None:
         """Ask git again for all that must be true before main may move, whatever was computed before."""
-        if tip != candidate.before:
-            raise Conflict(f"{project.main} has moved to {tip[:12]} since the change was tested.")
-        parents = (await self._git.ours(hub, "rev-parse", f"{candidate.commit}^@")).text.split()
-        if len(parents) != 2 or parents[0] != tip:
+        below = tip
+        for each in stack:
+            await self._prove_one(project, hub, each, below)
+            below = each.commit
+
+    async def _prove_one(self, project: Project, hub: Path, candidate: Candidate, below: str) -> None:
+        """One change stands on what is below it, and brings its own difference and nothing else."""
+        if below != candidate.before:
+            raise Conflict(f"{project.main} has moved to {below[:12]} since the change was tested.")
+        if not await stands_on(self._git, hub, candidate, below):
             raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
-        again = await merge(self._git, hub, tip, parents[1])
+        again = await merge(self._git, hub, below, candidate.head or await second_parent(self._git, hub, candidate))
         if again.files or not (candidate.tree == again.tree == await self._tree(hub, candidate.commit)):
             raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
 
@@ -144,6 +168,8 @@ class Gateway:
             commits=candidate.commits,
             files=files,
             landed_at=await self._landed_at(hub, candidate.commit),
+            top=candidate.top,
+            proof=candidate.proof,
         )
 
     async def _landed_at(self, hub: Path, commit: str) -> float:
@@ -168,15 +194,6 @@ class Gateway:
                     hint=f"Take it out of the branch: git rm --cached '{shown(name)}'",
                 )
         return tuple(shown(each) for each in said[1::2])
-
-    async def _commit(self, project: Project, hub: Path, tree: str, parents: tuple[str, str], message: str) -> str:
-        habits = await self._user.habits(project.path)
-        before, head = parents
-        words = message.replace("\0", "").encode("utf-8", "replace") or b"Land a change"
-        said = await self._git.ours(
-            hub, "commit-tree", tree, "-p", before, "-p", head, "-F", "-", stdin=words, extra=habits.environment
-        )
-        return said.text
 
 
 def _lent(commit: str) -> str:

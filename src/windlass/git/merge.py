@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +24,12 @@ class Merged:
     notes: tuple[str, ...] = ()
 
 
-async def merge(git: GitProgram, hub: Path, main: str, head: str) -> Merged:
-    """Merge two commits of the hub. No merge driver is defined there, so none that a file names can execute."""
-    ran = await git.ours(hub, "merge-tree", "--write-tree", "--messages", "-z", main, head, ok=ANY)
+async def merge(git: GitProgram, hub: Path, main: str, head: str, *, apart: Mapping[str, str] | None = None) -> Merged:
+    """Merge two commits of the hub. No merge driver is defined there, so none that a file names can execute.
+
+    What comes out is written into the hub, or where `apart` says.
+    """
+    ran = await git.ours(hub, "merge-tree", "--write-tree", "--messages", "-z", main, head, extra=apart, ok=ANY)
     if ran.code not in (0, 1):
         raise Conflict(f"The change cannot be merged: {ran.words}.")
     return _parse(ran)

@@ -33,6 +33,10 @@ class Places:
         """Our own index of an agent's worktree: it is where we left it, whatever the agent does to its own."""
         return self.hub(project) / "windlass" / "indexes" / key(agent)
 
+    def glimpse(self, project: Project, agent: Agent) -> Path:
+        """Objects of an agent's work that are only there until the next glance."""
+        return self.hub(project) / "windlass" / "glimpses" / key(agent)
+
     def given(self, project: Project, agent: Agent) -> Path:
         """A list of what an agent's worktree was given when it was new."""
         return self.hub(project) / "windlass" / "given" / key(agent)

@@ -49,17 +49,17 @@ async def commits(git: GitProgram, hub: Path, names: Iterable[str]) -> dict[str,
 class Branch:
     """A branch of the user's, as far as landings are concerned."""
 
-    merges: frozenset[str]
-    """Every merge commit in its history. A landing is one."""
+    landings: frozenset[str]
+    """Every commit in its history that can be a landing: merges, and what it went through itself."""
     log: frozenset[str] = frozenset()
     """Where it has been, as far as it remembers."""
     since: float = 0.0
     """How far back it remembers."""
 
     def knows(self, landing: Landing) -> Whereabouts:
-        if landing.after in self.merges:
+        if landing.after in self.landings:
             return Whereabouts.THERE
-        if landing.after in self.log:
+        if (landing.top or landing.after) in self.log:
             return Whereabouts.REWRITTEN
         forgot = not self.log or self.since > landing.landed_at
         return Whereabouts.UNKNOWN if forgot else Whereabouts.NEVER
@@ -76,7 +76,8 @@ class Proofs:
         """The proof of each change; what has no receipt has none."""
         hub = self._places.hub(project)
         landings = [each.landing for each in landed if each.landing]
-        known = await commits(self._git, hub, (each.after for each in landings)) if there(hub) else {}
+        names = (name for each in landings for name in (each.after, each.top))
+        known = await commits(self._git, hub, names) if there(hub) else {}
         branches = {each: await self._branch(project, each) for each in {landing.main for landing in landings}}
         return [await self._proof(hub, change, known, branches) for change in landed]
 
@@ -91,8 +92,22 @@ class Proofs:
         commit = known.get(landing.after)
         if commit is None:
             return Proof(whereabouts=whereabouts)
-        merged = await self._merged(hub, landing.before, change.head)
-        return Proof(tree=commit.tree, parents=commit.parents, merged=merged, whereabouts=whereabouts)
+        top = known.get(landing.top)
+        return Proof(
+            tree=commit.tree,
+            parents=commit.parents,
+            stands=commit.parents[:1] == (landing.before,) or await self._replayed(hub, landing),
+            top=top.tree if top else "",
+            merged=await self._merged(hub, landing.before, change.head),
+            whereabouts=whereabouts,
+        )
+
+    async def _replayed(self, hub: Path, landing: Landing) -> bool:
+        """Whether single commits lead straight from where main was to a landing."""
+        asked = ("rev-list", "--first-parent", "--parents", landing.after, f"^{landing.before}")
+        ran = await self._git.ours(hub, *asked, ok=ANY)
+        lines = [] if ran.code else [each.split() for each in ran.text.splitlines()]
+        return bool(lines) and all(len(each) == 2 for each in lines) and lines[-1][1] == landing.before
 
     async def _merged(self, hub: Path, before: str, head: str) -> str:
         """The tree of merging two commits, whose objects go where they are forgotten."""
@@ -108,11 +123,13 @@ class Proofs:
         ref = f"refs/heads/{name}"
         try:
             merges = await self._git.theirs(project.path, "rev-list", "--min-parents=2", ref, "--", ok=ANY)
-            if merges.code:
+            own = await self._git.theirs(project.path, "rev-list", "--first-parent", ref, "--", ok=ANY)
+            if merges.code or own.code:
                 return None
             how = ("-c", "log.showSignature=false", "log", "-g", "--date=unix", "--format=%H %gd", ref, "--")
             moves = _MOVE.findall((await self._git.theirs(project.path, *how, ok=ANY)).out)
         except Unavailable:
             return None
         log = frozenset(commit.decode() for commit, _ in moves)
-        return Branch(frozenset(merges.text.split()), log, min((float(at) for _, at in moves), default=0.0))
+        since = min((float(at) for _, at in moves), default=0.0)
+        return Branch(frozenset((*merges.text.split(), *own.text.split())), log, since)

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,15 +59,16 @@ class Snapshots:
         self._places = places
         self._hubs = hubs
 
-    async def see(self, project: Project, agent: Agent) -> Sight:
-        """Take the branch in, and write the files as a tree."""
+    async def see(self, project: Project, agent: Agent, *, apart: Mapping[str, str] | None = None) -> Sight:
+        """Take the branch in, and write the files as a tree: into the hub, or where `apart` says."""
         worktree = self._places.worktree(project, agent)
         if not is_folder(worktree):
             raise NotFound(f"The worktree of {agent.id} is gone: {worktree}.", hint=f"Its branch is {agent.branch}.")
         hub = await self._hubs.open(project)
         main = await self._hubs.main(project)
         head, trouble = await self._take_branch(hub, worktree, agent, main)
-        tree, holes = await self._write_tree(hub, worktree, self._places.index(project, agent), head)
+        index = self._places.index(project, agent)
+        tree, holes = await self._write_tree(hub, worktree, index, head, apart or {})
         nested = await self._nested(hub, main, head)
         return Sight(main=main, head=head, branch=branch_there(worktree), tree=tree, holes=(*trouble, *nested, *holes))
 
@@ -80,10 +81,16 @@ class Snapshots:
 
     async def keep(self, hub: Path, sight: Sight, ref: str) -> str:
         """Put what was seen under a ref, as a commit on top of the branch (or the branch itself, if it is the same)."""
-        same = (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree
-        commit = sight.head if same else await self._commit(hub, sight)
+        commit = await self.commit(hub, sight, {})
         await self._git.ours(hub, "update-ref", ref, commit)
         return commit
+
+    async def commit(self, hub: Path, sight: Sight, apart: Mapping[str, str]) -> str:
+        """What was seen as a commit on top of the branch; the branch itself, if it is the same."""
+        if (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree:
+            return sight.head
+        how = ("commit-tree", sight.tree, "-p", sight.head, "-m", "The worktree as it was")
+        return (await self._git.ours(hub, *how, extra={**_SELF, **apart})).text
 
     async def rescues(self, hub: Path, agent: Agent) -> int:
         """How often a worktree of this agent was saved to be removed, or to begin anew."""
@@ -142,12 +149,6 @@ class Snapshots:
         changed = tuple(shown(name) for kind, name in pairs if kind != b"A")
         return changed, tuple(shown(name) for kind, name in pairs if kind == b"A")
 
-    async def _commit(self, hub: Path, sight: Sight) -> str:
-        said = await self._git.ours(
-            hub, "commit-tree", sight.tree, "-p", sight.head, "-m", "The worktree as it was", extra=_SELF
-        )
-        return said.text
-
     async def _take_branch(self, hub: Path, worktree: Path, agent: Agent, main: str) -> tuple[str, tuple[str, ...]]:
         """The branch's commit, now in the hub; where it can't be had, the last one known and a hole."""
         ref = f"refs/heads/{agent.branch}"
@@ -174,11 +175,13 @@ class Snapshots:
         entries = zip(said[::2], said[1::2], strict=True)
         return [f"{shown(name)}: a nested repository" for facts, name in entries if facts.split()[1] == b"160000"]
 
-    async def _write_tree(self, hub: Path, worktree: Path, index: Path, head: str) -> tuple[str, list[str]]:
+    async def _write_tree(
+        self, hub: Path, worktree: Path, index: Path, head: str, apart: Mapping[str, str]
+    ) -> tuple[str, list[str]]:
         """Bring our index to the branch, add what differs in the worktree, write it. Also what can't be added."""
         work = index.with_name(f"{index.name}.now")
         copy_or_clear(index, work)
-        extra = {"GIT_WORK_TREE": str(worktree), "GIT_INDEX_FILE": str(work)}
+        extra = {"GIT_WORK_TREE": str(worktree), "GIT_INDEX_FILE": str(work), **apart}
         if (await self._git.ours(hub, "read-tree", "--reset", head, extra=extra, ok=ANY)).code:
             work.unlink(missing_ok=True)
             await self._git.ours(hub, "read-tree", "--reset", head, extra=extra)

@@ -20,9 +20,10 @@ from windlass.process.environment import granted
 from windlass.process.exits import on_exit
 from windlass.process.folder import RunFolder
 from windlass.process.identity import age_of, is_alive
+from windlass.process.ourselves import FOLDER, with_us
 from windlass.process.proc import MARKER, Process, environment_of, words_of
 from windlass.process.sandbox import Bubblewrap, is_warden
-from windlass.process.spawn import is_shim, start_shim
+from windlass.process.spawn import DEFAULT_PATH, is_shim, start_shim
 from windlass.process.tail import Tail
 from windlass.process.tree import Tree
 
@@ -83,14 +84,15 @@ class DetachedProcesses:
         finally:
             self._children.reap()
 
-    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:
-        """Stir now, and whenever the run's folder changes or its process has gone."""
+    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
+        """Stir now, and whenever the run's folder or one of these places changes, or its process has gone."""
         self.forget(run)
         tell = partial(stir, run)
         self._followed[run] = (
             asyncio.get_running_loop().call_soon(tell).cancel,
             self._tail.watch(RunFolder.of(self._runs, run).path, tell),
             on_exit(identity, partial(self._gone, tell)),
+            *(self._tail.listen(Path(each), tell) for each in places),
         )
 
     def forget(self, run: str, /) -> None:
@@ -133,7 +135,8 @@ class DetachedProcesses:
         self._starters.shutdown(wait=False)
 
     def _start(self, launch: Launch, folder: RunFolder, environment: dict[str, str]) -> Identity:
-        identity = start_shim(launch, folder, environment, self._bubblewrap)
+        found = with_us(environment.get("PATH", DEFAULT_PATH), self._runs.with_name(FOLDER))
+        identity = start_shim(launch, folder, environment | {"PATH": found}, self._bubblewrap)
         self._children.add(identity.pid)
         return identity
 

@@ -102,7 +102,8 @@ class _Pipe:
     async def drained(self) -> None:
         """Wait for the end of the output, but not for a background process that holds it open."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), _DRAIN)
+            async with asyncio.timeout(_DRAIN):  # `wait_for` may overhear that it was told to leave
+                await self._ended.wait()
 
     def _ready(self) -> None:
         try:

@@ -33,7 +33,7 @@ printf '%s\\n' "$2" >"$1/exit"
 """
 
 _SHIM_NAME = "windlass-run"
-_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
 
 Action = tuple[int, int, int] | tuple[int, int] | tuple[int, int, str, int, int]
@@ -108,7 +108,7 @@ def locate(argv: Sequence[str], environment: Mapping[str, str], cwd: str) -> str
     if not argv or not argv[0]:
         raise BadInput("There is no program to start.")
     name = argv[0]
-    places = [""] if "/" in name else environment.get("PATH", _DEFAULT_PATH).split(":")
+    places = [""] if "/" in name else environment.get("PATH", DEFAULT_PATH).split(":")
     for place in places:
         path = Path(cwd, place, name)
         if path.is_file() and os.access(path, os.X_OK):

@@ -13,7 +13,7 @@ from pathlib import Path
 from windlass.process.poll import poll
 
 _MODIFY, _MOVED_TO, _CREATE = 0x2, 0x80, 0x100
-_OVERFLOW, _IGNORED, _ONLY_FOLDERS = 0x4000, 0x8000, 0x0100_0000
+_OVERFLOW, _IGNORED, _ONLY_FOLDERS, _NO_LINKS = 0x4000, 0x8000, 0x0100_0000, 0x0200_0000
 _EVENT = struct.Struct("iIII")
 
 
@@ -24,16 +24,22 @@ class Tail:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._descriptor: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._watches: dict[int, Callable[[], None]] = {}
+        self._watches: dict[int, list[Callable[[], None]]] = {}
+        """By the kernel's number of a folder, which is the same for all who watch that folder."""
 
     def watch(self, folder: Path, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` on the loop after each change in the folder. Returns what ends the watch."""
         try:
-            number = self._add(folder)
+            return self._watch(folder, changed)
         except OSError:  # no inotify, or no room for one more watch
             return poll(partial(_sizes, folder), changed, seen=_sizes(folder))
-        self._watches[number] = changed
-        return partial(self._remove, number)
+
+    def listen(self, folder: Path, changed: Callable[[], None]) -> Callable[[], None]:
+        """The same for a folder that others look after too: where the kernel can't tell us, nothing is heard of it."""
+        try:
+            return self._watch(folder, changed)
+        except OSError:
+            return _nothing
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -45,8 +51,13 @@ class Tail:
         self._descriptor = None
         self._watches.clear()
 
+    def _watch(self, folder: Path, changed: Callable[[], None]) -> Callable[[], None]:
+        number = self._add(folder)
+        self._watches.setdefault(number, []).append(changed)
+        return partial(self._remove, number, changed)
+
     def _add(self, folder: Path) -> int:
-        mask = _MODIFY | _MOVED_TO | _CREATE | _ONLY_FOLDERS
+        mask = _MODIFY | _MOVED_TO | _CREATE | _ONLY_FOLDERS | _NO_LINKS
         return self._call(self._libc.inotify_add_watch, self._open(), os.fsencode(folder), mask)
 
     def _open(self) -> int:
@@ -63,8 +74,16 @@ class Tail:
             raise OSError(number, os.strerror(number))
         return result
 
-    def _remove(self, number: int) -> None:
-        if self._watches.pop(number, None) and self._descriptor is not None:
+    def _remove(self, number: int, changed: Callable[[], None]) -> None:
+        told = self._watches.get(number, [])
+        if changed in told:
+            told.remove(changed)
+            if not told:
+                self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        del self._watches[number]
+        if self._descriptor is not None:
             self._libc.inotify_rm_watch(self._descriptor, number)
 
     def _ready(self) -> None:
@@ -88,8 +107,12 @@ class Tail:
         return changed
 
     def _tell(self, number: int) -> None:
-        if changed := self._watches.get(number):
+        for changed in tuple(self._watches.get(number, ())):
             changed()
+
+
+def _nothing() -> None:
+    """What ends a watch that never began."""
 
 
 def _parse(events: bytes) -> Iterator[tuple[int, int]]:

@@ -29,8 +29,10 @@ _THEIRS = (".claude.json", "settings.json", "CLAUDE.md", "agents", "commands", "
 def argv(start: Start) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session-id", start.new_session)
     model = ("--model", start.model) if start.model else ()
+    system = ("--append-system-prompt", start.system) if start.system else ()
     more = tuple(word for each in start.repositories for word in ("--add-dir", each))
-    return ("claude", "-p", "--output-format", "stream-json", "--verbose", *session, *model, *more, *permit(start))
+    fixed = ("claude", "-p", "--output-format", "stream-json", "--verbose")
+    return (*fixed, *session, *model, *system, *more, *permit(start))
 
 
 def permit(start: Start) -> tuple[str, ...]:
@@ -46,6 +48,7 @@ def environment(start: Start) -> Mapping[str, str]:
     quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING")
     variables = dict.fromkeys((*quiet, "DISABLE_TELEMETRY"), "1")
     variables["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the model is asked before its tools are there
+    variables["CLAUDE_CODE_EAGER_FLUSH"] = "1"  # else its last words may be missing in the session that is resumed
     return variables | ({"IS_SANDBOX": "1"} if start.sandboxed else {})
 
 
@@ -193,12 +196,15 @@ provider = Provider(
     argv=argv,
     environment=environment,
     read=reader(_event, _plain),
+    system=True,
+    models=True,
     resumes=True,
     gently="INT",
     program="claude",
     install="Run `npm install -g @anthropic-ai/claude-code`.",
     enter="Run `claude` once, or set ANTHROPIC_API_KEY.",
     permit=permit,
+    reads=True,
     may={
         Permissions.READ: "read, and run commands that only read; anything else is refused",
         Permissions.EDIT: "edit in its worktree; its shell commands have your rights",

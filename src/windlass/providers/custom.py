@@ -11,7 +11,7 @@ from windlass.core.agent import Permissions
 from windlass.core.custom import ProviderSettings
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
-from windlass.core.provider import ARGUMENT_LIMIT, WITH_YOUR_RIGHTS, Claim, Provider, Reading, Start
+from windlass.core.provider import ARGUMENT_LIMIT, UNHELD, Claim, Provider, Reading, Start
 from windlass.core.run import Trouble, Usage
 from windlass.providers.output import fields as field_paths
 from windlass.providers.output.events import Event, amount, as_object, count, words
@@ -80,7 +80,7 @@ def _own(name: str, said: ProviderSettings) -> Provider:
     _check(name, said)
     command = _program(said.command)
     added = _environment(said)
-    permit = _permit(name, said)
+    permit = _permit(said)
     return Provider(
         name=name,
         summary=said.summary or f"{' '.join(said.command)}, as you describe it",
@@ -90,11 +90,14 @@ def _own(name: str, said: ProviderSettings) -> Provider:
         read=_reader(name, said),
         structured=bool(said.output == "json" and said.text),
         claim=Claim(said.claim),
+        system=bool(said.system_prompt_flag),
+        models=bool(said.model_flag),
         resumes=bool(said.resume),
         gently=said.gently,
         program=command[0],
         install=said.install,
         permit=permit,
+        reads=Permissions.READ in said.permissions,
         may=_may(said),
         version=said.version,
         login=said.login,
@@ -159,8 +162,9 @@ def _argv(
             raise BadInput(f"The provider {name} has no model_flag, so it can't be told to use {start.model}.")
         resume = said.resume if start.session else ()
         model = (said.model_flag, start.model) if start.model else ()
+        system = (said.system_prompt_flag, start.system) if start.system else ()
         fixed = (*command, *resume, *said.non_interactive, *model)
-        return (*(_filled(each, start) for each in fixed), *permit(start), *_prompt(said, start))
+        return (*(_filled(each, start) for each in fixed), *system, *permit(start), *_prompt(said, start))
 
     return argv
 
@@ -186,25 +190,15 @@ def _prompt(said: ProviderSettings, start: Start) -> tuple[str, ...]:
     return (*flag, text)
 
 
-def _permit(name: str, said: ProviderSettings) -> Callable[[Start], tuple[str, ...]]:
+def _permit(said: ProviderSettings) -> Callable[[Start], tuple[str, ...]]:
     def permit(start: Start) -> tuple[str, ...]:
-        unheld = start.permissions is Permissions.READ and Permissions.READ not in said.permissions
-        if unheld and not start.sandboxed:
-            raise BadInput(
-                f"The provider {name} can't be held to reading.",
-                hint=f"Write the flags for it into [providers.{name}.permissions], or keep it in a sandbox.",
-            )
         return tuple(_filled(each, start) for each in said.permissions.get(start.permissions, ()))
 
     return permit
 
 
 def _may(said: ProviderSettings) -> dict[Permissions, str]:
-    without = {Permissions.READ: "not possible outside a sandbox: there are no flags for it"}
-    return {
-        each: "what its own flags allow" if each in said.permissions else without.get(each, WITH_YOUR_RIGHTS)
-        for each in Permissions
-    }
+    return {each: "what its own flags allow" if each in said.permissions else UNHELD[each] for each in Permissions}
 
 
 # ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -55,7 +55,8 @@ async def _version(provider: Provider, environment: Mapping[str, str]) -> str:
     except OSError:
         return ""
     try:
-        said = await asyncio.wait_for(_first(process), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            said = await _first(process)
     except TimeoutError:
         said = b""
     finally:

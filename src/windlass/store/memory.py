@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,7 +19,7 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Kind, Message, Receipt
 from windlass.core.ports import Clock, N, Noun, Reading, Writing
 from windlass.core.project import Project
-from windlass.core.run import Chunk, Run
+from windlass.core.run import Chunk, Cost, Run
 from windlass.core.task import Task, TaskState
 from windlass.store import journal, rows
 from windlass.store.audit import Audit
@@ -26,6 +28,7 @@ T = TypeVar("T")
 
 _UNDELIVERED = (Receipt.PENDING, Receipt.DELIVERED)
 _NOT_AGENTS = ("human", "system")
+_OVER = (TaskState.DONE, TaskState.CANCELLED)
 
 
 @dataclass(slots=True)
@@ -60,6 +63,12 @@ class MemoryReading:
         found.sort(key=lambda each: each.created_at, reverse=True)
         return _cut((each for each in found if each.created_at < latest), limit)
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        busy = {each.agent for each in self.live_runs()}
+        latest = {each.agent: each.state for each in self._all(Task)}
+        found = (each for each in self.agents(limit=sys.maxsize) if latest.get(each.id) in _OVER)
+        return _cut((each for each in found if each.id not in busy), limit)
+
     def names_taken(self) -> set[str]:
         return {each.name for each in self._all(Agent)}
 
@@ -75,6 +84,10 @@ class MemoryReading:
     def live_runs(self) -> list[Run]:
         return [each for each in self._all(Run) if each.live]
 
+    def live_by_project(self) -> dict[str, int]:
+        agents = (self.find(Agent, each.agent) for each in self.live_runs())
+        return dict(Counter(each.project for each in agents if each))
+
     def runs_of(self, agent: str, /) -> list[Run]:
         return sorted((each for each in self._all(Run) if each.agent == agent), key=lambda run: run.number)
 
@@ -86,12 +99,12 @@ class MemoryReading:
                 latest[run.agent] = run
         return latest
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
         asked = set(agents)
-        costs: dict[str, float] = {}
+        costs: dict[str, Cost] = {}
         for run in self._all(Run):
             if run.agent in asked:
-                costs[run.agent] = costs.get(run.agent, 0.0) + run.usage.cost_usd
+                costs[run.agent] = costs.get(run.agent, Cost()) + run.usage
         return costs
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:

@@ -14,6 +14,13 @@ ORDER BY created_at DESC, place DESC LIMIT :limit;
 SELECT * FROM agents WHERE retired_at IS NOT NULL AND created_at < :before
 ORDER BY created_at DESC, place DESC LIMIT :limit;
 
+-- name: agents_over
+SELECT * FROM agents WHERE retired_at IS NULL
+    AND (SELECT state FROM tasks WHERE agent = agents.id AND agent <> '' ORDER BY place DESC LIMIT 1)
+        IN ('done', 'cancelled')
+    AND NOT EXISTS (SELECT 1 FROM runs WHERE agent = agents.id AND outcome IS NULL)
+ORDER BY created_at DESC, place DESC LIMIT :limit;
+
 -- name: names_taken
 SELECT DISTINCT name FROM agents;
 
@@ -29,6 +36,10 @@ SELECT * FROM tasks WHERE agent = :agent AND agent <> '' ORDER BY place DESC LIM
 -- name: live_runs
 SELECT * FROM runs WHERE outcome IS NULL ORDER BY place;
 
+-- name: live_by_project
+SELECT agents.project, count(*) AS live FROM runs JOIN agents ON agents.id = runs.agent
+WHERE runs.outcome IS NULL GROUP BY agents.project;
+
 -- name: runs_of
 SELECT * FROM runs WHERE agent = :agent ORDER BY number, place;
 
@@ -38,8 +49,14 @@ SELECT runs.* FROM json_each(:agents) AS asked JOIN runs ON runs.place = (
 );
 
 -- name: costs
-SELECT asked.value, (SELECT sum(json_extract(usage, '$.cost_usd')) FROM runs WHERE agent = asked.value) AS cost
-FROM (SELECT DISTINCT value FROM json_each(:agents)) AS asked WHERE cost IS NOT NULL;
+SELECT asked.value, sum(json_extract(usage, '$.cost_usd')) AS dollars, sum(
+    json_extract(usage, '$.cost_usd') = 0 AND (
+        json_extract(usage, '$.input_tokens') OR json_extract(usage, '$.output_tokens')
+        OR ifnull(json_extract(usage, '$.calls'), 0)
+    )
+) AS unpriced
+FROM (SELECT DISTINCT value FROM json_each(:agents)) AS asked JOIN runs ON runs.agent = asked.value
+GROUP BY asked.value;
 
 -- name: changes_queue
 SELECT * FROM changes WHERE state NOT IN ('landed', 'closed') ORDER BY place LIMIT :limit;

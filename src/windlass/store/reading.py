@@ -16,7 +16,7 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.ports import N
 from windlass.core.project import Project
-from windlass.core.run import Chunk, Run
+from windlass.core.run import Chunk, Cost, Run
 from windlass.core.task import Task
 from windlass.store import rows
 from windlass.store.journal import Tip, unpack
@@ -47,6 +47,9 @@ class SqlReading:
         name = "agents_retired" if retired else "agents_at_work"
         return self._nouns(Agent, name, before=math.inf if before is None else before, limit=max(limit, 0))
 
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        return self._nouns(Agent, "agents_over", limit=max(limit, 0))
+
     def names_taken(self) -> set[str]:
         return {row["name"] for row in self._ask("names_taken")}
 
@@ -62,14 +65,18 @@ class SqlReading:
     def live_runs(self) -> list[Run]:
         return self._nouns(Run, "live_runs")
 
+    def live_by_project(self) -> dict[str, int]:
+        return {row["project"]: row["live"] for row in self._ask("live_by_project")}
+
     def runs_of(self, agent: str, /) -> list[Run]:
         return self._nouns(Run, "runs_of", agent=agent)
 
     def latest_runs(self, agents: Sequence[str], /) -> dict[str, Run]:
         return {run.agent: run for run in self._nouns(Run, "latest_runs", agents=json.dumps(list(agents)))}
 
-    def costs(self, agents: Sequence[str], /) -> dict[str, float]:
-        return {row["value"]: row["cost"] for row in self._ask("costs", agents=json.dumps(list(agents)))}
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        found = self._ask("costs", agents=json.dumps(list(agents)))
+        return {row["value"]: Cost(row["dollars"], row["unpriced"]) for row in found}
 
     def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
         return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))

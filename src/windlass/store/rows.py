@@ -54,9 +54,9 @@ class Shape:
 
 
 _SHAPES = (
-    Shape(Project, "projects"),
+    Shape(Project, "projects", nested=("health",)),
     Shape(Agent, "agents", nested=("also", "options")),
-    Shape(Task, "tasks", nested=("needs",)),
+    Shape(Task, "tasks", nested=("needs", "paths")),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
     Shape(Message, "messages", nested=("to", "remark"), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
@@ -81,6 +81,12 @@ UPSERTS: Mapping[type[Any], str] = {shape.kind: _upsert(shape) for shape in _SHA
 
 PREFIXES: Mapping[type[Any], str] = {Task: "t", Run: "r", Message: "m", Change: "c"}
 """What a new id begins with."""
+
+
+def learn() -> None:
+    """Get ready to read every noun; to be done before several threads do."""
+    for kind in SHAPES:
+        codec.learn(kind)
 
 
 def prefix(kind: type[Noun]) -> str:
@@ -121,7 +127,8 @@ def read(kind: type[T], row: sqlite3.Row) -> T:
     values = dict(zip(row.keys(), row, strict=True))
     try:
         for name in SHAPES[kind].nested:
-            values[name] = codec.decode(values[name])
+            if values[name] is not None:  # a row from before there was such a column
+                values[name] = codec.decode(values[name])
         return codec.revive(kind, values)
     except msgspec.MsgspecError as error:
         raise damaged(f"The {SHAPES[kind].noun} {values['id']}", error) from error

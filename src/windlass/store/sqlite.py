@@ -27,6 +27,7 @@ class SqliteStore:
     """`core.ports.Store` in one file. Opening refuses a file it cannot trust, and leaves it untouched."""
 
     def __init__(self, path: str, clock: Clock, *, migrations: Path = schema.MIGRATIONS) -> None:
+        rows.learn()
         self._path = path
         self._queries = queries.load()
         connection = opening.open_writer(Path(path), schema.load(migrations))

@@ -77,7 +77,14 @@ class FakeArchive:
         if landing.before in self._objects.commits and change.head in self._objects.commits:
             again = self._objects.merge(landing.before, change.head)
             merged = "" if again.conflicts else self._objects.write_tree(again.files)
-        return Proof(tree=commit.tree, parents=commit.parents, merged=merged, whereabouts=where)
+        return Proof(
+            tree=commit.tree,
+            parents=commit.parents,
+            stands=commit.parents[:1] == (landing.before,),
+            top=self._objects.commits[landing.top].tree if landing.top in self._objects.commits else "",
+            merged=merged,
+            whereabouts=where,
+        )
 
     def _whereabouts(self, user: FakeRepository | None, landing: Landing) -> Whereabouts:
         tip = user.branches.get(landing.main) if user else None
@@ -85,7 +92,7 @@ class FakeArchive:
             return Whereabouts.UNKNOWN
         if self._objects.contains(tip, landing.after):
             return Whereabouts.THERE
-        moved = any((landing.main, landing.after) == (branch, commit) for branch, commit, _ in user.log)
+        moved = any((landing.main, landing.top or landing.after) == (branch, commit) for branch, commit, _ in user.log)
         return Whereabouts.REWRITTEN if moved else Whereabouts.NEVER
 
     def _main(self, project: Project) -> str:

@@ -6,14 +6,15 @@ import asyncio
 import hashlib
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windlass.core.agent import Agent, Permissions
-from windlass.core.change import Candidate, Landing
+from windlass.core.change import Candidate, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
-from windlass.core.ports import Tree
 from windlass.core.project import Project
+from windlass.core.radar import Glimpse
 from windlass.core.setup import LOCK_FILES
+from windlass.core.workdir import Tree
 from windlass.testing.archive import FakeArchive
 from windlass.testing.objects import Files, Objects, different
 from windlass.testing.repository import Edits, FakeHub, FakeRepository, FakeWorktree
@@ -193,19 +194,41 @@ class FakeGit:
             self.worktrees.pop(path, None)
         return ref
 
+    # ── comparing ──
+
+    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+        async with self._lock(self.worktree_path(project, agent)):
+            sight = self._see(project, agent)
+            base = self.objects.base(sight.main, sight.head) or sight.main
+            commit = self.objects.holding(sight.files, sight.head, "The worktree as it was", self.now())
+        return self.objects.glimpse(base, head=sight.head, commit=commit)
+
+    async def since(self, project: Project, base: str, /) -> Glimpse:
+        main = self._main(project)
+        return self.objects.glimpse(base, head=main, commit=main)
+
+    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+        del project
+        return self.objects.merge(one.commit, other.commit).conflicts
+
     # ── landing ──
 
-    async def stage(self, project: Project, head: str, message: str, /) -> Candidate:
-        before = self._main(project)
-        self._require(head)
+    async def stage(
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+    ) -> Candidate:
+        main = self._main(project)
+        before = onto or main
+        for each in (head, before):
+            self._require(each)
         if self.objects.contains(before, head):
             tree = self.objects.tree(before)
-            return Candidate(commit=before, tree=tree, before=before, commits=(), files=())
-        self._refuse_taken_back(project, before, head)
+            return Candidate(commit=before, tree=tree, before=before, commits=(), files=(), head=head)
+        self._refuse_taken_back(project, main, head)
         merged = self.objects.merge(before, head)
         if merged.conflicts:
             raise Conflict(self._explain(merged.conflicts, before, head), hint="Merge origin/main into the branch.")
-        commit = self.objects.commit(merged.files, (before, head), message, self.now())
+        parents = (before, head) if shape is Shape.MERGE else (before,)
+        commit = self.objects.commit(merged.files, parents, message, self.now())
         self._hub(project).refs[f"refs/windlass/candidates/{commit}"] = commit
         return Candidate(
             commit=commit,
@@ -213,27 +236,32 @@ class FakeGit:
             before=before,
             commits=self.objects.beyond(before, head),
             files=self.objects.differing(before, commit),
+            head=head,
+            shape=Shape.MERGE if shape is Shape.MERGE else Shape.SQUASH,
         )
 
-    async def land(self, project: Project, candidate: Candidate, /) -> Landing:
+    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
+        top = stack[-1]
         async with self._lock(project.id):
-            self._require(candidate.commit)
+            self._require(top.commit)
             tip = self._main(project)
-            if not self.objects.contains(tip, candidate.commit):
-                self._prove(project, candidate, tip)
+            if not self.objects.contains(tip, top.commit):
+                self._prove(project, stack, tip)
                 await self.pause("land.move")
-                self._move(project, candidate)
+                self._move(project, replace(top, before=tip))
                 await self.pause("land.moved")
                 self._main(project)
-            at = self._hub(project).landed_at.setdefault(candidate.commit, self.now())
+            at = self._hub(project).landed_at.setdefault(top.commit, self.now())
             return Landing(
                 main=project.main,
-                before=candidate.before,
-                after=candidate.commit,
-                tree=candidate.tree,
-                commits=candidate.commits,
-                files=self.objects.differing(candidate.before, candidate.tree),
+                before=top.before,
+                after=top.commit,
+                tree=top.tree,
+                commits=top.commits,
+                files=self.objects.differing(top.before, top.tree),
                 landed_at=at,
+                top=top.top,
+                proof=top.proof,
             )
 
     async def landed(self, project: Project, commit: str, /) -> bool:
@@ -298,10 +326,7 @@ class FakeGit:
 
     def _keep(self, project: Project, sight: Sight, ref: str) -> str:
         """Put what was seen under a ref, as a commit on top of the branch, or the branch itself if it is the same."""
-        same = self.objects.write_tree(sight.files) == self.objects.tree(sight.head)
-        commit = sight.head
-        if not same:
-            commit = self.objects.commit(sight.files, (sight.head,), "The worktree as it was", self.now())
+        commit = self.objects.holding(sight.files, sight.head, "The worktree as it was", self.now())
         self._hub(project).refs[ref] = commit
         return commit
 
@@ -377,16 +402,19 @@ class FakeGit:
             text += f"\n--- {name}\n<<<<<<< main\n{ours}\n=======\n{theirs}\n>>>>>>> this change\n"
         return text
 
-    def _prove(self, project: Project, candidate: Candidate, tip: str) -> None:
+    def _prove(self, project: Project, stack: Sequence[Candidate], tip: str) -> None:
         """All that must be true before main may move, whatever was computed before."""
-        if tip != candidate.before:
-            raise Conflict(f"{project.main} has moved to {tip[:12]} since the change was tested.")
-        parents = self.objects.commits[candidate.commit].parents
-        if len(parents) != 2 or parents[0] != tip:
-            raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
-        again = self.objects.write_tree(self.objects.merge(tip, parents[1]).files)
-        if not candidate.tree == again == self.objects.tree(candidate.commit):
-            raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
+        for each in stack:
+            if tip != each.before:
+                raise Conflict(f"{project.main} has moved to {tip[:12]} since the change was tested.")
+            parents = self.objects.commits[each.commit].parents
+            wanted = (tip, each.head) if each.shape is Shape.MERGE else (tip,)
+            if parents != wanted:
+                raise Conflict(f"{each.commit[:12]} was not made on {project.main} as it is.")
+            again = self.objects.write_tree(self.objects.merge(tip, each.head).files)
+            if not each.tree == again == self.objects.tree(each.commit):
+                raise Conflict(f"{each.commit[:12]} does not hold the tree that was tested.")
+            tip = each.commit
 
     def _move(self, project: Project, candidate: Candidate) -> None:
         """Compare and swap; where main is checked out, its files follow, and local ones are never overwritten."""

@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from windlass.core.radar import Glimpse
+
 Files = Mapping[str, str]
 
 
@@ -52,6 +54,11 @@ class Objects:
         self.commits[name] = made
         return name
 
+    def holding(self, files: Files, head: str, message: str, now: float) -> str:
+        """A commit on top of a branch that holds these files; the branch itself, if it does."""
+        same = self.write_tree(files) == self.tree(head)
+        return head if same else self.commit(files, (head,), message, now)
+
     def files(self, name: str) -> Files:
         """The files of a commit or of a tree."""
         return self._trees[self.commits[name].tree if name in self.commits else name]
@@ -94,6 +101,20 @@ class Objects:
         files = {**here, **{each: there[each] for each in changed if each in there}}
         gone = [each for each in changed if each not in there]
         return Merged({name: text for name, text in files.items() if name not in gone}, conflicts)
+
+    def glimpse(self, base: str, *, head: str, commit: str) -> Glimpse:
+        """What a commit holds, against the one that it stands on."""
+        before, after = self.files(base), self.files(commit)
+        names = different(before, after)
+        return Glimpse(
+            head=head,
+            commit=commit,
+            tree=self.tree(commit),
+            base=base,
+            added=frozenset(each for each in names if each not in before),
+            removed=frozenset(each for each in names if each not in after),
+            edited=frozenset(each for each in names if each in before and each in after),
+        )
 
     def difference(self, before: str, after: str) -> str:
         """What lies between two commits or trees, as text."""

@@ -42,7 +42,7 @@ class FakeProcesses:
         self._missing = missing
         self._monotonic = monotonic
         self._pid = 1000
-        self._stirs: dict[str, tuple[asyncio.AbstractEventLoop, Callable[[str], None]]] = {}
+        self._stirs: dict[str, tuple[asyncio.AbstractEventLoop, Callable[[str], None], tuple[str, ...]]] = {}
 
     # ── what a test does ──
 
@@ -50,6 +50,12 @@ class FakeProcesses:
         """Let a run's process write."""
         self.started[run].output += words
         self._stir(run)
+
+    def touch(self, folder: str) -> None:
+        """Let something change in a folder; whoever follows a run there is stirred."""
+        for run, (_, _, places) in self._stirs.items():
+            if folder in places:
+                self._stir(run)
 
     def exit(self, run: str, code: int) -> None:
         """Let a run's process end with an exit code."""
@@ -103,8 +109,15 @@ class FakeProcesses:
         self.exit(run, 128 + Signals[f"SIG{gently}"])
         return 1
 
-    def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /) -> None:  # noqa: ARG002  known by run
-        self._stirs[run] = (asyncio.get_running_loop(), stir)
+    def follow(
+        self,
+        run: str,
+        identity: Identity,  # noqa: ARG002  known by run
+        stir: Callable[[str], None],
+        /,
+        *places: str,
+    ) -> None:
+        self._stirs[run] = (asyncio.get_running_loop(), stir, places)
         self._stir(run)
 
     def forget(self, run: str, /) -> None:
@@ -132,10 +145,10 @@ class FakeProcesses:
 
     def _stir(self, run: str) -> None:
         if followed := self._stirs.get(run):
-            loop, _ = followed
+            loop, *_ = followed
             loop.call_soon(self._tell, run)
 
     def _tell(self, run: str) -> None:
         if followed := self._stirs.get(run):
-            _, stir = followed
+            _, stir, _ = followed
             stir(run)

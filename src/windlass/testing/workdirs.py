@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Briefing
 from windlass.core.signal import Signal, read_signal, read_status
+from windlass.core.workdir import Briefing
 
 
 class FakeWorkdirs:
@@ -59,7 +59,7 @@ class FakeWorkdirs:
         own = {name: f"{self.home}/runs/{run}/{name}" for name in files}
         self.files |= {own[name]: text for name, text in files.items()}
         told = f"{self.home}/runs/{run}/prompt.md"
-        self.files[told] = _named(prompt, manifest)
+        self.files[told] = prompt
         return Briefing(prompt=told, signal=_signal(worktree), files=own)
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
@@ -69,6 +69,9 @@ class FakeWorkdirs:
             return read_signal(text.encode("utf-8", "replace"))
         status = self.files.get(_status(worktree), "")
         return read_status(status.encode("utf-8", "replace"), *self._whose.get(run, ()))
+
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        return tuple(path.rpartition("/")[0] for path in (_signal(worktree), _status(worktree)))
 
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
         self.gathered.setdefault(folder, {}).update(worktrees)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import agents, changes, events, projects, providers, rescue, reviews, system, tasks, wire
+from windlass.web import agents, changes, events, projects, providers, radar, rescue, reviews, system, tasks, wire
 from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper
 
@@ -68,6 +68,8 @@ RULES = (
     Rule(WRITE, "/changes/{id}/release", changes.release),
     Rule(WRITE, "/changes/{id}/retry", changes.retry),
     Rule(WRITE, "/changes/{id}/first", changes.first),
+    Rule(READ, "/radar", radar.show, by_runs=True),
+    Rule(READ, "/radar/watch", radar.watch, by_runs=True),
     Rule(READ, "/rescue", rescue.every, by_runs=True),
     Rule(READ, "/rescue/show", rescue.show, by_runs=True),
     Rule(WRITE, "/rescue/restore", rescue.restore),

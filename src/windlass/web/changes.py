@@ -23,10 +23,11 @@ async def queue(call: Call) -> Response:
     if wire.flag(call.request, "all"):
         found += await store.read(lambda store: store.changes(ended=True))
     projects = [each for each in await store.read(lambda store: store.projects()) if project in ("", each.id)]
-    paused = {each.id: each.paused for each in projects}
+    paused = {each.id: each.halt for each in projects}
     items = [_shaped(call, each, paused[each.project]) for each in found if each.project in paused]
     still = [shapes.pause(each) for each in projects if each.paused]
-    return wire.answer({"as_of": call.now, "paused": still, "items": items})
+    red = [shapes.red(each) for each in projects if each.red]
+    return wire.answer({"as_of": call.now, "paused": still, "red": red, "items": items})
 
 
 def _shaped(call: Call, change: Change, paused: str) -> dict[str, Any]:
@@ -34,14 +35,14 @@ def _shaped(call: Call, change: Change, paused: str) -> dict[str, Any]:
 
 
 async def _answer(call: Call, change: Change, *, status: int = 200) -> Response:
-    return wire.answer(_shaped(call, change, await call.engine.changes.paused(change)), status=status)
+    return wire.answer(_shaped(call, change, await call.engine.changes.halted(change)), status=status)
 
 
 async def show(call: Call) -> Response:
     change = await call.engine.changes.get(call.id)
     name = change.checks[-1].document if change.checks else ""
     kept = await call.engine.ports.store.read(lambda store: store.find(Document, f"{change.project}/{name}"))
-    shown = _shaped(call, change, await call.engine.changes.paused(change))
+    shown = _shaped(call, change, await call.engine.changes.halted(change))
     known = {"head": change.head, "landing": codec.plain(change.landing), "output": kept.body if kept else ""}
     return wire.answer(shown | known | await said(call, change))
 

@@ -7,7 +7,6 @@ from typing import Any
 from starlette.responses import Response
 
 from windlass.core.agent import Permissions
-from windlass.core.errors import BadInput
 from windlass.core.provider import Presence, Provider, Start
 from windlass.core.sandbox import UNENFORCED, decide_sandbox
 from windlass.web import wire
@@ -44,6 +43,7 @@ def shape(presence: Presence) -> dict[str, Any]:
         "login_evidence": presence.evidence,
         "install": provider.install,
         "log_in": provider.enter,
+        "models": provider.models,
         "resumes": provider.resumes,
         "structured": provider.structured,
         "done_by": str(provider.claim),
@@ -71,7 +71,5 @@ def _flags(provider: Provider, level: Permissions, *, sandboxed: bool) -> list[s
         sandboxed=sandboxed,
         options={},
     )
-    try:
-        return list(provider.permit(start))
-    except BadInput:
-        return None
+    held = level is not Permissions.READ or provider.reads or sandboxed
+    return list(provider.permit(start)) if held else None

@@ -14,9 +14,10 @@ from windlass.core.event import Event
 from windlass.core.message import Message
 from windlass.core.project import Project
 from windlass.core.questions import asked_ids
-from windlass.core.run import Run
+from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
 from windlass.core.task import Task
+from windlass.engine.radar import Picture
 from windlass.engine.rescue import Item
 from windlass.engine.status import Page, View
 from windlass.engine.talk import Asked
@@ -40,9 +41,10 @@ def agent(view: View) -> dict[str, Any]:
         "permissions": view.agent.permissions,
         "sandbox": (view.run.sandbox or UNENFORCED) if view.run else None,
         "run": view.run.id if view.run else None,
-        "cost_usd": view.cost_usd,
+        "cost_usd": view.cost.known,
         "task_title": view.task.title if view.task else "",
         "project": view.project,
+        "unpriced_runs": view.cost.unpriced,
     }
 
 
@@ -55,7 +57,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "worktree": page.worktree,
         "session": view.run.session if view.run else "",
         "runs": [run(each) for each in page.runs],
-        "usage": codec.plain(page.usage),
+        "usage": codec.plain(page.usage) | {"cost_usd": view.cost.known},
         "output": page.output[-TAIL:],
         "setup": page.setup[-TAIL:],
         "questions": [said(each) for each in page.questions],
@@ -102,7 +104,7 @@ def run(run: Run) -> dict[str, Any]:
         "base": run.base,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
-        "usage": codec.plain(run.usage),
+        "usage": codec.plain(run.usage) | {"cost_usd": (Cost() + run.usage).known},
     }
 
 
@@ -167,6 +169,12 @@ def pause(project: Project) -> dict[str, Any]:
     return {"project": project.name, "paused": bool(project.paused), **why}
 
 
+def red(project: Project) -> dict[str, Any]:
+    """A project whose main does not pass its own checks."""
+    since = project.health.started_at if project.health else None
+    return {"project": project.name, "main": project.main, "since": since, "reason": project.red}
+
+
 def _check(result: CheckResult) -> dict[str, Any]:
     keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
     return {key: getattr(result, key) for key in keys}
@@ -217,6 +225,36 @@ def rescue(item: Item, contents: Contents) -> dict[str, Any]:
         "base": contents.base,
         "also": list(item.saved.also),
         "project": item.project.name,
+    }
+
+
+def radar(picture: Picture, *, now: float) -> dict[str, Any]:
+    """`windlass radar --json`."""
+    return {
+        "as_of": now,
+        "collisions": [
+            {
+                "severity": each.severity,
+                "agents": list(each.agents),
+                "with_main": each.with_main,
+                "files": list(each.files),
+                "paths": list(each.paths),
+                "sentence": each.sentence,
+                "age_seconds": round(max(0.0, now - each.at), 3),
+                "project": project.name,
+            }
+            for project, each in picture.collisions
+        ],
+        "agents": [
+            {
+                "agent": target.agent.id,
+                "project": target.project.name,
+                "files": len(seen.glimpse.files) if seen and seen.glimpse else None,
+                "paths": list(target.task.paths),
+                "age_seconds": round(max(0.0, now - seen.at), 3) if seen and seen.glimpse else None,
+            }
+            for target, seen in picture.looks
+        ],
     }
 
 

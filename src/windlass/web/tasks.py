@@ -27,6 +27,7 @@ async def add(call: Call) -> Response:
         path=wire.text(values, "path"),
         title=wire.text(values, "title"),
         brief=wire.text(values, "brief", ""),
+        paths=tuple(wire.texts(values, "paths")) if "paths" in values else (),
         agent=wire.text(values, "agent", ""),
         provider=wire.text(values, "provider", ""),
         model=wire.text(values, "model", ""),
@@ -82,7 +83,7 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
     page = await engine.status.page(task.agent)
     change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
-    paused = await engine.changes.paused(change) if change else ""
+    paused = await engine.changes.halted(change) if change else ""
     questions = [each for each in page.questions if each.channel == channel_of(task.id)]
     return {
         "task": shapes.task(task),

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
-from windlass.core.ports import Briefing
 from windlass.core.signal import LARGEST, BadSignal, Signal, read_signal, read_status
+from windlass.core.workdir import Briefing
 from windlass.workdir import inside
 
 INPUT = (".windlass", "input")
@@ -60,7 +60,7 @@ class RunFolders:
                 _prepare_worktree(run, worktree, manifest, inputs, context or {})
                 self._write(run, WHOSE, json.dumps([manifest["agentId"], manifest["agentName"]]))
                 own = {each: self._write(run, _safe(each), text) for each, text in files.items()}
-                told = self._write(run, PROMPT, _named(prompt, manifest))
+                told = self._write(run, PROMPT, prompt)
             return Briefing(prompt=told, signal=str(Path(worktree, *OUTPUT, SIGNAL)), files=own)
 
         return await asyncio.to_thread(write)
@@ -120,6 +120,10 @@ class RunFolders:
         """The signal given in this run; never follows links, never blocks."""
         # an older one was moved away when this run was briefed
         return _look(worktree, OUTPUT) or _look_below(worktree) or self._status(run, worktree)
+
+    def signal_places(self, worktree: str, /) -> tuple[str, ...]:
+        """Where signals and status files are put."""
+        return (str(Path(worktree, *OUTPUT)), str(Path(worktree, ".windlass")))
 
     def _status(self, run: str, worktree: str) -> Signal | None:
         """What the agent has written as its own status, as some are told to; it counts where there is no signal."""

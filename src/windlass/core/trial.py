@@ -1,0 +1,152 @@
+"""What the planner of the gate looks at, and what it answers: changes in line, trials of stacks, and a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+Stack = tuple[str, ...]
+"""Changes on top of main, bottom first."""
+
+_BAD = (0.15, 6.0)
+_FLAKY = (1.0, 50.0)
+"""What is believed before anything was measured: how many, of how many."""
+
+
+class Verdict(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A change in line."""
+
+    change: str
+    turn: int
+    """Its place: the lower, the sooner."""
+    rank: int = 0
+    """Goes before turns: the higher, the sooner."""
+    needs: frozenset[str] = frozenset()
+    """Changes that must be below it, or have landed; one that is not in line counts as landed."""
+    proven: bool = False
+    """A check of it passed, on its own tree or in a stack on an earlier main."""
+    parts: frozenset[str] = frozenset()
+    """The parts of the repository that it touches; nothing: it may touch any."""
+    tries: int = 0
+    """How often it failed alone on main, as far as the trials do not say so themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One check of one stack on main."""
+
+    stack: Stack
+    verdict: Verdict | None = None
+    """None while it is under way."""
+    old: bool = False
+    """Main has moved since it began: it still tells who is bad, but nothing lands on it."""
+    mixed: bool = False
+    """Some of it has landed in another stack: what is left says nothing about a change alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """A change could not be put on top of these."""
+
+    under: Stack
+    change: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """How often changes are bad, and how often a check fails by chance."""
+
+    bad: float
+    flaky: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How the gate is to work."""
+
+    runners: int = 1
+    """How many trials may be under way at once."""
+    strict: bool = False
+    """Every change that lands has passed with all below it, not only the last of a stack."""
+    retries: int = 1
+    """How often a change that failed alone is tried again."""
+    partition: bool = False
+    """Changes that share parts are tested together, those that share none apart."""
+    largest: int = 100
+    """How many changes one stack may hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do now."""
+
+    land: Stack = ()
+    """Main may move to this stack: it passed as it is."""
+    reject: tuple[str, ...] = ()
+    """They fail by themselves: back to their authors."""
+    start: tuple[Stack, ...] = ()
+    """Stacks to test now, the most wanted first; never more than there are free runners."""
+    stop: tuple[Stack, ...] = ()
+    """Stacks under test whose verdict nobody needs any more."""
+
+
+def rebase(trials: Iterable[Trial], landed: Stack) -> tuple[Trial, ...]:
+    """Trials as they count after this stack landed: what begins with it is the same tree still, the rest is old."""
+    return tuple(kept for each in trials if (kept := _rebased(each, landed)).stack)
+
+
+def _rebased(trial: Trial, landed: Stack) -> Trial:
+    if not trial.old and trial.stack[: len(landed)] == landed:
+        return replace(trial, stack=trial.stack[len(landed) :])
+    left = tuple(each for each in trial.stack if each not in landed)
+    return replace(trial, stack=left, old=True, mixed=trial.mixed or left != trial.stack)
+
+
+def forget(trials: Iterable[Trial], gone: Collection[str]) -> tuple[Trial, ...]:
+    """Trials without those that held a change which has left the line: it may have been the reason."""
+    return tuple(each for each in trials if not set(gone).intersection(each.stack))
+
+
+def flakes(trials: Iterable[Trial], landed: Stack) -> int:
+    """How many of these trials failed by chance, as the landing of this stack shows."""
+    failed = [each.stack for each in trials if each.verdict is Verdict.FAILED and not each.old]
+    return sum(each == landed[: len(each)] for each in failed)
+
+
+def measure(*, landed: int, rejected: int, runs: int, flaked: int) -> Rates:
+    """The rates that these numbers speak for. Without any, they are those of an ordinary project."""
+    bad = (rejected + _BAD[0]) / (landed + rejected + _BAD[1])
+    return Rates(bad=bad, flaky=(flaked + _FLAKY[0]) / (runs + _FLAKY[1]))
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """The line: by rank and turn, but what is needed comes first. A circle of needs is broken at its first."""
+    ranked = sorted(entries, key=lambda each: (-each.rank, each.turn, each.change))
+    places = {each.change: place for place, each in enumerate(ranked)}
+    line: dict[str, Entry] = {}
+    for entry in ranked:
+        for each in _with_needs(entry, ranked, places, line) if entry.needs else (entry,):
+            line.setdefault(each.change, each)
+    return list(line.values())
+
+
+def _with_needs(
+    first: Entry, ranked: Sequence[Entry], places: Mapping[str, int], line: Container[str]
+) -> Iterator[Entry]:
+    """All that it needs and that is not in line yet, and itself, in an order that puts needs first."""
+    path, seen = [first], {first.change}
+    while path:
+        needs = (each for each in path[-1].needs if each in places and each not in line and each not in seen)
+        place = min((places[each] for each in needs), default=None)
+        if place is None:
+            yield path.pop()
+        else:
+            path.append(ranked[place])
+            seen.add(ranked[place].change)

@@ -1,0 +1,120 @@
+"""What the gate knows of one project's line since main last moved. Memory only: all of it can be found out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from windlass.core.change import Candidate, CheckResult
+from windlass.core.trial import Clash, Stack, Trial, Verdict, rebase
+
+
+@dataclass(slots=True, eq=False)
+class Test:
+    """A check that is under way."""
+
+    stack: Stack
+    began: Stack
+    """What the stack was when it began; those below may have landed since."""
+    old: bool = False
+    dropped: bool = False
+    """Nobody waits for its verdict any more."""
+
+
+@dataclass(slots=True)
+class Board:
+    """Stacks that were put together, and what is known of them, all on one tip of main."""
+
+    tip: str = ""
+    heads: dict[str, str] = field(default_factory=dict)
+    staged: dict[Stack, Candidate] = field(default_factory=dict)
+    """The candidate on top of each stack."""
+    clashes: list[Clash] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    tests: list[Test] = field(default_factory=list)
+    told: set[Stack] = field(default_factory=set)
+    """Stacks whose stored results are among the trials."""
+    sound: bool | None = None
+    """Whether the tip itself passes the checks; None while nobody knows."""
+    looking: bool = False
+    """Whether the tip is being tested."""
+    doubted: bool = False
+    """Whether so much failed on a sound tip that it was tested once more."""
+    alone: bool = False
+    """Something was in the way of a stack: until one has landed, each is tried by itself."""
+
+    def follow(self, tip: str, heads: Mapping[str, str]) -> None:
+        """Main may have moved without us; changes may have left, or were brought again: `heads` says what, and when."""
+        if tip != self.tip:
+            self._main_moved(tip)
+        other = {each for each, head in self.heads.items() if heads.get(each) != head}
+        self.heads = dict(heads)
+        if other:
+            self.forget(other)
+
+    def landed(self, stack: Stack, tip: str) -> None:
+        """Main is now where this stack ended. What stands on it stays what it is."""
+        size = len(stack)
+        self.staged = {each[size:]: it for each, it in self.staged.items() if each[:size] == stack and each != stack}
+        self.told = {each[size:] for each in self.told if each[:size] == stack and each != stack}
+        over = [each for each in self.clashes if each.under[:size] == stack and each.under != stack]
+        self.clashes = [Clash(under=each.under[size:], change=each.change) for each in over]
+        self.trials = [*rebase(self.trials, stack)]
+        for test in self.tests:
+            moved = rebase([Trial(stack=test.stack, old=test.old)], stack)
+            test.stack, test.old = (moved[0].stack, moved[0].old) if moved else ((), True)
+        self.tip = tip
+        self.alone = self.doubted = False
+        self.sound = True
+
+    def known(self) -> list[Trial]:
+        """All trials, those that have ended and those under way."""
+        return [*self.trials, *(Trial(stack=each.stack, old=each.old) for each in self.tests if not each.dropped)]
+
+    def tell(self, stack: Stack, results: Iterable[CheckResult]) -> bool:
+        """Take stored results of a stack's tree for trials, once. True: there were some."""
+        if stack in self.told:
+            return False
+        self.told.add(stack)
+        found = [Trial(stack=stack, verdict=_verdict(each)) for each in results]
+        self.trials += found
+        return bool(found)
+
+    def ended(self, test: Test, result: CheckResult) -> None:
+        """A check has said something."""
+        self.told.add(test.stack)
+        if not test.dropped and test.stack:
+            self.trials.append(Trial(stack=test.stack, verdict=_verdict(result), old=test.old))
+
+    def over(self, test: Test) -> None:
+        """A check is not under way any more. One that is broken off before its first step says so only here."""
+        if test in self.tests:
+            self.tests.remove(test)
+
+    def chain(self, stack: Stack) -> list[Candidate]:
+        """The candidates of a stack that was put together, bottom first."""
+        return [self.staged[stack[: count + 1]] for count in range(len(stack))]
+
+    def forget(self, changes: Iterable[str]) -> None:
+        """Whatever these were part of says nothing any more."""
+        gone = set(changes)
+        self.staged = {each: it for each, it in self.staged.items() if gone.isdisjoint(each)}
+        self.told = {each for each in self.told if gone.isdisjoint(each)}
+        self.clashes = [each for each in self.clashes if gone.isdisjoint((*each.under, each.change))]
+        self.trials = [each for each in self.trials if gone.isdisjoint(each.stack)]
+        for test in self.tests:
+            test.dropped = test.dropped or not gone.isdisjoint(test.stack)
+
+    def _main_moved(self, tip: str) -> None:
+        self.tip = tip
+        self.sound, self.doubted = None, False
+        self.staged.clear()
+        self.told.clear()
+        self.clashes.clear()
+        self.trials = [Trial(stack=each.stack, verdict=each.verdict, old=True) for each in self.trials]
+        for test in self.tests:
+            test.old = True
+
+
+def _verdict(result: CheckResult) -> Verdict:
+    return Verdict.PASSED if result.passed else Verdict.FAILED

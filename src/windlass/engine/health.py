@@ -1,0 +1,108 @@
+"""Whether main itself passes its checks. While it does not, nothing else lands, and someone is asked to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.change import Change, CheckResult
+from windlass.core.document import Document
+from windlass.core.errors import WindlassError
+from windlass.core.message import Kind
+from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.project import Project
+from windlass.core.render import red_main
+from windlass.core.settings import Settings
+from windlass.engine.bell import Bell
+from windlass.engine.talk import say
+from windlass.engine.tasks import Order, Tasks
+
+OUTPUT = "checks/main"
+"""The document that holds what the checks printed about main."""
+
+
+class Health:
+    """Tests main's own tip, and has it mended."""
+
+    def __init__(self, ports: Ports, bell: Bell, tasks: Tasks) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.checks = ports.checks
+        self.clock = ports.clock
+        self.bell = bell
+        self.tasks = tasks
+
+    async def known(self, project: Project, tip: str, settings: Settings) -> bool | None:
+        """Whether main's tip is green, if that was ever found out."""
+        tree = (await self.git.stage(project, tip, "")).tree
+        health = (await self.store.read(lambda store: store.find(Project, project.id)) or project).health
+        if health and (health.tree, health.command) == (tree, settings.checks.command):
+            return health.passed
+        landed = await self.store.read(partial(_landed_on, project.id, tree, settings.checks.command))
+        return True if landed else None
+
+    async def test(self, project: Project, tip: str, settings: Settings) -> bool:
+        """Run the checks on main as it is, again if they fail, and write down what they said."""
+        candidate = await self.git.stage(project, tip, "")
+        for _ in range(settings.gate.retries + 1):
+            result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
+            if result.passed:
+                break
+        await self._note(project, replace(result, document=OUTPUT), output)
+        if not result.passed:
+            await self._have_it_mended(project, result, output)
+        return result.passed
+
+    async def recovered(self, project: Project, proof: CheckResult) -> None:
+        """Main has moved to a tree that passed."""
+        current = await self.store.read(lambda store: store.find(Project, project.id)) or project
+        if current.red:
+            await self._note(project, proof, "")
+
+    async def _note(self, project: Project, result: CheckResult, output: str) -> None:
+        now = self.clock.now()
+
+        def step(store: Writing) -> None:
+            current = store.find(Project, project.id) or project
+            then = replace(current, health=result)
+            kept = store.find(Document, f"{project.id}/{OUTPUT}")
+            text = (
+                kept.revise(output, author=str(SYSTEM), now=now)
+                if kept
+                else Document(project=project.id, name=OUTPUT, body=output, author=str(SYSTEM), written_at=now)
+            )
+            store.record("project.tested", project.id, then, text, passed=result.passed)
+            if then.red != current.red:
+                words = then.red or f"{project.main} is green again: changes land."
+                _tell(store, project, words, now)
+
+        await self.store.write(step)
+        self.bell.ring()
+
+    async def _have_it_mended(self, project: Project, result: CheckResult, output: str) -> None:
+        """One task at a time is about this; it is known by its title, so a crash does not make it two."""
+        tasks = await self.store.read(lambda store: store.unfinished_tasks())
+        if any((each.project, each.title) == (project.id, project.mending) for each in tasks):
+            return
+        try:
+            brief = red_main(project.main, result, output)
+            await self.tasks.add(Order(path=project.path, title=project.mending, brief=brief))
+        except WindlassError as error:
+            words = f"{project.main} is red, and no agent could be asked to mend it: {error} {error.hint}".strip()
+            await self.store.write(lambda store: _tell(store, project, words, self.clock.now(), kind=Kind.ASK))
+            self.bell.ring()
+
+
+def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
+    channel = f"project/{project.id}"
+    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)
+
+
+def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change | None:
+    """A change that landed on the test of this very tree."""
+    landed = (each for each in store.changes(ended=True, limit=20) if each.project == project and each.landing)
+    green = (
+        each for each in landed if any(it.passed and (it.tree, it.command) == (tree, command) for it in each.checks)
+    )
+    return next(green, None)

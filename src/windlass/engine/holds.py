@@ -1,0 +1,130 @@
+"""What keeps a change from landing that is no fault of its own, and when that is over."""
+
+from __future__ import annotations
+
+from windlass.core import gate
+from windlass.core.change import Change, ChangeState, Hold
+from windlass.core.errors import Conflict, NotAllowed, Unavailable
+from windlass.core.ports import Ports
+from windlass.core.project import Project
+from windlass.core.task import Task, TaskState
+from windlass.engine.lanes import Moves
+from windlass.engine.reviews import Reviews
+from windlass.engine.verdicts import Verdicts
+
+RETRY_SECONDS = 10.0
+"""How often a change that something outside stood in the way of is tried again."""
+CHECKS_RETRY_SECONDS = 300.0
+"""How often a change whose check command could not be run is tried again: what is missing may have been installed."""
+MISSING = (
+    'Install what is missing, or set another command with `windlass config set checks.command "…"`. '
+    "It is tried again when the command changes, when the daemon starts, and every five minutes."
+)
+
+
+class Holds:
+    """Sets changes aside, and lets them go on."""
+
+    def __init__(self, ports: Ports, moves: Moves, verdicts: Verdicts, reviews: Reviews) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.moves = moves
+        self.verdicts = verdicts
+        self.reviews = reviews
+        self._tried_at: dict[str, float] = {}
+
+    async def landed_before(self, project: Project, change: Change) -> bool:
+        """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
+        if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
+            return False
+        await self.verdicts.landed([(change, await self.git.land(project, change.candidate))])
+        return True
+
+    async def given_up(self, project: Project, change: Change) -> bool:
+        """Whether its task was given up, as one with several repositories may be while this change is still at it."""
+        task = await self.store.read(lambda store: store.find(Task, change.task))
+        if task is None or task.state is not TaskState.CANCELLED:
+            return False
+        if not await self.landed_before(project, change):
+            await self.verdicts.closed(change, task.reason)
+        return True
+
+    async def hold(self, change: Change, hold: Hold, reason: str, hint: str) -> None:
+        self.tried(change.id)
+        ask = f"{change.id} ({change.title}) waits: {reason} {hint}".strip()
+        await self.verdicts.held(change, hold, reason, ask)
+
+    async def for_checks(self, project: Project, change: Change) -> None:
+        """Nothing lands untested: keep it, and ask the person how to test."""
+        ask = (
+            f"{change.id} ({change.title}) waits: {project.name} has no check command, and nothing lands untested. "
+            'Set one with `windlass config set checks.command "…"`.'
+        )
+        await self.verdicts.held(change, Hold.CHECKS, "the project has no check command", ask)
+
+    async def release(self, project: Project, queue: list[Change]) -> None:
+        """Let held changes go on when what held them is gone."""
+        for change in queue:
+            if change.state is ChangeState.HELD:
+                await self.given_up(project, change)
+        due = {each.id for each in queue if self._is_due(each)}
+        for change in gate.to_release(queue, self.settings.at(project.path).checks, due=due):
+            if await self._is_free(project, change):
+                await self.verdicts.again(change, "" if change.hold is Hold.REVIEW else change.reason)
+
+    async def _is_free(self, project: Project, change: Change) -> bool:
+        """Whether it may go back into the line."""
+        match change.hold:
+            case Hold.HUMAN | Hold.REVIEW if await self._landed_elsewhere(project, change):
+                return False
+            case Hold.HUMAN:
+                return False
+            case Hold.REVIEW:
+                return not await self.reviews.objection(change)
+            case Hold.CHECKOUT:
+                return await self._way_is_free(project, change)
+        return True
+
+    def _is_due(self, change: Change) -> bool:
+        return self.is_over(change.id, CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS)
+
+    def is_over(self, key: str, pause: float) -> bool:
+        """Whether a pause since the last time is over. If so, this is the last time."""
+        now = self.clock.monotonic()
+        if now - self._tried_at.get(key, -pause) < pause:
+            return False
+        self.tried(key)
+        return True
+
+    async def _way_is_free(self, project: Project, change: Change) -> bool:
+        """Try to land what has been tested already. False: it has landed, or something is still in the way."""
+        async with self.moves[project.id]:
+            held = await self._now(change)
+            if held.candidate is None or held.state is not ChangeState.HELD:
+                return not held.ended
+            if await self.reviews.objection(held):
+                return True  # back in line it is held for that
+            try:
+                landing = await self.git.land(project, held.candidate)
+            except Conflict:
+                return True  # main has moved: it must be staged and tested again
+            except (NotAllowed, Unavailable):
+                return False
+            await self.verdicts.landed([(held, landing)])
+            return False
+
+    async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
+        """A person took a held change into main by hand."""
+        landed = await self.git.landed(project, change.head)
+        if landed:
+            await self.verdicts.closed(change, "main has all of it already")
+        return landed
+
+    def tried(self, key: str) -> None:
+        """Something was looked at now."""
+        self._tried_at[key] = self.clock.monotonic()
+
+    async def _now(self, change: Change) -> Change:
+        return await self.store.read(lambda store: store.find(Change, change.id)) or change
