@@ -11,6 +11,7 @@ from stage import Stage, play
 
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import Conflict, NotFound
+from windlass.core.reviews import compose
 from windlass.core.task import TaskState
 
 Git = Callable[..., str]
@@ -167,6 +168,53 @@ class TestHold:
             await moving
             assert (await now(stage, key)).state is ChangeState.HELD
             assert git("rev-parse", "main", cwd=repo) == before
+
+        play(story)
+
+    def test_what_is_found_about_older_commits_does_not_count_for_newer_ones(
+        self, repo: Path, git: Git, tmp_path: Path
+    ) -> None:
+        """While the old ones were tested, and found wrong, right ones have taken their place: those are tested."""
+
+        async def story() -> None:
+            go = tmp_path / "go"
+            check = f"until [ -e {go} ]; do sleep 0.01; done; grep -q right hand.txt"
+            stage = Stage(repo, tmp_path / "home", checks=check)
+            branch(repo, git, "by-hand", "hand.txt", "wrong\n")
+            key = (await stage.engine.line.add(str(repo), "by-hand")).id
+            moving = asyncio.create_task(stage.move())
+            await reaches(stage, key, ChangeState.TESTING)
+            await stage.engine.line.hold(key, "")
+            branch(repo, git, "by-hand", "hand.txt", "right\n")
+            assert (await stage.engine.line.add(str(repo), "by-hand")).id == key
+            go.touch()
+            await moving
+            assert (await now(stage, key)).state is ChangeState.LANDED
+            assert (repo / "hand.txt").read_text() == "right\n"
+
+        play(story)
+
+    def test_an_author_that_goes_on_does_not_undo_a_persons_hold(self, repo: Path, tmp_path: Path) -> None:
+        """Its new commits are taken in, and wait with the rest for the person's word."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            await stage.engine.line.pause(str(repo), "")
+            name = await finished(stage, "One", "a.txt")
+            key = (await stage.change_of(name)).id
+            await stage.engine.line.hold(key, "later")
+            await stage.engine.reviews.comment("", key, compose("[BLOCKING] Say why."))
+            await stage.engine.line.resume(str(repo))
+            await stage.move()
+            await stage.finish(name, "b.txt", "why\n")
+            await stage.move()
+            held = await now(stage, key)
+            assert (held.state, held.hold, held.reason) == (ChangeState.HELD, Hold.HUMAN, "held by hand: later")
+            [comment] = [each for each in await stage.engine.reviews.said(held) if each.remark and each.remark.blocking]
+            await stage.engine.reviews.resolve("", key, comment.id)
+            await stage.engine.line.release(key)
+            await stage.move()
+            assert (repo / "b.txt").exists()
 
         play(story)
 

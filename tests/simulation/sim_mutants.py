@@ -17,7 +17,7 @@ from windlass.core.ports import Launch
 from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
 from windlass.core.task import TaskState
-from windlass.engine import endings, finish, holds, intake, lanes, runs, slots, talk, tidy, verdicts, watch
+from windlass.engine import endings, finish, holds, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
 from windlass.store.memory import MemoryReading
 from windlass.testing import FakeGit
 
@@ -186,6 +186,29 @@ def let_the_tested_go(patch: Patch) -> None:
     patch.setattr("windlass.engine.changes._withdraw", give_up)
 
 
+def look_once(patch: Patch) -> None:
+    """A change that is given up or held while it is tested lands: nobody looks again before main moves."""
+
+    async def chosen(*_: Any) -> bool:
+        return True
+
+    patch.setattr(verdicts.Verdicts, "chosen", chosen)
+
+
+def object_to_nothing(patch: Patch) -> None:
+    """The gate does not ask what was said about a change."""
+
+    async def objection(*_: Any) -> str:
+        return ""
+
+    patch.setattr(reviews.Reviews, "objection", objection)
+
+
+def forget_to_pass_on(patch: Patch) -> None:
+    """A review whose comments are all settled waits for ever."""
+    patch.setattr(reviews, "_over", lambda _: [])
+
+
 def miss_the_last_words(patch: Patch) -> None:
     """What a process said just before it ended is not read."""
     take = intake.Intake.take
@@ -272,7 +295,7 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
     call_a_conflict_landed: r"I2 history of main|end: t\d+ is done, and main never had",
     forget_what_landed: r"end: main moved to .*, and no change has landed",
     lose_a_refused_change: r"rest: t\d+ of .* is active for ever|end: t\d+ is active",
-    let_the_tested_go: r"end: main moved to .*, and no change has landed",
+    let_the_tested_go: r"line: c\d+ lands, although it is closed|end: main moved to .*, and no change has landed",
     miss_the_last_words: r"I5: r\d+: its file has more",
     ignore_stop: r"rest: r\d+ of .* should be over",
     ignore_needs: r"I7: t\d+ is active, although t\d+, which it needs, is not done",
@@ -282,3 +305,10 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
     act_before_commit: r"I9: r\d+ was started, and is not to live",
 }
 """Ways to break an engine, and what is said about each."""
+
+ARRANGED_MUTANTS: dict[Callable[[Patch], None], str] = {
+    look_once: r"line: (c\d+ lands|main of)",
+    object_to_nothing: r"line: c\d+ lands, although m\d+ blocks it",
+    forget_to_pass_on: r"end: t\d+ is waiting",
+}
+"""The same where people arrange the line and agents review."""

@@ -11,7 +11,7 @@ from sim_stands import CHECK, PROVIDERS
 from sim_watch import judge
 from sim_world import Place, World
 
-from windlass.core import policy, promises
+from windlass.core import policy, promises, reviews
 from windlass.core.agent import Agent
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.event import Event
@@ -23,10 +23,13 @@ from windlass.engine import Engine
 from windlass.engine.audit import Audit, Told
 from windlass.engine.deliver import _waiting
 from windlass.engine.dispatch import _ready
+from windlass.engine.remarks import said_about
 from windlass.engine.slots import Slots
 from windlass.store.memory import MemoryReading
 from windlass.testing.repository import FakeRepository
 
+BY_HAND = "by hand"
+"""Why people drop and hold changes here."""
 QUIET, HELD_QUIET, SLOWEST_TICK = 8.5, 16.0, 31.0
 """Seconds in which something happens if anything will; held changes are looked at more rarely."""
 ROUNDS = 40
@@ -155,15 +158,20 @@ class Oracle:
         return isinstance(wake, policy.Wait)
 
     def _waiting_change(self, change: Change) -> Iterator[str]:
-        if change.state in (ChangeState.QUEUED, ChangeState.TESTING) and not self._is_behind_red(change):
+        if change.state in (ChangeState.QUEUED, ChangeState.TESTING) and not self._waits_for_all(change):
             yield f"{change.id} is {change.state} for ever: {change.reason}"
+        if self._is_paused(change):
+            return
         if change.hold is Hold.TROUBLE or (change.hold is Hold.CHECKS and self.world.settings.settings.checks.command):
             yield f"{change.id} is held for {change.hold} without a reason: {change.reason}"
 
-    def _is_behind_red(self, change: Change) -> bool:
-        """Whether it waits for someone to mend main."""
+    def _waits_for_all(self, change: Change) -> bool:
+        """Whether it is in a line that stands still: a person has paused it, or main is red."""
+        return change.queued and self._is_paused(change)
+
+    def _is_paused(self, change: Change) -> bool:
         project = self.world.now.find(Project, change.project)
-        return change.state is ChangeState.QUEUED and bool(project and project.red)
+        return bool(project and project.halt)
 
     def _may_wait(self, task: Task) -> bool:
         now = self.world.now
@@ -175,7 +183,7 @@ class Oracle:
                 return self._may_rest(task.agent)
             case TaskState.ACTIVE:
                 return bool(latest and latest.live)
-            case TaskState.LANDING if any(map(self._is_behind_red, now.changes_of_task(task.id))):
+            case TaskState.LANDING if any(map(self._waits_for_all, now.changes_of_task(task.id))):
                 return True
         return policy.is_settled(task, now.change_of_task(task.id), asked=bool(now.open_asks(sender=task.agent)))
 
@@ -201,6 +209,7 @@ class Oracle:
             for process in world.living():
                 self._finish(process.launch.run)
             self._answer()
+            self._agree()
             self._quiet()
         self._object("end", list(self._unfinished())[:3])
         self._object("end", list(self._losses()))
@@ -254,6 +263,23 @@ class Oracle:
         for name in dict.fromkeys(each.agent for each in world.now.unfinished_tasks()):
             world.call("answer", partial(_go_on, name), lambda _: None)
 
+    def _agree(self) -> None:
+        """People mend main, let the line go on, accept what was answered, and release what they hold."""
+        world = self.world
+        for repository in world.repositories:
+            files = world.git.objects.files(repository.branches["main"])
+            mended = {name: text.replace("bad", "well").replace("odd", "even") for name, text in files.items()}
+            if mended != files:
+                repository.commit(mended)
+        for project in world.now.projects():
+            if project.paused:
+                world.call("resume", partial(_resume, project.path), lambda _: None)
+        for change in world.now.changes():
+            for each in reviews.open_blocking(said_about(world.now, change.id)):
+                world.call("resolve", partial(_accept, change.id, each.id), lambda _: None)
+            if change.hold is Hold.HUMAN and not change.agent:
+                world.call("release", partial(_let_go, change.id), lambda _: None)
+
     def _losses(self) -> Iterator[str]:
         """What was accepted and is not there any more."""
         world, now = self.world, self.world.now
@@ -269,9 +295,14 @@ class Oracle:
             if commit in kept and commit not in receipts:
                 yield f"main moved to {commit[:8]}, and no change has landed"
         for task in now._all(Task):
-            if task.state is TaskState.DONE and not self._is_in_main(task):
+            if task.state is TaskState.DONE and not self._is_spared(task) and not self._is_in_main(task):
                 yield f"{task.id} is done, and main never had what {task.agent} committed"
         yield from self._mail()
+
+    def _is_spared(self, task: Task) -> bool:
+        """Whether it was only to look, or a person has dropped what it wanted in one of its repositories."""
+        dropped = any(each.reason == BY_HAND for each in self.world.now.changes_of_task(task.id))
+        return bool(task.reviews) or dropped
 
     def _is_in_main(self, task: Task) -> bool:
         """Whether each main had at some time what the agent of a task, if that was its last one, has committed."""
@@ -324,6 +355,18 @@ class Oracle:
 
 def _projects(store: MemoryReading, agent: Agent) -> list[Project]:
     return [found for each in agent.projects if (found := store.find(Project, each))]
+
+
+async def _resume(path: str, engine: Engine) -> None:
+    await engine.line.resume(path)
+
+
+async def _accept(change: str, comment: str, engine: Engine) -> None:
+    await engine.reviews.resolve("", change, comment)
+
+
+async def _let_go(change: str, engine: Engine) -> None:
+    await engine.line.release(change)
 
 
 async def _go_on(name: str, engine: Engine) -> None:

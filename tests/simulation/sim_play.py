@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 
-from sim_acts import MEDDLING, RULES
+from sim_acts import MEDDLING, RULES, Rule
 from sim_oracle import Oracle
 from sim_world import World
 
 STEPS = 30
 TURNS = (0, 1, 3, 8, 20, 60, 150)
-_NAMES = list(RULES)
-_WEIGHTS = list(accumulate(each.weight for each in RULES.values()))
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,9 @@ class Step:
 class Play:
     """A world and its judge."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, rules: Mapping[str, Rule]) -> None:
+        self.rules = rules
+        self.names, self.weights = list(rules), list(accumulate(each.weight for each in rules.values()))
         self.chance = random.Random(seed)
         self.world = World(self.chance)
         self.oracle = Oracle(self.world)
@@ -45,14 +45,14 @@ class Play:
     def draw(self) -> Step:
         chance = self.chance
         name = ""
-        while not name or not RULES[name].fits(self.world):
-            name = chance.choices(_NAMES, cum_weights=_WEIGHTS)[0]
+        while not name or not self.rules[name].fits(self.world):
+            name = chance.choices(self.names, cum_weights=self.weights)[0]
         return Step(name, chance.randrange(100), chance.randrange(100), chance.choice(TURNS))
 
     def take(self, step: Step) -> None:
         """Act, go on for a while, and look."""
         self.steps.append(step)
-        RULES[step.name].act(self.world, step.which, step.how)
+        self.rules[step.name].act(self.world, step.which, step.how)
         self.world.turn(step.turns)
         self.oracle.check()
 
@@ -81,9 +81,9 @@ def quiet() -> Iterator[None]:
         log.setLevel(level)
 
 
-def play(seed: int, *, steps: int = STEPS, tell: bool = False) -> Play:
+def play(seed: int, *, steps: int = STEPS, tell: bool = False, rules: Mapping[str, Rule] = RULES) -> Play:
     """One whole history. What it found is raised, with the seed that shows it again."""
-    made = Play(seed)
+    made = Play(seed, rules)
     try:
         with quiet():
             for _ in range(steps):

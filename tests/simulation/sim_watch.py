@@ -8,13 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from windlass.core.agent import Agent
-from windlass.core.change import Candidate, CheckResult
+from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
 from windlass.core.errors import Unavailable
 from windlass.core.ports import Launch
 from windlass.core.project import Project
+from windlass.core.reviews import open_blocking
 from windlass.core.run import Identity, Run
 from windlass.core.settings import CheckSettings
 from windlass.core.task import TaskState
+from windlass.engine.remarks import said_about
 from windlass.store.memory import MemoryReading
 from windlass.testing import FakeChecks, FakeGit, FakeProcesses
 from windlass.testing.objects import Files
@@ -84,6 +86,7 @@ class WatchedGit(FakeGit):
     def _move(self, project: Project, candidate: Candidate) -> None:
         user = self.repositories[project.path]
         before = user.branches[project.main]
+        self._refused(project, self._steps(before, candidate.commit))
         super()._move(project, candidate)
         after = user.branches[project.main]
         steps = self._steps(before, after)
@@ -107,6 +110,20 @@ class WatchedGit(FakeGit):
             steps.append(at)
             at = parents[0]
         return steps[::-1]
+
+    def _refused(self, project: Project, steps: list[str]) -> None:
+        """What a person has paused, held or dropped, and what a comment blocks, is not landed after that was said."""
+        store = self.witness.store
+        now = store.find(Project, project.id)
+        if now and now.paused:
+            self.witness.object(f"line: main of {project.path} moves, although it is paused")
+        for change in store._all(Change):
+            if change.candidate is None or change.candidate.commit not in steps:
+                continue
+            if change.hold in (Hold.HUMAN, Hold.REVIEW) or change.state is ChangeState.CLOSED:
+                self.witness.object(f"line: {change.id} lands, although it is {change.state}: {change.reason}")
+            if blocking := open_blocking(said_about(store, change.id)):
+                self.witness.object(f"line: {change.id} lands, although {blocking[0].id} blocks it")
 
     def _expected(self, main: str, head: str) -> Files:
         """Main with the files that the branch has changed since they parted."""

@@ -32,7 +32,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 2**32 - 1))
     def begin(self, seed: int) -> None:
-        self.play = Play(seed)
+        self.play = Play(seed, RULES)
 
     def take(self, step: Step) -> None:
         assert self.play is not None

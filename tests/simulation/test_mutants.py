@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
-from sim_mutants import MUTANTS, Patch
+from sim_acts import RULES, Rule
+from sim_mutants import ARRANGED_MUTANTS, MUTANTS, Patch
+from sim_people import ARRANGED
 from sim_play import play
 
 SEEDS = (*range(300), 434, 563)
 """Histories in which a broken engine must be found out; the last two tell of a rare moment, a landing cut short."""
 
 
-def found_out() -> str:
+def found_out(seeds: Iterable[int] = SEEDS, rules: Mapping[str, Rule] = RULES) -> str:
     """The first broken promise in these histories; nothing if there is none."""
-    for seed in SEEDS:
+    for seed in seeds:
         try:
-            play(seed)
+            play(seed, rules=rules)
         except AssertionError as error:
             return f"{error} (seed {seed})"
     return ""
@@ -29,3 +31,11 @@ def test_a_broken_engine_is_found_out(mutant: Callable[[Patch], None], monkeypat
     mutant(monkeypatch)
     said = found_out()
     assert re.match(MUTANTS[mutant], said), said
+
+
+@pytest.mark.parametrize("mutant", ARRANGED_MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_line_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    """So does each of these, where people arrange the line and agents review."""
+    mutant(monkeypatch)
+    said = found_out(range(400), ARRANGED)
+    assert re.match(ARRANGED_MUTANTS[mutant], said), said

@@ -179,6 +179,8 @@ def _next_steps(agent: Row) -> list[str]:
         steps += [f"windlass logs {name}", f"windlass stop {name}"]
     if change and change["state"] == "held":
         steps += [f"windlass diff {name}", f"windlass stop {name}"]
+    if change and change.get("hold") in ("review", "human"):
+        steps += [f"windlass change show {change['id']}"]
     if change and change.get("hold") == "checks":
         steps += ['windlass config set checks.command "…"']
     if saved := agent.get("rescue"):

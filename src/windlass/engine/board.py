@@ -48,7 +48,7 @@ class Board:
     """Something was in the way of a stack: until one has landed, each is tried by itself."""
 
     def follow(self, tip: str, heads: Mapping[str, str]) -> None:
-        """Main may have moved without us; changes may have left, or come back with other commits."""
+        """Main may have moved without us; changes may have left, or were brought again: `heads` says what, and when."""
         if tip != self.tip:
             self._main_moved(tip)
         other = {each for each, head in self.heads.items() if heads.get(each) != head}

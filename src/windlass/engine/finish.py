@@ -11,7 +11,7 @@ from functools import partial
 from windlass.core import hitches, policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
-from windlass.core.change import Change, ChangeState
+from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import WindlassError
 from windlass.core.message import Kind, Message, Receipt
 from windlass.core.policy import Ending, Then, Verdict
@@ -25,7 +25,7 @@ from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
 from windlass.engine.remarks import conclude
 from windlass.engine.sites import site_of
-from windlass.engine.talk import channel_of, nudge, say
+from windlass.engine.talk import asked_in, channel_of, nudge, say
 
 log = logging.getLogger("windlass")
 
@@ -176,32 +176,54 @@ def _is_owed(store: Reading, agent: str, note: str) -> bool:
 
 def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now: float) -> None:
     """Put the agent's branch into the queue of each project; a change that was refused goes there again."""
-    agent = store.find(Agent, run.agent)
-    before = store.changes_of_task(task.id)
+    before = [each for each in store.changes_of_task(task.id) if not each.ended]
     store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now))
     for project, head in heads.items():
-        known = next((each for each in reversed(before) if each.project == project and not each.ended), None)
-        turn = store.last_seq() + 1
-        if known is not None and known.state in (ChangeState.REJECTED, ChangeState.HELD):
-            moved = known.move(ChangeState.QUEUED)
-            change = replace(moved, head=head, candidate=None, checks=(), queued_at=now, turn=turn)
-        elif known is not None and known.head == head:
-            continue  # it is on its way
-        else:
-            change = Change(
-                id=store.next_id(Change),
-                project=project,
-                branch=agent.branch if agent else "",
-                head=head,
-                title=task.title,
-                agent=run.agent,
-                task=task.id,
-                queued_at=now,
-                turn=turn,
-            )
-        store.record("change.queued", change.id, change)
+        mine = [each for each in before if each.project == project]
+        known = mine[-1] if mine else None
+        for each in mine[:-1]:
+            _supersede(store, each)
+        landing = known is not None and (known.state is ChangeState.TESTING or known.hold is Hold.CHECKOUT)
+        if known is None or (landing and known.head != head):
+            _queue_new(store, run, task, project, head=head, now=now)
+        elif landing:
+            continue  # it is on its way, or may even have landed
+        elif known.state in (ChangeState.REJECTED, ChangeState.HELD) or known.head != head:
+            _queue_again(store, known, head, now)
     if run.result:
         _tell(store, run, run.result, now)
+
+
+def _supersede(store: Writing, older: Change) -> None:
+    """A newer change of the same branch is there, and nobody mends this one any more."""
+    if older.state in (ChangeState.REJECTED, ChangeState.HELD) and older.hold is not Hold.CHECKOUT:
+        closed = older.move(ChangeState.CLOSED, reason="a newer change of its branch took its place")
+        store.record("change.closed", older.id, closed)
+
+
+def _queue_again(store: Writing, known: Change, head: str, now: float) -> None:
+    """The newest commits take the place of the old ones. What a person holds, and was not answered, stays held."""
+    asked = known.hold is Hold.HUMAN and asked_in(store, channel_of(known.task))
+    queued = known if asked or known.queued else known.move(ChangeState.QUEUED)
+    turn = store.last_seq() + 1
+    again = replace(queued, head=head, candidate=None, checks=(), queued_at=now, turn=turn)
+    store.record("change.held" if asked else "change.queued", again.id, again)
+
+
+def _queue_new(store: Writing, run: Run, task: Task, project: str, *, head: str, now: float) -> None:
+    agent = store.find(Agent, run.agent)
+    change = Change(
+        id=store.next_id(Change),
+        project=project,
+        branch=agent.branch if agent else "",
+        head=head,
+        title=task.title,
+        agent=run.agent,
+        task=task.id,
+        queued_at=now,
+        turn=store.last_seq() + 1,
+    )
+    store.record("change.queued", change.id, change)
 
 
 def _tell(store: Writing, run: Run, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:

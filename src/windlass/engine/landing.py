@@ -95,7 +95,7 @@ class Gate:
                 await self.holds.for_checks(project, each)
             return False
         queue = await self._unless_red(project, board, tip, queue, settings)
-        board.follow(tip, {each.id: each.head for each in queue})
+        board.follow(tip, {each.id: f"{each.head} {each.turn}" for each in queue})
         rules = gate.rules(settings.gate, processors=self.processors, alone=board.alone)
         trials = [each for each in board.known() if not board.alone or len(each.stack) == 1]
         rates = gate.rates(await self.store.read(partial(_past, project.id)))
@@ -112,7 +112,7 @@ class Gate:
         self, project: Project, board: Board, decided: Plan, changes: Mapping[str, Change], settings: Settings
     ) -> bool:
         for each in decided.reject:
-            await self._reject(changes[each], settings)
+            await self._reject(board, changes[each], settings)
         if decided.land:
             await self._land(project, board, [changes[each] for each in decided.land], settings)
         if decided.land or decided.reject:
@@ -252,10 +252,12 @@ class Gate:
         else:
             await self.holds.hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
 
-    async def _reject(self, change: Change, settings: Settings) -> None:
+    async def _reject(self, board: Board, change: Change, settings: Settings) -> None:
         """Its checks fail on main, by its own fault: back to its author, with the exact output."""
         result, output = await self.store.read(partial(_last_failure, change.id))
-        if result is not None:
+        if result is None:  # nothing that was found before counts any more: it was brought again since
+            board.forget([change.id])
+        else:
             refusal = Refusal(result.reason, rejection(change, result, output))
             await self.verdicts.refused(change, refusal, settings.limits)
 

@@ -10,7 +10,7 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import Conflict
 from windlass.core.message import Kind
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
@@ -45,7 +45,10 @@ class Line:
         head, subject = await self.git.take(project, branch)
         words = " ".join((title or subject or branch).split())[:LONGEST_TITLE]
         wanted = Change(id="", project=project.id, branch=branch, head=head, title=words, queued_at=self.clock.now())
-        made = await self.store.write(partial(_enter, wanted))
+        async with self.moves[project.id]:  # no other commits are put in the place of those that land, or have landed
+            if known := await self.store.read(partial(_of_branch, wanted)):
+                await self.changes.must_not_have_landed(known)
+            made = await self.store.write(partial(_enter, wanted))
         self.bell.ring()
         return made
 
@@ -94,10 +97,15 @@ class Line:
         return paused
 
 
+def _of_branch(wanted: Change, store: Reading) -> Change | None:
+    """The change of a branch that has not ended."""
+    waiting = (each for each in store.changes() if (each.project, each.branch) == (wanted.project, wanted.branch))
+    return next(waiting, None)
+
+
 def _enter(wanted: Change, store: Writing) -> Change:
     """A branch has one change at a time: where it waits, its new commits take the place of the old ones."""
-    waiting = (each for each in store.changes() if (each.project, each.branch) == (wanted.project, wanted.branch))
-    known = next(waiting, None)
+    known = _of_branch(wanted, store)
     if known is None:
         return _queue(store, replace(wanted, id=store.next_id(Change)))
     if known.agent or known.state is ChangeState.TESTING or (known.queued and known.head == wanted.head):
@@ -149,7 +157,8 @@ def _hold(reason: str, store: Writing, change: Change, now: float) -> Change:
 def _release(store: Writing, change: Change, now: float) -> Change:
     if change.state is not ChangeState.HELD:
         raise Conflict(f"{change.id} is not held; it is {change.state}.", hint=f"See {_shown(change)}.")
-    if blocking := reviews.open_blocking(said_about(store, change.id)):
+    blocking = reviews.open_blocking(said_about(store, change.id)) if change.hold is Hold.REVIEW else []
+    if blocking:
         raise Conflict(
             f"{blocking[0].id} by {blocking[0].sender} blocks {change.id}.",
             hint=f"`windlass change resolve {change.id} {blocking[0].id}` accepts it.",

@@ -68,12 +68,17 @@ def _hears(store: Reading, agent: str) -> bool:
     return task is not None and not task.ended
 
 
+_ELSE = (Hold.CHECKS, Hold.CHECKOUT, Hold.TROUBLE)
+"""What a change may wait for that goes away by itself."""
+
+
 def hold(store: Writing, change: Change, reason: str) -> None:
-    """What is on its way to main stops; what waits for something else goes on waiting for that."""
+    """What is on its way to main stops; what a person holds waits for them first."""
     if change.state in (ChangeState.QUEUED, ChangeState.TESTING):
         store.record("change.held", change.id, change.move(ChangeState.HELD, reason=reason, hold=Hold.REVIEW))
-    elif change.hold is Hold.REVIEW and change.reason != reason:
-        store.record("change.held", change.id, replace(change, reason=reason))
+    elif change.hold in _ELSE or (change.hold is Hold.REVIEW and change.reason != reason):
+        held = replace(change, hold=Hold.REVIEW, reason=reason, candidate=None)
+        store.record("change.held", change.id, held)
 
 
 def settle(store: Writing, who: str, change: Change, blocking: Message, *, words: str, now: float) -> None:

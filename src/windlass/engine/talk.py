@@ -96,14 +96,14 @@ def open_questions(store: Reading, agent: str) -> list[Message]:
     own = store.open_asks(sender=agent)
     if task is None or change is None or change.hold not in _ASKS:
         return own
-    return [*own, *_asked(store, channel_of(task.id)), *_asked(store, review_channel(change.id))]
+    return [*own, *asked_in(store, channel_of(task.id)), *asked_in(store, review_channel(change.id))]
 
 
 _ASKS = (Hold.HUMAN, Hold.REVIEW)
 """Holds about which a person may be asked something that they can answer."""
 
 
-def _asked(store: Reading, channel: str) -> list[Message]:
+def asked_in(store: Reading, channel: str) -> list[Message]:
     """The last that the gate asked there, unless it was answered."""
     said = store.messages(channel, limit=MOST)
     answered = {each.reply_to for each in said}

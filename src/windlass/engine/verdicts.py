@@ -100,7 +100,7 @@ class Verdicts:
             for change, landing in stack:
                 current = store.find(Change, change.id)
                 if current is not None and not current.ended:
-                    _land(store, current, landing, now)
+                    _land(store, current, change.head, landing, now)
 
         await self.store.write(step)
         self.bell.ring()
@@ -168,11 +168,13 @@ class Verdicts:
         await self._write(change, step)
 
     async def _write(self, change: Change, step: Callable[[Writing, Change], T]) -> T | None:
-        """One transaction on the change as it is now; nothing where it has ended."""
+        """One transaction on the change as it is now; nothing where it has ended, or has other commits by now."""
 
         def current(store: Writing) -> T | None:
             found = store.find(Change, change.id)
-            return None if found is None or found.ended else step(store, found)
+            if found is None or found.ended or found.head != change.head:
+                return None
+            return step(store, found)
 
         result = await self.store.write(current)
         self.bell.ring()
@@ -195,9 +197,11 @@ def _in_line(store: Writing, change: Change) -> Change | None:
     return found if found and found.state in IN_LINE and found.head == change.head else None
 
 
-def _land(store: Writing, change: Change, landing: Landing, now: float) -> None:
-    landed = replace(_tested(change).move(ChangeState.LANDED), landing=landing)
+def _land(store: Writing, change: Change, head: str, landing: Landing, now: float) -> None:
+    landed = replace(_tested(change).move(ChangeState.LANDED), landing=landing, head=head)
     store.record("change.landed", change.id, landed, main=landing.main, after=landing.after)
+    if change.head != head:
+        _queue_rest(store, change, now)
     _finish_task(store, change, "", now)
     _tell(store, change, f"{change.id} landed on {landing.main}: {change.title}", now)
 
@@ -206,6 +210,22 @@ def _tested(change: Change) -> Change:
     """A change whose test is known, at the end of that test: it may have been held or queued again since."""
     queued = change.move(ChangeState.QUEUED) if change.state is ChangeState.HELD else change
     return queued.move(ChangeState.TESTING) if queued.state is ChangeState.QUEUED else queued
+
+
+def _queue_rest(store: Writing, change: Change, now: float) -> None:
+    """What its author brought while the commits before were landing is a change of its own."""
+    rest = replace(
+        change,
+        id=store.next_id(Change),
+        state=ChangeState.QUEUED,
+        hold=None,
+        reason="",
+        candidate=None,
+        checks=(),
+        queued_at=now,
+        turn=store.last_seq() + 1,
+    )
+    store.record("change.queued", rest.id, rest)
 
 
 def _finish_task(store: Writing, change: Change, reason: str, now: float) -> None:
