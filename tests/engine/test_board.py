@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from windlass.core.change import Candidate, CheckResult
@@ -82,3 +84,28 @@ def test_what_is_stored_of_a_tree_is_told_once(board: Board) -> None:
     assert board.tell(("c",), [GREEN])
     assert not board.tell(("c",), [GREEN])
     assert board.trials[-1] == Trial(stack=("c",), verdict=Verdict.PASSED)
+
+
+@pytest.mark.parametrize("sound", [None, False])
+def test_what_failed_on_a_main_that_was_not_found_sound_blames_nobody(board: Board, *, sound: bool | None) -> None:
+    """Main has moved on, so nobody will find out whether it was to blame; what passed is a hint still."""
+    board.sound = sound
+    [test] = board.tests
+    board.follow("other", board.heads)
+    assert board.known() == [
+        Trial(stack=("a",), verdict=Verdict.PASSED, old=True),
+        Trial(stack=("a", "b"), old=True),
+    ]
+    board.ended(test, replace(GREEN, passed=False))
+    assert all(each.verdict is not Verdict.FAILED for each in board.trials)
+    board.ended(test, GREEN)
+    assert board.trials[-1] == Trial(stack=("a", "b"), verdict=Verdict.PASSED, old=True)
+
+
+def test_what_failed_on_what_has_landed_is_blamed_for_it(board: Board) -> None:
+    """Main may have been red, but is not any more where the landed stack has passed on it."""
+    board.sound = None
+    [test] = board.tests
+    board.landed(("a",), "a")
+    board.ended(test, replace(GREEN, passed=False))
+    assert board.trials == [Trial(stack=("b",), verdict=Verdict.FAILED)]
