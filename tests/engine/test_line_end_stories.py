@@ -1,4 +1,4 @@
-"""How changes leave the line when something came in between: a landing nobody wrote down, a later change of the same."""
+"""How changes leave the line when something came between: a landing nobody wrote down, a later change of the same."""
 
 from __future__ import annotations
 

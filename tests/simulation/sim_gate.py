@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sim_acts import NAMES, Rule, _has_agents, _ignore, _is_up, _pick, finish, linger, work
 from sim_oracle import BY_HAND
@@ -10,6 +11,7 @@ from sim_people import ARRANGED
 from sim_world import World
 
 from windlass.core.change import ChangeState
+from windlass.engine import Engine
 from windlass.engine.verdicts import IN_LINE
 
 AT_THE_GATE = ("git.land.move", "git.land.moved", "git.land.after", "git.landed.after", "checks.run.after")
@@ -42,18 +44,21 @@ def regret(world: World, which: int, how: int) -> None:
 
 
 def think_again(world: World, which: int, how: int) -> None:
-    """Give up, hold or halt what is tested, just when the gate is at a certain place."""
-    acts = (regret, hold, ARRANGED["halt"].act)
+    """Drop, hold or halt all that is tested, just when the gate is at a certain place."""
+    acts = (partial(_all, "drop"), partial(_all, "hold"), ARRANGED["halt"].act)
     world.strain.moment = MOMENTS[how % len(MOMENTS)]
     world.strain.thought = lambda: acts[which % len(acts)](world, which, how)
     world.wait(SECONDS)
 
 
-def hold(world: World, which: int, how: int) -> None:
-    """Let what is being tested wait."""
-    tested = [each.id for each in world.now.changes() if each.state is ChangeState.TESTING]
-    if key := _pick(tested, which):
-        world.call("hold", lambda engine: engine.line.hold(key, BY_HAND), _ignore)
+def _all(verb: str, world: World, which: int, how: int) -> None:
+    """Say the same about each change that is being tested."""
+    for each in (each.id for each in world.now.changes() if each.state is ChangeState.TESTING):
+        world.call(verb, partial(_said, verb, each), _ignore)
+
+
+async def _said(verb: str, change: str, engine: Engine) -> None:
+    await getattr(engine.line, verb)(change, BY_HAND)
 
 
 def redden(world: World, which: int, how: int) -> None:

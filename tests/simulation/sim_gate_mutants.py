@@ -13,6 +13,7 @@ import pytest
 from windlass.core import gate
 from windlass.core.change import Candidate, Landing
 from windlass.core.errors import Conflict
+from windlass.core.plan import plan
 from windlass.core.project import Project
 from windlass.core.trial import Verdict
 from windlass.engine import board, changes, holds, landing, reviews, verdicts
@@ -43,10 +44,10 @@ def land_what_failed(patch: Patch) -> None:
 
 def land_more_than_passed(patch: Patch) -> None:
     """A stack lands with one more on top than its test had."""
-    results, choose = landing.Gate._results, landing.plan
+    results = landing.Gate._results
 
     def generous(line: Any, trials: Any, *given: Any) -> Any:
-        decided = choose(line, trials, *given)
+        decided = plan(line, trials, *given)
         taller = [each.stack for each in trials if each.stack[:-1] == decided.land and not each.old]
         return replace(decided, land=taller[0]) if decided.land and taller else decided
 

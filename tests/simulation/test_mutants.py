@@ -16,6 +16,9 @@ from sim_play import play
 SEEDS = range(300)
 """Histories in which a broken engine must be found out."""
 
+GATE_SEEDS = (72, 92, 120, *range(200))
+"""The same for the gate; the first three tell of rare moments there."""
+
 
 def found_out(seeds: Iterable[int] = SEEDS, rules: Mapping[str, Rule] = RULES) -> str:
     """The first broken promise in these histories; nothing if there is none."""
@@ -47,5 +50,5 @@ def test_a_broken_line_is_found_out(mutant: Callable[[Patch], None], monkeypatch
 def test_a_broken_gate_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     """So does each of these, where much wants to land at once, people think again, and the daemon dies at the gate."""
     mutant(monkeypatch)
-    said = found_out(range(200), PRESSED)
+    said = found_out(GATE_SEEDS, PRESSED)
     assert re.match(GATE_MUTANTS[mutant], said), said
