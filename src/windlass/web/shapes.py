@@ -16,6 +16,7 @@ from windlass.core.project import Project
 from windlass.core.questions import asked_ids
 from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
+from windlass.core.tally import complaint
 from windlass.core.task import Task
 from windlass.engine.radar import Picture
 from windlass.engine.rescue import Item
@@ -207,6 +208,11 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "commits": list(landing.commits),
         "files": list(landing.files),
         "checks": [_check(each) for each in proof],
+        "tests": {
+            "before": codec.plain(landing.tests_before),
+            "after": codec.plain(proof[0].tests) if proof else None,
+            "complaint": complaint(landing.tests_before, proof[0].tests if proof else None),
+        },
         "failed_before": sum(not each.passed for each in change.checks),
         "landed_at": landing.landed_at,
         "undo": f"windlass undo {change.id}",
