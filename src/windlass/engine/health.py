@@ -35,7 +35,7 @@ class Health:
 
     async def known(self, project: Project, tip: str, settings: Settings) -> bool | None:
         """Whether main's tip is green, if that was ever found out."""
-        tree = (await self.git.stage(project, tip, "")).tree
+        tree = (await self.git.stage(project, tip, "", onto=tip)).tree
         health = (await self.store.read(lambda store: store.find(Project, project.id)) or project).health
         if health and (health.tree, health.command) == (tree, settings.checks.command):
             return health.passed
@@ -44,7 +44,7 @@ class Health:
 
     async def test(self, project: Project, tip: str, settings: Settings) -> bool:
         """Run the checks on main as it is, again if they fail, and write down what they said."""
-        candidate = await self.git.stage(project, tip, "")
+        candidate = await self.git.stage(project, tip, "", onto=tip)
         for _ in range(settings.gate.retries + 1):
             result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
             if result.passed:
