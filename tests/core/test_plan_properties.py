@@ -27,12 +27,13 @@ LONGEST = 3
 
 @dataclass(frozen=True)
 class World:
-    """Shares of what is bad, of what fails by chance, and of pairs that clash or are red together."""
+    """Shares of what is bad, of what fails by chance, of pairs that clash, are red together, or need one another."""
 
     bad: float = 0.0
     flaky: float = 0.0
     clashing: float = 0.0
     apart: float = 0.0
+    needy: float = 0.0
 
 
 @dataclass
@@ -90,6 +91,18 @@ class Line:
             due = self.step - each.begun >= LONGEST or self.chance.random() < 0.4
             if each.trial.verdict is None and due:
                 self._end(each)
+
+    def disturb(self) -> None:
+        """A person commits to main, or takes a change out of the line."""
+        if self.chance.random() < 0.5:
+            commit = f"m{self.step}"
+            self.truth[frozenset((commit,))] = False
+            self.main.append(commit)
+            self.mains.append(frozenset(self.main))
+            for each in self.tests:
+                each.trial = replace(each.trial, old=True)
+        elif self.entries:
+            self._leave((self.chance.choice(sorted(self.entries)),), "dropped")
 
     def _end(self, running: Running) -> None:
         fails = self._broken(running.tree) or self.chance.random() < self.world.flaky
@@ -178,18 +191,26 @@ class Line:
             assert not any(each.change == change and set(each.under) <= below for each in self.clashes)
 
 
-WORLDS = st.builds(World, bad=SHARES, flaky=SHARES, clashing=SHARES, apart=SHARES)
+WORLDS = st.builds(World, bad=SHARES, flaky=SHARES, clashing=SHARES, apart=SHARES, needy=SHARES)
 
 
 @settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 2**32), rules=RULES, changes=st.integers(1, 14), world=WORLDS, needy=SHARES)
-def test_everyone_lands_or_goes_back(seed: int, rules: Rules, changes: int, world: World, needy: float) -> None:
+@given(
+    seed=st.integers(0, 2**32),
+    rules=RULES,
+    world=WORLDS,
+    changes=st.integers(1, 14),
+    disturbed=st.sets(st.integers(0, 30), max_size=4),
+)
+def test_everyone_lands_or_goes_back(seed: int, rules: Rules, world: World, changes: int, disturbed: set[int]) -> None:
     """In a bounded number of steps, and only what passed as it is lands, and only who failed alone goes back."""
     line = Line(random.Random(seed), rules, world)
     for _ in range(changes):
-        older = [each for each in line.entries if line.chance.random() < needy / 4]
+        older = [each for each in line.entries if line.chance.random() < world.needy / 4]
         line.arrive(frozenset(older), rank=line.chance.choice((0, 0, 0, 1)))
     while line.entries:
+        if line.step in disturbed:
+            line.disturb()
         line.advance()
         assert line.step <= 8 * LONGEST * (changes + 2) * (rules.retries + 1)
 

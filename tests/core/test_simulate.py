@@ -10,7 +10,7 @@ import pytest
 from windlass.core.simulate import Outcome, Setting, World, imagine, play, serial, summed
 from windlass.core.trial import Rules
 
-SEEDS = int(os.environ.get("WINDLASS_GATE_SEEDS", "150"))
+SEEDS = int(os.environ.get("WINDLASS_SIMULATION_WORLDS", "150"))
 """Worlds of any kind; the goals are asked for with a fiftieth of them each."""
 EACH = max(10, SEEDS // 50)
 

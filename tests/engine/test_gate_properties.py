@@ -1,6 +1,6 @@
 """Any mixture of changes, failures, deaths of the daemon and a person at main: what main is, is always proven.
 
-Real git and real checks; only agents are missing. `WINDLASS_GATE_RUNS=500` looks further than the few of every day.
+Real git and real checks; only agents are missing. `WINDLASS_TEST_HISTORIES=500` looks further than the few by default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from windlass.core.change import Shape
 from windlass.core.errors import WindlassError
 from windlass.core.settings import GateSettings
 
-RUNS = int(os.environ.get("WINDLASS_GATE_RUNS", "12"))
+RUNS = int(os.environ.get("WINDLASS_TEST_HISTORIES", "12"))
 STEPS = 8
 CHECK = """
 tree=$(git rev-parse 'HEAD^{tree}') || exit 9

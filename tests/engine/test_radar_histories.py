@@ -183,7 +183,8 @@ def test_nearly_all_conflicts_that_landing_meets_were_on_the_radar(tmp_path: Pat
     once the first has landed: what is found is what two agents at work would come to.
 
     Files are edited, added, removed and renamed, folders renamed, edits taken back, and a person commits to main.
-    Measured on 100 histories (WINDLASS_TEST_HISTORIES=100): NUMBERS
+    Of 100 histories (WINDLASS_TEST_HISTORIES=100): 196 conflicts met, 195 found (99.5 %), 104 of them before the last
+    edits; 223 pairs that were called a conflict came to the test, and 16 of them landed after all (7.2 % false).
     """
     del own_home  # git's settings
     tally = Tally()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from radar_stage import LINES, RadarStage, with_line
 from stage import play
 
+from windlass.core.agent import Permissions
 from windlass.core.errors import Unavailable
 from windlass.core.radar import Act, Severity
 from windlass.engine import radar as radar_module
@@ -157,6 +160,20 @@ class TestShowing:
 
         play(story)
 
+    def test_who_only_reads_collides_with_nobody(self, shared: Path, tmp_path: Path) -> None:
+        """A reviewer's worktree holds another's work, and none of its own that could land."""
+
+        async def story() -> None:
+            stage = RadarStage(shared, tmp_path / "home")
+            one, reader = await stage.begin("One", "Reader")
+            for name in (one, reader):
+                await stage.write(name, "shared.txt", with_line(5, name))
+            reading = replace(await stage.agent(reader), permissions=Permissions.READ)
+            await stage.store.write(lambda store: store.record("agent.changed", reader, reading))
+            assert await stage.found() == []
+
+        play(story)
+
     def test_several_projects_do_not_meet(self, shared: Path, tmp_path: Path, git: Callable[..., str]) -> None:
         """The same name in two repositories is two files."""
 
@@ -176,6 +193,24 @@ class TestShowing:
 
 
 class TestRate:
+    def test_whoever_asks_has_the_tick_woken_and_nobody_else_does(self, shared: Path, tmp_path: Path) -> None:
+        """Where nobody wants to know, no timer runs."""
+
+        async def story() -> None:
+            stage = RadarStage(shared, tmp_path / "home")
+            await stage.begin("One")
+            ear = stage.engine.ticks["radar"].ear
+            assert ear is stage.engine.radar.ear and stage.engine.radar._alarm is None
+            await stage.found()
+            async with asyncio.timeout(30):
+                await ear.wait()
+            ear.clear()
+            await stage.engine.ticks["radar"].tick()
+            async with asyncio.timeout(30):
+                await ear.wait()
+
+        play(story)
+
     def test_the_tick_looks_at_one_agent_a_second_and_only_where_there_is_news(
         self, shared: Path, tmp_path: Path
     ) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 
 from sim_acts import DONE, own_branch
 from sim_stands import CHECK, PROVIDERS
+from sim_watch import judge
 from sim_world import Place, World
 
 from windlass.core import policy, promises, reviews
@@ -25,6 +26,7 @@ from windlass.engine.dispatch import _ready
 from windlass.engine.remarks import said_about
 from windlass.engine.slots import Slots
 from windlass.store.memory import MemoryReading
+from windlass.testing.repository import FakeRepository
 
 BY_HAND = "by hand"
 """Why people drop and hold changes here."""
@@ -202,6 +204,8 @@ class Oracle:
         for _ in range(ROUNDS):
             if not list(self._unfinished()):
                 break
+            for repository in world.repositories:
+                self._make_green(repository)
             for process in world.living():
                 self._finish(process.launch.run)
             self._answer()
@@ -211,6 +215,12 @@ class Oracle:
         self._object("end", list(self._losses()))
         world.witness.ask()
         self._audit()
+
+    def _make_green(self, repository: FakeRepository) -> None:
+        """A person mends what is wrong with main itself."""
+        files = self.world.git.objects.files(repository.branches["main"])
+        if judge(files)[0]:
+            repository.commit({name: _good(text) for name, text in files.items()})
 
     def _unfinished(self) -> Iterator[str]:
         now = self.world.now
@@ -244,7 +254,7 @@ class Oracle:
         tree.switch(branch)
         tree.commit()
         merged = objects.merge(main, tree.branches[branch]).files
-        tree.files = {name: text.replace("bad", "well").replace("odd", "even") for name, text in merged.items()}
+        tree.files = {name: _good(text) for name, text in merged.items()}
         tree.branches[branch] = main
         tree.commit({f"done-{self.world.number()}": "well\n"})
 
@@ -361,3 +371,7 @@ async def _let_go(change: str, engine: Engine) -> None:
 
 async def _go_on(name: str, engine: Engine) -> None:
     await engine.talk.answer(name, ["Go on."])
+
+
+def _good(text: str) -> str:
+    return text.replace("bad", "well").replace("odd", "even")

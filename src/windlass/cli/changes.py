@@ -40,8 +40,9 @@ def receipt_lines(receipt: Row) -> list[str]:
                 ("Landed", f"on {receipt['main']}, {landed} ago"),
                 ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
                 ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
-                ("Tree", f"{short(receipt['tree'])}, the one that was checked"),
+                ("Tree", _tree(receipt)),
                 *(("Check", check_line(each)) for each in receipt["checks"]),
+                ("Failed", _before(receipt["failed_before"])),
                 ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
                 ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
@@ -54,6 +55,18 @@ def check_line(check: Row) -> str:
     """One check in one line: what was run, how it went, and on which tree."""
     verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
     return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
+
+
+def _before(failed: int) -> str:
+    return f"{failed} time{'s' * (failed != 1)} before, with these commits" if failed else ""
+
+
+def _tree(receipt: Row) -> str:
+    """What was checked: this very tree, or the one that main moved to with others on top."""
+    tree, others = short(receipt["tree"]), ", ".join(receipt["tested_with"])
+    if not others:
+        return f"{tree}, the one that was checked"
+    return f"{tree}; landed at once with {others}, checked together as {short(receipt['tested_tree'])}"
 
 
 @command("undo", "windlass undo c3\nwindlass undo c3 --wait       return when it is undone")

@@ -76,13 +76,14 @@ class Repository:
             raise Unavailable(f"The demo's own tests do not run here: {last}", hint="They need Python 3.11 or newer.")
 
     def compare(self, receipts: Sequence[Row]) -> tuple[str, bool]:
-        """Where main is, and whether every commit that it was at has the very tree that its checks passed on."""
-        history = self._history()
-        proven = [*self.beginning, *(f"{each['after']} {each['tree']}" for each in receipts if _passed(each))]
-        return history[-1].split()[0], history == proven
+        """Where main is, and whether every commit that it ever was at has the very tree that the checks passed on."""
+        tips = self._git("log", "-g", "--format=%H %T", MAIN).splitlines()
+        proven = {f"{each['moved_to']} {each['tested_tree']}" for each in receipts if _passed(each)}
+        landed = [*self.beginning, *(f"{each['after']} {each['tree']}" for each in receipts)]
+        return tips[0].split()[0], {*tips} <= proven | {*self.beginning} and self._history() == landed
 
     def _history(self) -> list[str]:
-        """Every commit that main was at, with its tree, the first one first."""
+        """What main is made of, with the trees, the first one first."""
         return self._git("log", "--first-parent", "--reverse", "--format=%H %T", MAIN).splitlines()
 
     def _git(self, *words: str) -> str:
@@ -99,4 +100,4 @@ class Repository:
 
 def _passed(receipt: Row) -> bool:
     checks = receipt["checks"]
-    return bool(checks) and all(each["passed"] and each["tree"] == receipt["tree"] for each in checks)
+    return bool(checks) and all(each["passed"] and each["tree"] == receipt["tested_tree"] for each in checks)

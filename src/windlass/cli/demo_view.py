@@ -60,7 +60,7 @@ _RECEIPTS = (
     Column("LANDED", lambda row: row["title"], gives=True),
     Column("BY", lambda row: row["agent"], spare=True),
     Column("MAIN", lambda row: short(row["after"]), spare=True),
-    Column("TESTED TREE", lambda row: short(row["tree"]), spare=True),
+    Column("TESTED TREE", lambda row: short(row["tested_tree"]), spare=True),
     Column("UNDO", lambda row: row["undo"]),
 )
 
@@ -175,9 +175,10 @@ def say_result(receipts: Sequence[Row], board: Board, seconds: float) -> None:
     say("\n".join(table(_RECEIPTS, receipts)))
     say()
     returned = sum(len(each.told) for each in board.parts.values())
+    moves = len({each["moved_to"] for each in receipts})
     say(
         paragraph(
-            f"Main moved {len(receipts)} times in {seconds:.1f} s and was never red: git confirms that every commit it "
+            f"Main moved {moves} times in {seconds:.1f} s and was never red: git confirms that every commit it "
             f"was at has exactly the tree that the tests passed on. {returned} changes were sent back with the output, "
             "and mended by their own authors."
         )

@@ -16,7 +16,7 @@ _LEAST = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Suspects:
     """Changes of which one at least is bad, unless all the failures that say so were chance."""
 
     members: tuple[str, ...]
@@ -54,12 +54,12 @@ class Beliefs:
         seen = Counter(each.stack[0] for each in self.failed if len(each.stack) == 1 and not each.mixed)
         return {each.change: max(each.tries, seen[each.change]) for each in line}
 
-    def _groups(self, rates: Rates) -> list[Group]:
+    def _groups(self, rates: Rates) -> list[Suspects]:
         """Disjoint groups of suspects, the smallest first: what holds suspects already needs no others."""
         found: Counter[frozenset[str]] = Counter()
         for failed, times in self._unexplained().items():
             found[failed - self.proven or failed] += times
-        groups: list[Group] = []
+        groups: list[Suspects] = []
         taken: set[str] = set()
         for suspects in sorted(found, key=lambda each: (len(each), min(map(self.places.__getitem__, each)))):
             if taken.isdisjoint(suspects):
@@ -81,11 +81,11 @@ class Beliefs:
             }
         )
 
-    def _group(self, suspects: frozenset[str], times: int, rates: Rates) -> Group:
+    def _group(self, suspects: frozenset[str], times: int, rates: Rates) -> Suspects:
         members = tuple(sorted(suspects, key=self.places.__getitem__))
         if len(members) == 1:
             self.good[members[0]] = min(self.good[members[0]], 1 - max(rates.bad, _LEAST))
-        return Group(members, prod(self.good[each] for each in members), self.flaky**times)
+        return Suspects(members, prod(self.good[each] for each in members), self.flaky**times)
 
     def chance(self, stack: Iterable[str]) -> float:
         """How likely a stack is to pass."""

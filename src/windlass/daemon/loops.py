@@ -17,7 +17,7 @@ async def keep_all(engine: Engine) -> None:
     """Run every tick for ever, each in a loop of its own."""
     async with asyncio.TaskGroup() as group:
         for name, rhythm in engine.ticks.items():
-            ear = engine.bell.ear() if rhythm.hears else asyncio.Event()
+            ear = rhythm.ear or (engine.bell.ear() if rhythm.hears else asyncio.Event())
             group.create_task(keep(name, rhythm, ear, engine.troubles), name=name)
 
 

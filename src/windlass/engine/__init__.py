@@ -49,6 +49,8 @@ class Rhythm:
     tick: Tick
     every: float
     hears: bool = True
+    ear: asyncio.Event | None = None
+    """What wakes it instead of the bell, where that is something of its own."""
 
 
 class Engine:
@@ -98,7 +100,7 @@ class Engine:
             "deliver": Rhythm(self._deliver.tick, 30.0),
             "land": Rhythm(self._gate.tick, 5.0),
             "tidy": Rhythm(self._tidy.tick, 60.0),
-            "radar": Rhythm(self.radar.tick, 1.0, hears=False),
+            "radar": Rhythm(self.radar.tick, 10.0, ear=self.radar.ear),
         }
 
     async def settle(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from windlass.core.change import Candidate, CheckResult
 from windlass.core.trial import Clash, Stack, Trial, Verdict, rebase
@@ -13,12 +13,16 @@ from windlass.core.trial import Clash, Stack, Trial, Verdict, rebase
 class Test:
     """A check that is under way."""
 
-    stack: Stack
     began: Stack
-    """What the stack was when it began; those below may have landed since."""
-    old: bool = False
+    """What was put together for it."""
+    trial: Trial
+    """What it is now: those below may have landed since."""
     dropped: bool = False
     """Nobody waits for its verdict any more."""
+
+    @property
+    def stack(self) -> Stack:
+        return self.trial.stack
 
 
 @dataclass(slots=True)
@@ -61,15 +65,15 @@ class Board:
         self.clashes = [Clash(under=each.under[size:], change=each.change) for each in over]
         self.trials = [*rebase(self.trials, stack)]
         for test in self.tests:
-            moved = rebase([Trial(stack=test.stack, old=test.old)], stack)
-            test.stack, test.old = (moved[0].stack, moved[0].old) if moved else ((), True)
+            moved = rebase([test.trial], stack)
+            test.trial, test.dropped = (moved[0], test.dropped) if moved else (test.trial, True)
         self.tip = tip
         self.alone = self.doubted = False
         self.sound = True
 
     def known(self) -> list[Trial]:
         """All trials, those that have ended and those under way."""
-        return [*self.trials, *(Trial(stack=each.stack, old=each.old) for each in self.tests if not each.dropped)]
+        return [*self.trials, *(each.trial for each in self.tests if not each.dropped)]
 
     def tell(self, stack: Stack, results: Iterable[CheckResult]) -> bool:
         """Take stored results of a stack's tree for trials, once. True: there were some."""
@@ -82,9 +86,11 @@ class Board:
 
     def ended(self, test: Test, result: CheckResult) -> None:
         """A check has said something."""
-        self.told.add(test.stack)
-        if not test.dropped and test.stack:
-            self.trials.append(Trial(stack=test.stack, verdict=_verdict(result), old=test.old))
+        if test.dropped:
+            return
+        self.trials.append(replace(test.trial, verdict=_verdict(result)))
+        if not test.trial.old:
+            self.told.add(test.stack)  # what is stored of it now is among the trials
 
     def over(self, test: Test) -> None:
         """A check is not under way any more. One that is broken off before its first step says so only here."""
@@ -111,9 +117,9 @@ class Board:
         self.staged.clear()
         self.told.clear()
         self.clashes.clear()
-        self.trials = [Trial(stack=each.stack, verdict=each.verdict, old=True) for each in self.trials]
+        self.trials = [replace(each, old=True) for each in self.trials]
         for test in self.tests:
-            test.old = True
+            test.trial = replace(test.trial, old=True)
 
 
 def _verdict(result: CheckResult) -> Verdict:

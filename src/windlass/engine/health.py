@@ -6,16 +6,16 @@ from dataclasses import replace
 from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM
-from windlass.core.change import Change, CheckResult
+from windlass.core.change import Candidate, Change, CheckResult
 from windlass.core.document import Document
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Conflict, WindlassError
 from windlass.core.message import Kind
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.render import red_main
 from windlass.core.settings import Settings
 from windlass.engine.bell import Bell
-from windlass.engine.talk import say
+from windlass.engine.talk import say, withdraw
 from windlass.engine.tasks import Order, Tasks
 
 OUTPUT = "checks/main"
@@ -35,16 +35,29 @@ class Health:
 
     async def known(self, project: Project, tip: str, settings: Settings) -> bool | None:
         """Whether main's tip is green, if that was ever found out."""
-        tree = (await self.git.stage(project, tip, "", onto=tip)).tree
+        candidate = await self._itself(project, tip)
+        if candidate is None:
+            return None
+        tree = candidate.tree
         health = (await self.store.read(lambda store: store.find(Project, project.id)) or project).health
         if health and (health.tree, health.command) == (tree, settings.checks.command):
             return health.passed
         landed = await self.store.read(partial(_landed_on, project.id, tree, settings.checks.command))
         return True if landed else None
 
-    async def test(self, project: Project, tip: str, settings: Settings) -> bool:
-        """Run the checks on main as it is, again if they fail, and write down what they said."""
-        candidate = await self.git.stage(project, tip, "", onto=tip)
+    async def _itself(self, project: Project, tip: str) -> Candidate | None:
+        """Main as it is; nothing if it has moved on."""
+        try:
+            candidate = await self.git.stage(project, tip, "")
+        except Conflict:
+            return None
+        return candidate if candidate.before == tip and not candidate.commits else None
+
+    async def test(self, project: Project, tip: str, settings: Settings) -> bool | None:
+        """Run the checks on main as it is, again if they fail, and write down what they said. None: it has moved."""
+        candidate = await self._itself(project, tip)
+        if candidate is None:
+            return None
         for _ in range(settings.gate.retries + 1):
             result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
             if result.passed:
@@ -74,8 +87,9 @@ class Health:
             )
             store.record("project.tested", project.id, then, text, passed=result.passed)
             if then.red != current.red:
-                words = then.red or f"{project.main} is green again: changes land."
-                _tell(store, project, words, now)
+                _tell(store, project, then.red or f"{project.main} is green again: changes land.", now)
+            if not then.red:
+                withdraw(store, _channel(project), f"{project.main} is green again.", now)
 
         await self.store.write(step)
         self.bell.ring()
@@ -90,13 +104,23 @@ class Health:
             await self.tasks.add(Order(path=project.path, title=project.mending, brief=brief))
         except WindlassError as error:
             words = f"{project.main} is red, and no agent could be asked to mend it: {error} {error.hint}".strip()
-            await self.store.write(lambda store: _tell(store, project, words, self.clock.now(), kind=Kind.ASK))
+            await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
             self.bell.ring()
 
 
+def _channel(project: Project) -> str:
+    return f"project/{project.id}"
+
+
 def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
-    channel = f"project/{project.id}"
-    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)
+    to, channel = (str(HUMAN),), _channel(project)
+    say(store, sender=str(SYSTEM), to=to, body=body, channel=channel, now=now, kind=kind)
+
+
+def _ask(store: Writing, project: Project, body: str, now: float) -> None:
+    """Once, until it is answered or over."""
+    if not any(each.channel == _channel(project) for each in store.open_asks(limit=1000)):
+        _tell(store, project, body, now, kind=Kind.ASK)
 
 
 def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change | None:

@@ -203,7 +203,7 @@ class Gate:
         pairs = [(changes[each], candidate) for each, candidate in zip(stack, chain, strict=True)]
         if not await self.verdicts.staged(pairs):
             return False
-        test = Test(stack=stack, began=stack)
+        test = Test(began=stack, trial=Trial(stack=stack))
         board.tests.append(test)
         self.tests.begin(_key(test), partial(self._test, project, board, test, pairs, settings))
         return True

@@ -27,8 +27,6 @@ EVERY = 1.0
 """Seconds between two looks of the tick, at least."""
 SHARE = 9.0
 """How many times as long as a look took nothing is looked at after it: a tenth of a core, however large the trees."""
-UNWANTED = 10.0
-"""Seconds after which the tick asks again whether anyone wants to know, if nobody did."""
 WATCHED = 60.0
 """Seconds for which the tick goes on looking after a person asked."""
 FRESH, STALE = 2.0, 10.0
@@ -98,6 +96,9 @@ class Radar:
         self.collisions = Collisions(ports.git)
         self._seen: dict[Key, Seen] = {}
         self._found: dict[str, list[Collision]] = {}
+        self.ear = asyncio.Event()
+        """Set when it is time for the next look; where nobody wants to know, it never is."""
+        self._alarm: asyncio.TimerHandle | None = None
         self._one_at_a_time = asyncio.Lock()
         self._rests_until = 0.0
         self._watched_until = 0.0
@@ -107,19 +108,28 @@ class Radar:
 
     async def tick(self) -> bool:
         """Look at one agent that there is news of, and judge anew what it is in."""
+        wanted = True
         if self.clock.monotonic() >= self._rests_until:
             async with self._one_at_a_time:
-                await self._look_at_one()
+                wanted = await self._look_at_one()
+        if wanted:
+            self._wake()
         return False
 
-    async def _look_at_one(self) -> None:
+    def _wake(self) -> None:
+        """Have the tick woken when it has rested; one such wish at a time is enough."""
+        loop = asyncio.get_running_loop()
+        if self._alarm is None or self._alarm.when() <= loop.time():
+            rest = max(EVERY, self._rests_until - self.clock.monotonic())
+            self._alarm = loop.call_later(rest, self.ear.set)
+
+    async def _look_at_one(self) -> bool:
+        """Says whether anyone wants to know."""
         last, projects = await self.store.read(lambda store: (store.last_seq(), store.projects()))
         wanted = {each.id for each in projects if self._is_wanted(each)}
-        if not wanted:
-            self._rests_until = self.clock.monotonic() + UNWANTED
         watched = self.clock.monotonic() < self._watched_until
         if not wanted or (last == self._read and not watched):
-            return
+            return bool(wanted)
         targets = await self._targets()
         stale = STALE if watched else math.inf
         due = [each for each in targets if each.project.id in wanted and self._may_have_changed(each, stale)]
@@ -128,6 +138,7 @@ class Radar:
             await self._rest_after(target)
         await self._judge_all(self._forget(targets) | {each.project.id for each in due[:1]}, targets)
         self._read = -1 if len(due) > 1 else last
+        return True
 
     async def picture(self, project: str = "", *, look: bool = True) -> Picture:
         """Who is about to collide with whom. With `look`, whatever may have changed is looked at first, for a while."""
@@ -140,7 +151,7 @@ class Radar:
                 await self._look_at_many([each for each in shown if self._may_have_changed(each, FRESH)])
             await self._judge_all(gone | {each.project.id for each in shown if look}, targets)
             self._read, self._watched_until = -1, began + WATCHED
-            self._rests_until = min(self._rests_until, began + EVERY)
+        self._wake()
         known = {each.project.id: each.project for each in shown}
         found = [(known[key], each) for key in known for each in self._found.get(key, ())]
         return Picture(

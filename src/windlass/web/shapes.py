@@ -191,6 +191,7 @@ def definition(definition: Definition) -> dict[str, Any]:
 
 def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[str, Any]:
     """What landed, on which evidence, and how to take it back."""
+    proof = [each for each in change.checks if each.passed and each.tree == landing.tested][-1:]
     return {
         "change": change.id,
         "title": change.title,
@@ -200,9 +201,13 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "before": landing.before,
         "after": landing.after,
         "tree": landing.tree,
+        "moved_to": landing.top or landing.after,
+        "tested_tree": landing.tested,
+        "tested_with": [each for it in proof for each in it.stack if each != change.id] if landing.top else [],
         "commits": list(landing.commits),
         "files": list(landing.files),
-        "checks": [_check(each) for each in change.checks],
+        "checks": [_check(each) for each in proof],
+        "failed_before": sum(not each.passed for each in change.checks),
         "landed_at": landing.landed_at,
         "undo": f"windlass undo {change.id}",
         "undone_by": undoing.id if undoing and undoing.landing else None,

@@ -1,0 +1,84 @@
+"""What the gate knows of stacks, and what of it still counts when main or the line has changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from windlass.core.change import Candidate, CheckResult
+from windlass.core.trial import Clash, Trial, Verdict
+from windlass.engine.board import Board
+from windlass.engine.board import Test as Under
+
+GREEN = CheckResult(command="check", tree="T", passed=True, exit_code=0, seconds=1.0, started_at=0.0)
+
+
+def a_candidate(*stack: str) -> Candidate:
+    return Candidate(commit="+".join(stack), tree="".join(stack), before="+".join(stack[:-1]), commits=("x",), files=())
+
+
+@pytest.fixture
+def board() -> Board:
+    """Four changes on a tip; stacks of them were put together and tested, one is under test."""
+    made = Board(tip="tip", heads=dict.fromkeys("abcd", "1"))
+    made.staged = {("a",): a_candidate("a"), ("a", "b"): a_candidate("a", "b"), ("c",): a_candidate("c")}
+    made.trials = [Trial(stack=("a",), verdict=Verdict.PASSED), Trial(stack=("c",), verdict=Verdict.FAILED)]
+    made.clashes = [
+        Clash(under=("a",), change="d"),
+        Clash(under=("a", "b"), change="c"),
+        Clash(under=("c",), change="a"),
+    ]
+    made.tests = [Under(began=("a", "b"), trial=Trial(stack=("a", "b")))]
+    made.sound = True
+    return made
+
+
+def test_what_stands_on_the_landed_stays_and_the_rest_is_old(board: Board) -> None:
+    """A test of both goes on as a test of the upper one, on the very tree; what stood elsewhere is only a hint."""
+    board.landed(("a",), "a")
+    assert board.known() == [Trial(stack=("c",), verdict=Verdict.FAILED, old=True), Trial(stack=("b",))]
+    assert board.staged == {("b",): a_candidate("a", "b")}
+    assert board.chain(("b",)) == [a_candidate("a", "b")]
+
+
+def test_what_clashed_with_the_landed_is_put_on_main_again(board: Board) -> None:
+    """Then it is its author who hears of it; what clashes with more than that is still known."""
+    board.landed(("a",), "a")
+    assert board.clashes == [Clash(under=("b",), change="c")]
+
+
+def test_of_what_has_landed_in_part_nobody_is_said_to_fail_alone(board: Board) -> None:
+    """A test of c on b says nothing of c alone when b has landed with another."""
+    board.tests = [test := Under(began=("b", "c"), trial=Trial(stack=("b", "c")))]
+    board.landed(("a", "b"), "a+b")
+    board.ended(test, GREEN)
+    assert board.trials[-1] == Trial(stack=("c",), verdict=Verdict.PASSED, old=True, mixed=True)
+    assert not board.told
+
+
+def test_a_test_of_what_has_landed_altogether_is_waited_for_by_nobody(board: Board) -> None:
+    """It says nothing that is not known."""
+    board.landed(("a", "b"), "a+b")
+    assert [each.dropped for each in board.tests] == [True]
+    assert [each for each in board.known() if each.verdict is None] == []
+
+
+def test_when_main_moved_without_us_nothing_stands(board: Board) -> None:
+    """What was put together is put together anew; what was found is a hint; main itself is unknown."""
+    board.follow("other", board.heads)
+    assert (board.staged, board.clashes, board.sound) == ({}, [], None)
+    assert all(each.old for each in board.known())
+
+
+def test_a_change_that_left_or_came_back_takes_all_with_it_that_it_was_part_of(board: Board) -> None:
+    """Other commits under the same name are another change."""
+    board.follow("tip", board.heads | {"a": "2"})
+    assert board.staged == {("c",): a_candidate("c")}
+    assert board.known() == [Trial(stack=("c",), verdict=Verdict.FAILED)]
+    assert board.clashes == []
+
+
+def test_what_is_stored_of_a_tree_is_told_once(board: Board) -> None:
+    """A second test of it is a second test, and not the first one again."""
+    assert board.tell(("c",), [GREEN])
+    assert not board.tell(("c",), [GREEN])
+    assert board.trials[-1] == Trial(stack=("c",), verdict=Verdict.PASSED)
