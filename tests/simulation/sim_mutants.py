@@ -186,15 +186,6 @@ def let_the_tested_go(patch: Patch) -> None:
     patch.setattr("windlass.engine.changes._withdraw", give_up)
 
 
-def look_once(patch: Patch) -> None:
-    """A change that is given up or held while it is tested lands: nobody looks again before main moves."""
-
-    async def chosen(*_: Any) -> bool:
-        return True
-
-    patch.setattr(verdicts.Verdicts, "chosen", chosen)
-
-
 def object_to_nothing(patch: Patch) -> None:
     """The gate does not ask what was said about a change."""
 
@@ -202,11 +193,6 @@ def object_to_nothing(patch: Patch) -> None:
         return ""
 
     patch.setattr(reviews.Reviews, "objection", objection)
-
-
-def forget_to_pass_on(patch: Patch) -> None:
-    """A review whose comments are all settled waits for ever."""
-    patch.setattr(reviews, "_over", lambda _: [])
 
 
 def miss_the_last_words(patch: Patch) -> None:
@@ -307,8 +293,6 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
 """Ways to break an engine, and what is said about each."""
 
 ARRANGED_MUTANTS: dict[Callable[[Patch], None], str] = {
-    look_once: r"line: (c\d+ lands|main of)",
     object_to_nothing: r"line: c\d+ lands, although m\d+ blocks it",
-    forget_to_pass_on: r"end: t\d+ is waiting",
 }
 """The same where people arrange the line and agents review."""
