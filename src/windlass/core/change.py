@@ -65,6 +65,8 @@ class CheckResult:
     """The changes that were tested together, bottom first."""
     tests: Tally | None = None
     """How many tests ran, where the output tells."""
+    head: str = ""
+    """The last commit that it was about, where an agent asked for it before it was done."""
 
 
 class Shape(StrEnum):

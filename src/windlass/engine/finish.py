@@ -23,6 +23,7 @@ from windlass.core.workdir import Site, Tree
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
+from windlass.engine.rehearse import own_result
 from windlass.engine.remarks import conclude
 from windlass.engine.sites import site_of
 from windlass.engine.talk import asked_in, channel_of, nudge, say
@@ -190,7 +191,7 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
         elif landing:
             continue  # it is on its way, or may even have landed
         else:
-            _queue_again(store, known, head, now)
+            _queue_again(store, run, known, head, now)
     if run.result:
         _tell(store, run, run.result, now)
 
@@ -202,25 +203,28 @@ def _supersede(store: Writing, older: Change) -> None:
         store.record("change.closed", older.id, closed)
 
 
-def _queue_again(store: Writing, known: Change, head: str, now: float) -> None:
+def _queue_again(store: Writing, run: Run, known: Change, head: str, now: float) -> None:
     """The newest commits take the place of the old ones. What a person holds, and was not answered, stays held."""
     asked = known.hold is Hold.HUMAN and asked_in(store, channel_of(known.task))
     queued = known if asked else known.move(ChangeState.QUEUED)
     turn = store.last_seq() + 1
-    again = replace(queued, head=head, candidate=None, checks=(), queued_at=now, turn=turn)
+    own = own_result(run, head, known.id)
+    again = replace(queued, head=head, candidate=None, checks=own, queued_at=now, turn=turn)
     store.record("change.held" if asked else "change.queued", again.id, again)
 
 
 def _queue_new(store: Writing, run: Run, task: Task, project: str, *, head: str, now: float) -> None:
     agent = store.find(Agent, run.agent)
+    key = store.next_id(Change)
     change = Change(
-        id=store.next_id(Change),
+        id=key,
         project=project,
         branch=agent.branch if agent else "",
         head=head,
         title=task.title,
         agent=run.agent,
         task=task.id,
+        checks=own_result(run, head, key),
         queued_at=now,
         turn=store.last_seq() + 1,
     )

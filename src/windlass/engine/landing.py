@@ -105,7 +105,7 @@ class Gate:
         if self._is_main_to_blame(project, board, decided, trials, settings):
             decided = replace(decided, reject=())
         done = await self._act(project, board, decided, {each.id: each for each in queue}, settings)
-        if queue and board.sound is None and len(board.tests) < rules.runners:
+        if queue and not done and board.sound is None and len(board.tests) < rules.runners:
             self._look(project, board, settings)
         return done
 

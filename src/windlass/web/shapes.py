@@ -124,7 +124,7 @@ def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
         "state": change.state,
         "reason": (paused if change.queued else "") or change.reason,
         "candidate": change.candidate.commit if change.candidate else None,
-        "checks": [_check(each) for each in change.checks],
+        "checks": [check(each) for each in change.checks],
         "title": change.title,
         "returns": change.returns,
         "undoes": change.undoes or None,
@@ -176,7 +176,7 @@ def red(project: Project) -> dict[str, Any]:
     return {"project": project.name, "main": project.main, "since": since, "reason": project.red}
 
 
-def _check(result: CheckResult) -> dict[str, Any]:
+def check(result: CheckResult) -> dict[str, Any]:
     keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
     return {key: getattr(result, key) for key in keys}
 
@@ -207,7 +207,7 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "tested_with": [each for it in proof for each in it.stack if each != change.id] if landing.top else [],
         "commits": list(landing.commits),
         "files": list(landing.files),
-        "checks": [_check(each) for each in proof],
+        "checks": [check(each) for each in proof],
         "tests": {
             "before": codec.plain(landing.tests_before),
             "after": codec.plain(proof[0].tests) if proof else None,
