@@ -132,11 +132,12 @@ class TestForPrograms:
         assert told.ended.stderr == ""
 
     def test_the_receipts_lead_from_the_first_commit_to_main(self, told: Told) -> None:
-        """Each landing begins where the one before ended, and each tree is one that the checks passed on."""
+        """Each landing begins where the one before ended, and main moved only to trees that the checks passed on."""
         landed = told.report["landed"]
         assert all(one["after"] == next_["before"] for one, next_ in itertools.pairwise(landed))
         assert landed[-1]["after"] == told.report["main"]
-        checks = [(each["tree"], check) for each in landed for check in each["checks"]]
+        checks = [(each["tested_tree"], check) for each in landed for check in each["checks"]]
+        assert {each["tested_tree"] for each in landed} <= {each["tree"] for each in landed}
         assert len(checks) == len(TITLES)
         assert all(check["passed"] and check["tree"] == tree for tree, check in checks)
         assert [each["undo"] for each in landed] == [f"windlass undo {each['change']}" for each in landed]
@@ -166,7 +167,7 @@ def test_in_a_pipe_it_is_a_line_per_step(stage: Stage) -> None:
     assert len(re.findall(r"^ *\d+\.\d s  gate +c\d passed in .* lands: main is now ", said, re.MULTILINE)) == 5
     assert len(re.findall(r"^ *\d+\.\d s  gate +refuses c\d, and tells \S+: ", said, re.MULTILINE)) == 2
     assert len(re.findall(r"  windlass undo c\d$", said, re.MULTILINE)) == 5
-    assert "Main moved 5 times" in said
+    assert re.search(r"Main moved [1-5] times", said)  # those that are ready together land together
 
 
 class Screen(NamedTuple):

@@ -130,7 +130,10 @@ def test_a_list_can_be_limited_to_the_project_here(story: Story) -> None:
 def test_the_receipt_agrees_with_git(story: Story) -> None:
     """Every fact of the receipt can be found in the person's own repository."""
     git, receipt = story.house.git, story.house.wl("receipt", "c1", "--json").value
-    keys = "change title agent task main before after tree commits files checks landed_at undo undone_by"
+    keys = (
+        "change title agent task main before after tree moved_to tested_tree tested_with commits files checks"
+        " tests failed_before landed_at undo undone_by"
+    )
     assert exact(keys, receipt)
     assert (receipt["change"], receipt["title"], receipt["main"]) == ("c1", "Add b", "main")
     assert (receipt["agent"], receipt["task"]) == (story.name, "t1")
@@ -142,7 +145,8 @@ def test_the_receipt_agrees_with_git(story: Story) -> None:
     assert receipt["undo"] == "windlass undo c1"
     [check] = receipt["checks"]
     assert (check["command"], check["passed"], check["exit_code"]) == ("test -e b.txt", True, 0)
-    assert check["tree"] == receipt["tree"], "the checks passed on the very tree that main has"
+    assert (receipt["moved_to"], receipt["tested_with"]) == (receipt["after"], [])
+    assert check["tree"] == receipt["tree"] == receipt["tested_tree"], "they passed on the very tree that main has"
 
 
 def test_the_receipt_is_one_page_for_people(story: Story) -> None:

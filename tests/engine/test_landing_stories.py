@@ -19,6 +19,7 @@ from windlass.core.project import Project
 from windlass.core.settings import GateSettings
 from windlass.core.task import TaskState
 from windlass.engine.talk import channel_of, say
+from windlass.web import shapes
 
 Git = Callable[..., str]
 
@@ -394,5 +395,25 @@ class TestLanding:
             assert (older.id, older.state, older.reason) == (first.id, ChangeState.CLOSED, "c2 has taken its place")
             assert later.state is ChangeState.LANDED
             assert (await stage.task_of(name)).state is TaskState.DONE
+
+        play(story)
+
+    def test_who_has_fewer_tests_run_is_named_in_the_receipt(self, repo: Path, tmp_path: Path) -> None:
+        """What the runner counted is kept with each landing, and compared with what ran before."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home", checks='echo "Ran $(cat count.txt) tests in 0.1s"; echo OK')
+            receipts = []
+            for count in ("5", "3"):
+                name = await stage.order()
+                await stage.move()
+                await stage.finish(name, "count.txt", count)
+                await stage.move()
+                change = await stage.change_of(name)
+                assert change.landing is not None
+                receipts.append(shapes.receipt(change, change.landing, None)["tests"])
+            assert receipts[0] == {"before": None, "after": {"ran": 5, "skipped": 0}, "complaint": ""}
+            assert receipts[1]["before"] == receipts[0]["after"]
+            assert receipts[1]["complaint"] == "2 fewer ran"
 
         play(story)

@@ -10,6 +10,7 @@ import pytest
 from stage import Stage, play
 
 from windlass.core.change import Change, ChangeState, Hold
+from windlass.core.document import Document
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.reviews import compose
 from windlass.core.task import TaskState
@@ -252,6 +253,23 @@ class TestDrop:
             assert (await stage.task_of(name)).state is TaskState.CANCELLED
             assert git("rev-parse", "main", cwd=repo) == before
             assert await stage.store.read(lambda store: store.open_asks()) == []
+
+        play(story)
+
+    def test_what_was_learned_from_a_hopeless_change_is_kept(self, repo: Path, tmp_path: Path) -> None:
+        """It went back, and was given up in the end: why it never landed is a document, and can be read."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home", checks="test ! -e a.txt || { echo 'a is bad'; false; }")
+            name = await finished(stage, "One", "a.txt")
+            change = await stage.change_of(name)
+            await stage.engine.runs.stop(name, "stopped by hand")
+            await stage.move()
+            assert (await now(stage, change.id)).state is ChangeState.CLOSED
+            kept = await stage.store.read(lambda store: store.find(Document, f"project-1/learnings/{change.id}"))
+            assert kept is not None
+            assert kept.body.startswith(f"# {change.id}: One\n\nGiven up: stopped by hand. It went back 1 time.")
+            assert "a is bad" in kept.body
 
         play(story)
 

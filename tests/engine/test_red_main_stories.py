@@ -93,7 +93,7 @@ def test_what_fails_on_a_green_main_goes_back(repo: Path, tmp_path: Path) -> Non
         stage = Stage(repo, tmp_path / "home", checks=CHECK)
         name = await stage.order("Bad work")
         await stage.move()
-        by_hand(repo, "fine\n")
+        commit(repo, "other.txt", "fine\n", dict(os.environ))
         await stage.finish(name, "main.txt", "broken\n")
         await stage.move()
         assert (await stage.change_of(name)).returns == 1

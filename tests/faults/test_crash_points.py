@@ -40,7 +40,7 @@ QUESTIONS = {
     },
     "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"}
     | {"values", "warden", "overwrite"},  # what is blotted out again is blotted out
-    "workdirs": {"signal", "has_mirrors", "shows"},
+    "workdirs": {"signal", "signal_places", "has_mirrors", "shows"},
     "setups": set[str](),
     "checks": set[str](),
 }

@@ -16,7 +16,7 @@ from windlass.core.errors import Conflict
 from windlass.core.plan import plan
 from windlass.core.project import Project
 from windlass.core.trial import Verdict
-from windlass.engine import board, changes, holds, landing, reviews, verdicts
+from windlass.engine import board, changes, holds, landing, verdicts
 from windlass.testing import FakeGit
 
 Patch = pytest.MonkeyPatch
@@ -160,15 +160,6 @@ def land_on_a_red_main(patch: Patch) -> None:
     patch.setattr(gate, "may_mend", lambda *_: True)
 
 
-def object_to_nothing(patch: Patch) -> None:
-    """The gate does not ask what was said about a change."""
-
-    async def objection(*_: Any) -> str:
-        return ""
-
-    patch.setattr(reviews.Reviews, "objection", objection)
-
-
 GATE_MUTANTS: dict[Callable[[Patch], None], str] = {
     land_unchecked: r"I1: main moved to .*, whose tree no check has passed on",
     land_what_failed: r"I1: main moved to .*, whose tree no check has passed on",
@@ -183,6 +174,5 @@ GATE_MUTANTS: dict[Callable[[Patch], None], str] = {
     blame_for_a_red_main: r"red: c\d+ goes back to its author",
     blame_for_a_former_main: r"red: c\d+ goes back to its author",
     land_on_a_red_main: r"red: ",
-    object_to_nothing: r"line: c\d+ lands, although m\d+ blocks it",
 }
 """Ways to break the gate, and what is said about each where much presses on it."""

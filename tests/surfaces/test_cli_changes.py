@@ -34,6 +34,7 @@ SHOWN: dict[str, Any] = {
     "undoes": None,
     "head": "e" * 40,
     "comments": [COMMENT],
+    "learnings": "",
     "reviews": [REVIEW],
 }
 

@@ -70,6 +70,11 @@ RECEIPT: dict[str, Any] = {
     "files": ["login.py", "test_login.py"],
     "checks": [CHECK],
     "landed_at": 1000.0,
+    "moved_to": "bbbbbbbbbbbbbbbb",
+    "tested_tree": "dddddddddddddddd",
+    "tested_with": ["c4"],
+    "tests": {"before": {"ran": 9, "skipped": 0}, "after": {"ran": 7, "skipped": 1}, "complaint": "2 fewer ran"},
+    "failed_before": 1,
     "undo": "windlass undo c3",
 }
 
@@ -268,6 +273,9 @@ class TestReceipt:
         shown = keyboard.type("receipt", "c3").stdout
 
         assert "on trunk" in shown
+        assert "landed at once with c4, checked together as dddddddddd" in shown
+        assert "7 ran, 1 skipped; 2 fewer ran than before" in shown
+        assert "1 time before, with these commits" in shown
         assert "pytest -q: passed in 1.2 s on tree cccccccccc" in shown
         assert "2: login.py, test_login.py" in shown
         assert shown.rstrip().endswith("windlass undo c3")

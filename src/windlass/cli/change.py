@@ -34,7 +34,8 @@ def show_command(daemon: Client, change: str, as_json: bool) -> None:
     if as_json:
         say_json(shown)
         return
-    for part in (_head(shown), _comments(shown), _reviews(shown), _next_steps(shown)):
+    learned = [block(shown["learnings"], "  ")] if shown["learnings"] else []
+    for part in (_head(shown), _comments(shown), _reviews(shown), learned, _next_steps(shown)):
         if part:
             say("\n".join(part) + "\n")
 

@@ -42,6 +42,7 @@ def receipt_lines(receipt: Row) -> list[str]:
                 ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
                 ("Tree", _tree(receipt)),
                 *(("Check", check_line(each)) for each in receipt["checks"]),
+                ("Tests", _tests(receipt["tests"], receipt["agent"])),
                 ("Failed", _before(receipt["failed_before"])),
                 ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
@@ -55,6 +56,15 @@ def check_line(check: Row) -> str:
     """One check in one line: what was run, how it went, and on which tree."""
     verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
     return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
+
+
+def _tests(tests: Row, agent: str | None) -> str:
+    """How many ran, and what became less by this."""
+    after, complaint = tests["after"], tests["complaint"]
+    if after is None:
+        return ""
+    told = f"{after['ran']} ran" + (f", {after['skipped']} skipped" if after["skipped"] else "")
+    return told + (f"; {complaint} than before {agent or 'this'} landed" if complaint else "")
 
 
 def _before(failed: int) -> str:

@@ -10,10 +10,14 @@ from typing import Any
 import click
 
 from windlass.cli.agents import given_text
+from windlass.cli.changes import check_line
 from windlass.cli.client import Client, NotRunning, OutOfReach
-from windlass.cli.command import command
-from windlass.cli.output import say
-from windlass.core.errors import NotAllowed
+from windlass.cli.command import command, json_option
+from windlass.cli.output import say, say_json
+from windlass.core.errors import NotAllowed, WindlassError
+
+_A_LONG_CHECK = 4 * 3600.0
+"""Seconds that an answer may take."""
 
 
 @click.group("agent", epilog='\b\nExamples:\n  windlass agent complete "Fixed the race; added a test."')
@@ -48,6 +52,21 @@ def ask_command(daemon: Client, questions: tuple[str, ...]) -> None:
 def fail_command(daemon: Client, reason: str) -> None:
     """Give up, and say why."""
     _signal(daemon, {"status": "error", "error": given_text(reason, "REASON")})
+
+
+@command("check", "windlass agent check\nwindlass agent check --json", group=agent_command)
+@json_option
+@click.pass_obj
+def check_command(daemon: Client, as_json: bool) -> None:
+    """Run the project's checks on what main would be with your commits. A green one counts when you are done."""
+    found = daemon.only_if_running(patience=_A_LONG_CHECK).post("agent", "check")
+    if as_json:
+        say_json(found)
+    else:
+        say(found["output"].rstrip("\n"))
+        say(check_line(found))
+    if not found["passed"]:
+        raise WindlassError("The checks did not pass.", hint="Mend it, commit, and check again.")
 
 
 def _signal(daemon: Client, signal: dict[str, Any]) -> None:

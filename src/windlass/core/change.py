@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from windlass.core.errors import NotAllowed
+from windlass.core.tally import Tally
 
 
 class ChangeState(StrEnum):
@@ -62,6 +63,10 @@ class CheckResult:
     """Where its output is kept."""
     stack: tuple[str, ...] = ()
     """The changes that were tested together, bottom first."""
+    tests: Tally | None = None
+    """How many tests ran, where the output tells."""
+    head: str = ""
+    """The last commit that it was about, where an agent asked for it before it was done."""
 
 
 class Shape(StrEnum):
@@ -110,6 +115,8 @@ class Landing:
     """The commit that main moved to, where others landed with it; what is between was not tested by itself."""
     proof: str = ""
     """The tree that the checks passed on, where it is that of the others' too."""
+    tests_before: Tally | None = None
+    """How many tests ran on main before, where that is known."""
 
     @property
     def tested(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from windlass.core.change import Change, ChangeState, CheckResult, Hold
 from windlass.core.project import Project
 from windlass.core.settings import CheckSettings, GateSettings, Limits
+from windlass.core.tally import Tally
 from windlass.core.trial import Entry, Rates, Rules, Trial, Verdict, measure
 
 NOT_RUN = (126, 127)
@@ -43,6 +44,15 @@ def fail_alike(trials: Iterable[Trial]) -> bool:
     known = [each for each in trials if not each.old and each.verdict]
     alone = {each.stack for each in known if each.verdict is Verdict.FAILED and len(each.stack) == 1}
     return len(alone) >= ALIKE and not any(each.verdict is Verdict.PASSED for each in known)
+
+
+def tests_of(past: Sequence[Change]) -> Tally | None:
+    """How many tests ran on main when something last landed; the newest of these comes first."""
+    landed = next((each for each in past if each.landing), None)
+    if landed is None or landed.landing is None:
+        return None
+    tree = landed.landing.tested
+    return next((each.tests for each in landed.checks if each.passed and each.tree == tree), None)
 
 
 def rates(past: Sequence[Change]) -> Rates:

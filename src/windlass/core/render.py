@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from windlass.core.agent import Agent, Status
@@ -45,6 +45,14 @@ def rejection(change: Change, result: CheckResult, output: str) -> str:
             "Mend it, commit to your branch, and signal done again.",
         )
     )
+
+
+def learnings(change: Change, refusals: Sequence[str]) -> str:
+    """What is kept of a change that was given up: what it wanted, why it never landed, and where its commits are."""
+    often = f"It went back {change.returns} time{'s' * (change.returns != 1)}."
+    where = f"Its branch is {change.branch}, at {change.head}."
+    head = f"# {change.id}: {change.title}\n\nGiven up: {change.reason}. {often} {where}"
+    return "\n\n".join((head, *(f"## Refusal {number}\n\n{each}" for number, each in enumerate(refusals, 1)))) + "\n"
 
 
 def red_main(main: str, result: CheckResult, output: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
+from windlass.core.change import CheckResult
 from windlass.core.errors import NotAllowed
 
 
@@ -152,6 +153,8 @@ class Run:
     cut: int = 0
     """Where the first byte of its output file stands in its output: more than 0 if the file was emptied or replaced."""
     usage: Usage = field(default_factory=Usage)
+    checked: CheckResult | None = None
+    """What the project's checks last said about its commits, because its agent asked."""
     starting_at: float = 0.0
     started_at: float | None = None
     ended_at: float | None = None

@@ -24,6 +24,7 @@ from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
 from windlass.engine.radar import Radar
+from windlass.engine.rehearse import Rehearsals
 from windlass.engine.rescue import Rescue
 from windlass.engine.reviews import Reviews
 from windlass.engine.runs import Runs
@@ -73,6 +74,7 @@ class Engine:
         self.changes = Changes(ports, bell, self.projects, moves)
         self.line = Line(ports, bell, self.projects, self.changes, moves)
         self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes)
+        self.rehearsals = Rehearsals(ports, self.projects)
         slots = Slots(ports)
         self.radar = Radar(ports, bell, self.troubles)
         self.status = Statuses(ports, slots, self.radar)

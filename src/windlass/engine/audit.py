@@ -300,7 +300,8 @@ class Audit:
         runs = store.runs_of(agent.id)
         task = current_task(store, agent.id)
         change = store.change_of_task(task.id) if task else None
-        begun = task is not None and any(run.identity is not None for run in runs if run.task == task.id)
+        newest = store.task_of(agent.id)
+        begun = newest is not None and any(run.identity is not None for run in runs if run.task == newest.id)
         # Where a task brought a further repository and no run of it began, that one never had a worktree.
         projects = {each: store.find(Project, each) for each in (agent.projects if begun else (agent.project,))}
         return Holding(

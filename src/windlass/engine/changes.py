@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TypeVar
 
-from windlass.core.change import Change, ChangeState
+from windlass.core.change import Change
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.task import TaskState
 from windlass.engine.bell import Bell
-from windlass.engine.endings import end_task
+from windlass.engine.endings import close_change, end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.talk import current_task
@@ -128,6 +128,6 @@ def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
     if task is None or not changes:
         return False
     for change in changes:
-        store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
+        close_change(store, change, reason, now)
     end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     return True

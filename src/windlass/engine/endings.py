@@ -1,10 +1,13 @@
-"""The end of a task: whoever waited for something about it need not wait any longer."""
+"""The end of a task or a change: whoever waited for it need not wait any longer, and what was learned is kept."""
 
 from __future__ import annotations
 
-from windlass.core.change import ChangeState
+from windlass.core.address import SYSTEM
+from windlass.core.change import Change, ChangeState
+from windlass.core.document import Document
 from windlass.core.message import Receipt
 from windlass.core.ports import Writing
+from windlass.core.render import learnings
 from windlass.core.task import Task, TaskState
 from windlass.engine.talk import channel_of, withdraw
 
@@ -19,6 +22,25 @@ def end_task(store: Writing, task: Task, to: TaskState, *, now: float, reason: s
         store.record("message.dropped", task.agent, *dead, reason=f"{task.id} is {to}")
     for change in store.changes_of_task(task.id):
         if change.state is ChangeState.REJECTED:  # nobody will mend it
-            closed = change.move(ChangeState.CLOSED, reason=reason or f"{task.id} is {to}")
-            store.record("change.closed", change.id, closed)
+            close_change(store, change, reason or f"{task.id} is {to}", now)
     withdraw(store, channel_of(task.id), f"{task.id} is {to}.", now)
+
+
+def close_change(store: Writing, change: Change, reason: str, now: float) -> Change:
+    """Within a transaction: give a change up. Why it was refused, however often, is kept as a document."""
+    closed = change.move(ChangeState.CLOSED, reason=reason)
+    kept = [_learned(store, closed, now)] if change.returns else []
+    store.record("change.closed", change.id, closed, *kept)
+    return closed
+
+
+def _learned(store: Writing, change: Change, now: float) -> Document:
+    said = store.messages(channel_of(change.task))
+    refusals = [each.body for each in said if (each.sender, each.to) == (str(SYSTEM), (change.agent,))]
+    text = learnings(change, refusals)
+    return Document(project=change.project, name=learned_in(change), body=text, author=str(SYSTEM), written_at=now)
+
+
+def learned_in(change: Change) -> str:
+    """The document that keeps what was learned from a change that never landed."""
+    return f"learnings/{change.id}"

@@ -23,9 +23,11 @@ from windlass.core.workdir import Site, Tree
 from windlass.engine.bell import Bell
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
+from windlass.engine.rehearse import own_result
 from windlass.engine.remarks import conclude
 from windlass.engine.sites import site_of
 from windlass.engine.talk import asked_in, channel_of, nudge, say
+from windlass.engine.verdicts import IN_LINE
 
 log = logging.getLogger("windlass")
 
@@ -183,43 +185,46 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
         known = mine[-1] if mine else None
         for each in mine[:-1]:
             _supersede(store, each)
-        landing = known is not None and (known.state is ChangeState.TESTING or known.hold is Hold.CHECKOUT)
+        landing = known is not None and (known.state in IN_LINE or known.hold is Hold.CHECKOUT)
         if known is None or (landing and known.head != head):
             _queue_new(store, run, task, project, head=head, now=now)
         elif landing:
             continue  # it is on its way, or may even have landed
-        elif known.state in (ChangeState.REJECTED, ChangeState.HELD) or known.head != head:
-            _queue_again(store, known, head, now)
+        else:
+            _queue_again(store, run, known, head, now)
     if run.result:
         _tell(store, run, run.result, now)
 
 
 def _supersede(store: Writing, older: Change) -> None:
     """A newer change of the same branch is there, and nobody mends this one any more."""
-    if older.state in (ChangeState.REJECTED, ChangeState.HELD) and older.hold is not Hold.CHECKOUT:
+    if older.state is ChangeState.REJECTED:  # what is held is settled by whoever holds it
         closed = older.move(ChangeState.CLOSED, reason="a newer change of its branch took its place")
         store.record("change.closed", older.id, closed)
 
 
-def _queue_again(store: Writing, known: Change, head: str, now: float) -> None:
+def _queue_again(store: Writing, run: Run, known: Change, head: str, now: float) -> None:
     """The newest commits take the place of the old ones. What a person holds, and was not answered, stays held."""
     asked = known.hold is Hold.HUMAN and asked_in(store, channel_of(known.task))
-    queued = known if asked or known.queued else known.move(ChangeState.QUEUED)
+    queued = known if asked else known.move(ChangeState.QUEUED)
     turn = store.last_seq() + 1
-    again = replace(queued, head=head, candidate=None, checks=(), queued_at=now, turn=turn)
+    own = own_result(run, head, known.id)
+    again = replace(queued, head=head, candidate=None, checks=own, queued_at=now, turn=turn)
     store.record("change.held" if asked else "change.queued", again.id, again)
 
 
 def _queue_new(store: Writing, run: Run, task: Task, project: str, *, head: str, now: float) -> None:
     agent = store.find(Agent, run.agent)
+    key = store.next_id(Change)
     change = Change(
-        id=store.next_id(Change),
+        id=key,
         project=project,
         branch=agent.branch if agent else "",
         head=head,
         title=task.title,
         agent=run.agent,
         task=task.id,
+        checks=own_result(run, head, key),
         queued_at=now,
         turn=store.last_seq() + 1,
     )

@@ -16,6 +16,7 @@ from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.render import rejection
 from windlass.core.settings import Settings
+from windlass.core.tally import tally
 from windlass.core.trial import Plan, Stack, Trial
 from windlass.engine.bell import Bell
 from windlass.engine.board import Board, Test
@@ -104,7 +105,7 @@ class Gate:
         if self._is_main_to_blame(project, board, decided, trials, settings):
             decided = replace(decided, reject=())
         done = await self._act(project, board, decided, {each.id: each for each in queue}, settings)
-        if queue and board.sound is None and len(board.tests) < rules.runners:
+        if queue and not done and board.sound is None and len(board.tests) < rules.runners:
             self._look(project, board, settings)
         return done
 
@@ -222,7 +223,7 @@ class Gate:
         top, candidate = pairs[-1]
         try:
             result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
-            result = replace(result, document=f"checks/{top.id}", stack=test.began)
+            result = replace(result, document=f"checks/{top.id}", stack=test.began, tests=tally(output))
             await self.verdicts.tested(top, result, output)
             if result.passed or gate.blames_author(result, [file for _, it in pairs for file in it.files]):
                 board.ended(test, result)
@@ -299,7 +300,8 @@ class Gate:
             if not board.alone:
                 await self.holds.hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
             return
-        landings = [await self.git.land(project, each) for each in chain]
+        before = gate.tests_of(await self.store.read(partial(_past, project.id)))
+        landings = [replace(await self.git.land(project, each), tests_before=before) for each in chain]
         await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
         board.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
         await self.health.recovered(project, proof)

@@ -15,7 +15,7 @@ from windlass.core.project import Project
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.changes import Changes
-from windlass.engine.endings import end_task
+from windlass.engine.endings import close_change, end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.remarks import approve, said_about
@@ -132,8 +132,7 @@ def _drop(reason: str, store: Writing, change: Change, now: float) -> Change:
             f"{change.agent} is at work on {change.id}, and would only bring it again.",
             hint=f"`windlass stop {change.agent}` ends both.",
         )
-    closed = change.move(ChangeState.CLOSED, reason=reason)
-    store.record("change.closed", change.id, closed)
+    closed = close_change(store, change, reason, now)
     withdraw(store, channel_of_change(change), f"{change.id} was dropped.", now)
     more = any(not each.ended for each in store.changes_of_task(change.task))
     if task is not None and not task.ended and not more:

@@ -187,9 +187,16 @@ def _find(said: list[Message], comment: str, change: str) -> Message:
 
 
 def _objection(store: Reading, change: Change, *, wanted: bool) -> str:
-    current, said = store.find(Change, change.id) or change, remarks.said_about(store, change.id)
+    current = store.find(Change, change.id) or change
+    said = [each for key in (change.id, *_others(store, change)) for each in remarks.said_about(store, key)]
     busy = [each.agent for each in remarks.reviewers_of(store, change.id, *_BUSY)]
     return reviews.objection(current, said, wanted=wanted, reviewers=busy)
+
+
+def _others(store: Reading, change: Change) -> list[str]:
+    """Earlier changes of the same branch that have not ended: what blocks one of them is in this one, too."""
+    found = store.changes_of_task(change.task) if change.task else []
+    return [each.id for each in found if each.project == change.project and not each.ended and each.id != change.id]
 
 
 def _over(store: Reading) -> list[Task]:

@@ -93,7 +93,7 @@ class Setup:
         """What an earlier task left unlanded is not part of this one: it is saved, and a person is told."""
         saved = await self.git.renew(project, agent)
         if saved:
-            await self.store.write(partial(_tell_saved, run, saved, self.clock.now()))
+            await self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now()))
             self.bell.ring()
 
     async def _ports(self, agent: Agent, settings: WorktreeSettings) -> dict[str, str]:
@@ -166,9 +166,9 @@ def _reviewed(store: Reading, run: Run) -> Change | None:
     return store.find(Change, task.reviews) if task and task.reviews else None
 
 
-def _tell_saved(run: Run, saved: str, now: float, store: Writing) -> None:
+def _tell_saved(run: Run, project: str, saved: str, now: float, store: Writing) -> None:
     agent = store.find(Agent, run.agent)
-    store.record("agent.renewed", run.agent, *([agent] if agent else []), rescue=saved)
+    store.record("agent.renewed", run.agent, *([agent] if agent else []), rescue=saved, rescues={project: saved})
     body = f"What {run.agent} had not landed before is saved as {saved}; `windlass rescue list` shows it."
     say(
         store,

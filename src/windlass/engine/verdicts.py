@@ -16,7 +16,7 @@ from windlass.core.render import escalation
 from windlass.core.settings import Limits
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
-from windlass.engine.endings import end_task
+from windlass.engine.endings import close_change, end_task
 from windlass.engine.talk import channel_of, channel_of_change, say, withdraw
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            store.record("change.closed", change.id, current.move(ChangeState.CLOSED, reason=reason))
+            close_change(store, current, reason, now)
             _finish_task(store, current, reason, now)
 
         await self._write(change, step)
@@ -127,8 +127,7 @@ class Verdicts:
                 case gate.Return():
                     _return(store, current, refusal, now)
                 case gate.Refuse():
-                    closed = current.move(ChangeState.CLOSED, reason=refusal.reason)
-                    store.record("change.closed", change.id, closed)
+                    close_change(store, current, refusal.reason, now)
                     _tell(store, current, refusal.body, now)
                 case gate.Escalate():
                     reason = f"{refusal.reason}; it went back {current.returns} time{'s' * (current.returns != 1)}"

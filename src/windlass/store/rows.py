@@ -57,7 +57,7 @@ _SHAPES = (
     Shape(Project, "projects", nested=("health",)),
     Shape(Agent, "agents", nested=("also", "options")),
     Shape(Task, "tasks", nested=("needs", "paths")),
-    Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch")),
+    Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch", "checked")),
     Shape(Message, "messages", nested=("to", "remark"), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
     Shape(Document, "documents"),

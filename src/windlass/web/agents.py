@@ -89,3 +89,9 @@ async def signal(call: Call) -> Response:
     """A run gives its own signal; whose it is, the connection says."""
     run = await call.engine.runs.signal(call.caller.must_be_run(), await wire.body(call.request))
     return wire.answer({"run": run.id, "agent": run.agent})
+
+
+async def check(call: Call) -> Response:
+    """A run has its own commits checked, as main would be with them."""
+    result, output = await call.engine.rehearsals.check(call.caller.must_be_run())
+    return wire.answer(shapes.check(result) | {"output": output})

@@ -51,6 +51,7 @@ RULES = (
     Rule(WRITE, "/agents/{name}/answer", agents.reply),
     Rule(READ, "/questions", agents.questions, by_runs=True),
     Rule(WRITE, "/agent/signal", agents.signal, by_runs=True),
+    Rule(WRITE, "/agent/check", agents.check, by_runs=True),
     Rule(WRITE, "/stop", agents.stop_all),
     Rule(READ, "/queue", changes.queue, by_runs=True),
     Rule(WRITE, "/queue", changes.add),

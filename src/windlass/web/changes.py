@@ -11,6 +11,7 @@ from windlass.core.change import Change
 from windlass.core.document import Document
 from windlass.core.errors import Conflict
 from windlass.core.gate import place_in_line
+from windlass.engine.endings import learned_in
 from windlass.web import shapes, wire
 from windlass.web.call import Call
 from windlass.web.reviews import said
@@ -41,9 +42,12 @@ async def _answer(call: Call, change: Change, *, status: int = 200) -> Response:
 async def show(call: Call) -> Response:
     change = await call.engine.changes.get(call.id)
     name = change.checks[-1].document if change.checks else ""
-    kept = await call.engine.ports.store.read(lambda store: store.find(Document, f"{change.project}/{name}"))
+    store = call.engine.ports.store
+    kept = await store.read(lambda store: store.find(Document, f"{change.project}/{name}"))
+    learned = await store.read(lambda store: store.find(Document, f"{change.project}/{learned_in(change)}"))
     shown = _shaped(call, change, await call.engine.changes.halted(change))
     known = {"head": change.head, "landing": codec.plain(change.landing), "output": kept.body if kept else ""}
+    known["learnings"] = learned.body if learned else ""
     return wire.answer(shown | known | await said(call, change))
 
 

@@ -16,6 +16,7 @@ from windlass.core.project import Project
 from windlass.core.questions import asked_ids
 from windlass.core.run import Cost, Run
 from windlass.core.sandbox import UNENFORCED
+from windlass.core.tally import complaint
 from windlass.core.task import Task
 from windlass.engine.radar import Picture
 from windlass.engine.rescue import Item
@@ -123,7 +124,7 @@ def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
         "state": change.state,
         "reason": (paused if change.queued else "") or change.reason,
         "candidate": change.candidate.commit if change.candidate else None,
-        "checks": [_check(each) for each in change.checks],
+        "checks": [check(each) for each in change.checks],
         "title": change.title,
         "returns": change.returns,
         "undoes": change.undoes or None,
@@ -175,7 +176,7 @@ def red(project: Project) -> dict[str, Any]:
     return {"project": project.name, "main": project.main, "since": since, "reason": project.red}
 
 
-def _check(result: CheckResult) -> dict[str, Any]:
+def check(result: CheckResult) -> dict[str, Any]:
     keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
     return {key: getattr(result, key) for key in keys}
 
@@ -206,7 +207,12 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "tested_with": [each for it in proof for each in it.stack if each != change.id] if landing.top else [],
         "commits": list(landing.commits),
         "files": list(landing.files),
-        "checks": [_check(each) for each in proof],
+        "checks": [check(each) for each in proof],
+        "tests": {
+            "before": codec.plain(landing.tests_before),
+            "after": codec.plain(proof[0].tests) if proof else None,
+            "complaint": complaint(landing.tests_before, proof[0].tests if proof else None),
+        },
         "failed_before": sum(not each.passed for each in change.checks),
         "landed_at": landing.landed_at,
         "undo": f"windlass undo {change.id}",
