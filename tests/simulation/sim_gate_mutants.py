@@ -166,7 +166,7 @@ GATE_MUTANTS: dict[Callable[[Patch], None], str] = {
     land_more_than_passed: r"I1: main moved to .*, whose tree no check has passed on",
     skip_compare_and_swap: r"I2: main moved from .*, which does not stand on it",
     call_a_conflict_landed: r"I2 history of main|end: t\d+ is done, and main never had",
-    keep_stale_trials: r"trouble in land: main has moved to",
+    keep_stale_trials: r"trouble in land: main has moved to|red: c\d+ goes back to its author",
     forget_what_landed: r"end: main moved to .*, and no change has landed",
     move_unguarded: r"line: (c\d+ lands|main of .* moves), although|end: main moved to .*, and no change has landed",
     look_at_each_alone: r"line: c\d+ lands, although it is (closed|held)",

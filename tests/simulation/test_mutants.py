@@ -16,8 +16,8 @@ from sim_play import play
 SEEDS = range(300)
 """Histories in which a broken engine must be found out."""
 
-GATE_SEEDS = (72, 92, 120, *range(200))
-"""The same for the gate; the first three tell of rare moments there."""
+GATE_SEEDS = (178, 197, 72, *range(150))
+"""The same for the gate; the first three tell of rare moments there, such as a second thought just as main moves."""
 
 
 def found_out(seeds: Iterable[int] = SEEDS, rules: Mapping[str, Rule] = RULES) -> str:
