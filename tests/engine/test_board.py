@@ -82,3 +82,21 @@ def test_what_is_stored_of_a_tree_is_told_once(board: Board) -> None:
     assert board.tell(("c",), [GREEN])
     assert not board.tell(("c",), [GREEN])
     assert board.trials[-1] == Trial(stack=("c",), verdict=Verdict.PASSED)
+
+
+def test_what_failed_on_a_main_that_may_be_broken_counts_for_nobody(board: Board) -> None:
+    """It was mended since: nobody is to blame for what failed there, and nobody waits for what is under way."""
+    board.sound = None
+    board.follow("other", board.heads)
+    assert board.known() == [Trial(stack=("a",), verdict=Verdict.PASSED, old=True)]
+
+
+def test_other_settings_make_all_of_it_old(board: Board) -> None:
+    """Another check command says something else; the same ones again change nothing."""
+    board.use("these")
+    board.follow("tip", board.heads)
+    assert (board.staged, board.sound) == ({}, None)
+    board.staged = {("a",): a_candidate("a")}
+    board.use("these")
+    board.follow("tip", board.heads)
+    assert board.staged
