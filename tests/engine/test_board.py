@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from windlass.core.change import Candidate, CheckResult
@@ -84,11 +86,35 @@ def test_what_is_stored_of_a_tree_is_told_once(board: Board) -> None:
     assert board.trials[-1] == Trial(stack=("c",), verdict=Verdict.PASSED)
 
 
-def test_what_failed_on_a_main_that_may_be_broken_counts_for_nobody(board: Board) -> None:
-    """It was mended since: nobody is to blame for what failed there, and nobody waits for what is under way."""
-    board.sound = None
+@pytest.mark.parametrize("sound", [None, False])
+def test_what_failed_on_a_main_that_was_not_found_sound_blames_nobody(board: Board, *, sound: bool | None) -> None:
+    """Main has moved on, so nobody will find out whether it was to blame; what passed is a hint still."""
+    board.sound = sound
+    [test] = board.tests
     board.follow("other", board.heads)
-    assert board.known() == [Trial(stack=("a",), verdict=Verdict.PASSED, old=True)]
+    assert board.known() == [
+        Trial(stack=("a",), verdict=Verdict.PASSED, old=True),
+        Trial(stack=("a", "b"), old=True),
+    ]
+    board.ended(test, replace(GREEN, passed=False))
+    assert all(each.verdict is not Verdict.FAILED for each in board.trials)
+    board.ended(test, GREEN)
+    assert board.trials[-1] == Trial(stack=("a", "b"), verdict=Verdict.PASSED, old=True)
+
+
+def test_what_failed_on_what_has_landed_is_blamed_for_it(board: Board) -> None:
+    """Main may have been red, but is not any more where the landed stack has passed on it."""
+    board.sound = None
+    [test] = board.tests
+    board.landed(("a",), "a")
+    board.ended(test, replace(GREEN, passed=False))
+    assert board.trials == [Trial(stack=("b",), verdict=Verdict.FAILED)]
+
+
+def test_what_failed_on_a_main_that_is_red_says_nothing_of_anyone(board: Board) -> None:
+    """It was found out: what passed is known still, and nobody waits for what is under way."""
+    board.pardon()
+    assert board.known() == [Trial(stack=("a",), verdict=Verdict.PASSED)]
 
 
 def test_other_settings_make_all_of_it_old(board: Board) -> None:

@@ -68,6 +68,10 @@ class Strain:
         """Nothing unusual happens any more."""
         self.meddle: Callable[[], None] = lambda: None
         """What people and agents do in the middle of something."""
+        self.moment = ""
+        """The place where someone has a second thought."""
+        self.thought: Callable[[], None] = lambda: None
+        """What they do then, once."""
         self.points: Counter[str] = Counter()
         """Where the daemon could have died."""
         self.deaths: Counter[str] = Counter()
@@ -102,6 +106,9 @@ class Life:
         if strain.kills(name):
             self.end(name)
             raise asyncio.CancelledError
+        if name == strain.moment:
+            strain.moment = ""
+            strain.thought()
         drawn = strain.chance.random()
         for _ in range(int(drawn * 3)):
             await asyncio.sleep(0)

@@ -10,16 +10,12 @@ from typing import Any
 import pytest
 
 from windlass.core import policy
-from windlass.core.change import Candidate, Landing
-from windlass.core.errors import BadInput, Conflict
+from windlass.core.errors import BadInput
 from windlass.core.message import Receipt
 from windlass.core.ports import Launch
-from windlass.core.project import Project
 from windlass.core.run import Outcome, Run
-from windlass.core.task import TaskState
-from windlass.engine import endings, finish, holds, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
+from windlass.engine import endings, finish, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
 from windlass.store.memory import MemoryReading
-from windlass.testing import FakeGit
 
 Patch = pytest.MonkeyPatch
 
@@ -116,74 +112,9 @@ def lose_mail(patch: Patch) -> None:
     patch.setattr(finish, "record", record)
 
 
-def land_unchecked(patch: Patch) -> None:
-    """A result of another tree is taken for this one's."""
-
-    def known(change: Any, tree: str, checks: Any) -> Any:
-        return next((replace(each, tree=tree) for each in change.checks if each.passed), None)
-
-    patch.setattr("windlass.core.gate.known_result", known)
-
-
-def skip_compare_and_swap(patch: Patch) -> None:
-    """Main is moved wherever it is."""
-
-    def move(self: FakeGit, project: Project, candidate: Candidate) -> None:
-        self.repositories[project.path].reset(project.main, candidate.commit)
-
-    patch.setattr(FakeGit, "_move", move)
-    patch.setattr(FakeGit, "_prove", lambda *_: None)
-
-
-def call_a_conflict_landed(patch: Patch) -> None:
-    """When main has moved, the change is said to have landed all the same."""
-
-    land = FakeGit.land
-
-    async def said(self: FakeGit, project: Project, candidate: Candidate) -> Landing:
-        try:
-            return await land(self, project, candidate)
-        except Conflict:
-            return Landing(
-                main=project.main,
-                before=candidate.before,
-                after=candidate.commit,
-                tree=candidate.tree,
-                commits=candidate.commits,
-                files=candidate.files,
-                landed_at=0.0,
-            )
-
-    patch.setattr(FakeGit, "land", said)
-
-
-def forget_what_landed(patch: Patch) -> None:
-    """A landing that a crash kept from being recorded is never recorded."""
-
-    async def never(self: holds.Holds, project: Project, change: Any) -> bool:
-        return False
-
-    patch.setattr(holds.Holds, "landed_before", never)
-
-
 def lose_a_refused_change(patch: Patch) -> None:
     """The author of a refused change is not told."""
     patch.setattr(verdicts, "say", lambda *_, **__: None)
-
-
-def let_the_tested_go(patch: Patch) -> None:
-    """A change that is being tested can be given up, and lands."""
-
-    def give_up(store: Any, agent: str, reason: str, now: float) -> bool:
-        task = store.task_of(agent)
-        change = store.change_of_task(task.id) if task else None
-        if task is None or change is None or task.state is not TaskState.LANDING:
-            return False
-        store.record("change.closed", change.id, change.move("closed", reason=reason))
-        endings.end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
-        return True
-
-    patch.setattr("windlass.engine.changes._withdraw", give_up)
 
 
 def object_to_nothing(patch: Patch) -> None:
@@ -193,6 +124,11 @@ def object_to_nothing(patch: Patch) -> None:
         return ""
 
     patch.setattr(reviews.Reviews, "objection", objection)
+
+
+def forget_to_pass_on(patch: Patch) -> None:
+    """A review whose comments are all settled waits for ever."""
+    patch.setattr(reviews, "_over", lambda _: [])
 
 
 def miss_the_last_words(patch: Patch) -> None:
@@ -276,12 +212,7 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
     deliver_twice: r"I4|end: r\d+ is live",
     ignore_limits: r"limits: r\d+ was started beside \d others",
     lose_mail: r"rest: t\d+ of .* is active for ever",
-    land_unchecked: r"I1: main moved to .*, whose tree no check has passed on",
-    skip_compare_and_swap: r"I2: main moved from .*, which does not stand on it",
-    call_a_conflict_landed: r"I2 history of main|end: t\d+ is done, and main never had",
-    forget_what_landed: r"end: main moved to .*, and no change has landed",
     lose_a_refused_change: r"rest: t\d+ of .* is active for ever|end: t\d+ is active",
-    let_the_tested_go: r"line: c\d+ lands, although it is closed|end: main moved to .*, and no change has landed",
     miss_the_last_words: r"I5: r\d+: its file has more",
     ignore_stop: r"rest: r\d+ of .* should be over",
     ignore_needs: r"I7: t\d+ is active, although t\d+, which it needs, is not done",
@@ -294,5 +225,6 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
 
 ARRANGED_MUTANTS: dict[Callable[[Patch], None], str] = {
     object_to_nothing: r"line: c\d+ lands, although m\d+ blocks it",
+    forget_to_pass_on: r"rest: t\d+ of .* is waiting for ever|end: t\d+ is waiting",
 }
 """The same where people arrange the line and agents review."""

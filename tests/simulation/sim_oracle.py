@@ -64,6 +64,8 @@ class Oracle:
             elif noun == "task" and (task := self.world.now.find(Task, key)):
                 needs = {each: self.world.now.find(Task, each) for each in task.needs}
                 self._object("I7", promises.judge_needs(task, needs))
+            elif noun == "change" and event.kind == "change.rejected" and (change := self.world.now.find(Change, key)):
+                self._blamed(change)
         self._object("I7", self.told.undone)
 
     def _owners(self) -> None:
@@ -89,6 +91,15 @@ class Oracle:
             known = delivery.reader in promises.NOT_AGENTS or now.find(Agent, delivery.reader) is not None
             message = now.find(Message, delivery.message)
             self._object("I4", [promises.judge_delivery(delivery, message, run, known=known, twice=False)])
+
+    def _blamed(self, change: Change) -> None:
+        """A change that failed only on a red main does not go back for it; the one that is to mend main may."""
+        project = self.world.now.find(Project, change.project)
+        alone = [each for each in change.checks if not each.passed and each.stack == (change.id,)]
+        mends = project is None or change.title == project.mending
+        if alone and change.reason == alone[-1].reason and not mends:
+            fair = any(each.tree in self.world.witness.fair for each in alone)
+            self._object("red", [] if fair else [f"{change.id} goes back to its author, and failed on a red main only"])
 
     def _object(self, key: str, problems: list[str]) -> None:
         for each in filter(None, problems):
@@ -183,9 +194,17 @@ class Oracle:
                 return self._may_rest(task.agent)
             case TaskState.ACTIVE:
                 return bool(latest and latest.live)
+            case TaskState.WAITING if task.reviews and not now.open_asks(sender=task.agent):
+                return self._awaits_answer(task)
             case TaskState.LANDING if any(map(self._waits_for_all, now.changes_of_task(task.id))):
                 return True
         return policy.is_settled(task, now.change_of_task(task.id), asked=bool(now.open_asks(sender=task.agent)))
+
+    def _awaits_answer(self, task: Task) -> bool:
+        """Whether something that a reviewer has objected to is not settled yet."""
+        change = self.world.now.find(Change, task.reviews)
+        said = reviews.open_blocking(said_about(self.world.now, task.reviews))
+        return change is not None and not change.ended and any(each.sender == task.agent for each in said)
 
     def _slot(self) -> bool:
         assert self.world.engine is not None
@@ -260,7 +279,10 @@ class Oracle:
 
     def _answer(self) -> None:
         world = self.world
-        for name in dict.fromkeys(each.agent for each in world.now.unfinished_tasks()):
+        tasks = [
+            each for each in world.now.unfinished_tasks() if not each.reviews or each.state is not TaskState.WAITING
+        ]
+        for name in dict.fromkeys(each.agent for each in tasks):
             world.call("answer", partial(_go_on, name), lambda _: None)
 
     def _agree(self) -> None:
@@ -297,6 +319,8 @@ class Oracle:
         for task in now._all(Task):
             if task.state is TaskState.DONE and not self._is_spared(task) and not self._is_in_main(task):
                 yield f"{task.id} is done, and main never had what {task.agent} committed"
+        paths = [each.path for each in now.projects()]
+        yield from (f"{each} is several projects" for each in set(paths) if paths.count(each) > 1)
         yield from self._mail()
 
     def _is_spared(self, task: Task) -> bool:
@@ -355,6 +379,11 @@ class Oracle:
 
 def _projects(store: MemoryReading, agent: Agent) -> list[Project]:
     return [found for each in agent.projects if (found := store.find(Project, each))]
+
+
+def _waits_for_author(task: Task) -> bool:
+    """Whether it is a review that has objected: no person has to tell it to go on."""
+    return bool(task.reviews) and task.state is TaskState.WAITING
 
 
 async def _resume(path: str, engine: Engine) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -21,6 +22,8 @@ from windlass.store.memory import MemoryReading
 from windlass.testing import FakeChecks, FakeGit, FakeProcesses
 from windlass.testing.objects import Files
 
+_LANDS = re.compile(r"Land (c\d+): ")
+
 
 class Broken(AssertionError):
     """A promise was not kept."""
@@ -34,6 +37,8 @@ class Witness:
         self.broken: list[str] = []
         self.passed: set[str] = set()
         """Trees that checks have passed on."""
+        self.fair: set[str] = set()
+        """Trees that were tested on top of something green."""
         self.accepted: list[str] = []
         """Tasks that were taken."""
         self.answers: dict[str, str] = {}
@@ -117,13 +122,16 @@ class WatchedGit(FakeGit):
         now = store.find(Project, project.id)
         if now and now.paused:
             self.witness.object(f"line: main of {project.path} moves, although it is paused")
-        for change in store._all(Change):
-            if change.candidate is None or change.candidate.commit not in steps:
-                continue
+        for change in filter(None, map(self._change, steps)):
             if change.hold in (Hold.HUMAN, Hold.REVIEW) or change.state is ChangeState.CLOSED:
                 self.witness.object(f"line: {change.id} lands, although it is {change.state}: {change.reason}")
             if blocking := open_blocking(said_about(store, change.id)):
                 self.witness.object(f"line: {change.id} lands, although {blocking[0].id} blocks it")
+
+    def _change(self, step: str) -> Change | None:
+        """The change that a commit of ours says it lands."""
+        found = _LANDS.match(self.objects.commits[step].message)
+        return self.witness.store.find(Change, found[1]) if found else None
 
     def _expected(self, main: str, head: str) -> Files:
         """Main with the files that the branch has changed since they parted."""
@@ -158,6 +166,8 @@ class WatchedChecks(FakeChecks):
         if not self.calm:
             await asyncio.sleep(self.chance.choice((0, 0, 0.5, 3)))
         result, output = await super().run(project, candidate, settings, started_at)
+        if not judge(self.git.objects.files(candidate.before))[0]:
+            self.witness.fair.add(result.tree)
         if self.flakes > 0:
             self.flakes -= 1
             if self.flakes % 2:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from sim_gate import PRESSED
 from sim_people import ARRANGED
 from sim_play import play
 
@@ -20,6 +21,7 @@ ONE = os.environ.get("WINDLASS_SIMULATION_SEED", "")
 """The one that is to be shown again, act by act (with `pytest -s`)."""
 SHARDS = 20
 ARRANGED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 4, 5) for shard in range(5)]
+PRESSED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 8, 5) for shard in range(5)]
 HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS, SHARDS) for shard in range(SHARDS)]
 
 
@@ -35,6 +37,13 @@ def test_every_promise_holds_where_people_arrange_the_line_and_agents_review(see
     """Main never moves to what was paused, held, dropped or objected to by then; and all still comes to its end."""
     for seed in seeds:
         play(seed, tell=bool(ONE), rules=ARRANGED)
+
+
+@pytest.mark.parametrize("seeds", PRESSED_HISTORIES, ids=lambda seeds: f"from-{seeds[0]}")
+def test_every_promise_holds_where_much_presses_on_the_gate(seeds: Iterable[int]) -> None:
+    """Many changes at once, given up or held just as they land, on a main that is red, by a daemon that dies there."""
+    for seed in seeds:
+        play(seed, tell=bool(ONE), rules=PRESSED)
 
 
 def test_the_daemon_can_die_before_and_after_every_effect() -> None:

@@ -19,6 +19,8 @@ class Test:
     """What it is now: those below may have landed since."""
     dropped: bool = False
     """Nobody waits for its verdict any more."""
+    doubtful: bool = False
+    """What it was put on may have been red itself, and nobody will find out: if it fails, that says nothing."""
 
     @property
     def stack(self) -> Stack:
@@ -76,6 +78,7 @@ class Board:
         for test in self.tests:
             moved = rebase([test.trial], stack)
             test.trial, test.dropped = (moved[0], test.dropped) if moved else (test.trial, True)
+        self._doubt()
         self.tip = tip
         self.alone = self.doubted = False
         self.sound, self.refused = True, 0
@@ -95,7 +98,7 @@ class Board:
 
     def ended(self, test: Test, result: CheckResult) -> None:
         """A check has said something."""
-        if test.dropped:
+        if test.dropped or (test.doubtful and not result.passed):
             return
         self.trials.append(replace(test.trial, verdict=_verdict(result)))
         if not test.trial.old:
@@ -127,17 +130,22 @@ class Board:
             test.dropped = test.dropped or not gone.isdisjoint(test.stack)
 
     def _main_moved(self, tip: str) -> None:
-        self.tip = tip
-        sound = self.sound
-        self.sound, self.doubted, self.refused = None, False, 0
         self.staged.clear()
         self.told.clear()
         self.clashes.clear()
-        if not sound:  # it may have failed because main did
-            self.pardon()
         self.trials = [replace(each, old=True) for each in self.trials]
         for test in self.tests:
             test.trial = replace(test.trial, old=True)
+        self._doubt()
+        self.tip = tip
+        self.sound, self.doubted, self.refused = None, False, 0
+
+    def _doubt(self) -> None:
+        """Main leaves a tip that was not found sound: nobody is blamed for what has failed, or fails, on it."""
+        if not self.sound:
+            self.trials = [each for each in self.trials if not each.old or each.verdict is Verdict.PASSED]
+            for test in self.tests:
+                test.doubtful = test.doubtful or test.trial.old
 
 
 def _verdict(result: CheckResult) -> Verdict:

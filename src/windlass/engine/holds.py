@@ -104,6 +104,8 @@ class Holds:
             held = await self._now(change)
             if held.candidate is None or held.state is not ChangeState.HELD:
                 return not held.ended
+            if await self.landed_before(project, held):
+                return False
             if await self.reviews.objection(held) or not self._is_proven(project, held):
                 return True  # back in line it is held for that, or tested with what is the check now
             current = await self.store.read(lambda store: store.find(Project, project.id)) or project
@@ -124,7 +126,9 @@ class Holds:
         return any(each.passed and (each.tree, each.command) == (tree, command) for each in change.checks)
 
     async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
-        """A person took a held change into main by hand."""
+        """A person took a held change into main by hand, or we had moved main before it was held."""
+        if await self.landed_before(project, change):
+            return True
         landed = await self.git.landed(project, change.head)
         if landed:
             await self.verdicts.closed(change, "main has all of it already")

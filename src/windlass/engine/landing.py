@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -92,7 +92,7 @@ class Gate:
         board = self._boards.setdefault(project.id, Board())
         board.use((settings.checks, settings.gate.guarded, settings.gate.shape))
         tip = await self.git.main(project)
-        queue = await self._admitted(project, moved=tip != board.tip)
+        queue = await self._admitted(project, known=board.heads if tip == board.tip else ())
         if not settings.checks.command:
             for each in queue:
                 await self.holds.for_checks(project, each)
@@ -176,14 +176,14 @@ class Gate:
 
     # ── the line ──
 
-    async def _admitted(self, project: Project, *, moved: bool) -> list[Change]:
+    async def _admitted(self, project: Project, *, known: Container[str]) -> list[Change]:
         """What is in the line, without what has landed, was given up, or has an objection to be answered."""
         queue = [each for each in await self._queue(project) if each.state in IN_LINE]
-        return [each for each in queue if not await self._leaves(project, each, moved=moved)]
+        return [each for each in queue if not await self._leaves(project, each, known=each.id in known)]
 
-    async def _leaves(self, project: Project, change: Change, *, moved: bool) -> bool:
-        """Only where main has moved without our knowing it can the change have landed."""
-        if moved and await self.holds.landed_before(project, change):
+    async def _leaves(self, project: Project, change: Change, *, known: bool) -> bool:
+        """One that was in line with main where it is now can't have landed."""
+        if not known and await self.holds.landed_before(project, change):
             return True
         return await self.holds.given_up(project, change) or await self._objected(change)
 

@@ -32,9 +32,7 @@ class Projects:
         else:
             key = await self._identity(wanted.uuid)
             project = Project(id=key, name=name, path=top, main=branch, added_at=self.clock.now())
-        if project != known:
-            await self.store.write(lambda store: _register(store, project))
-        return project
+        return project if project == known else await self.store.write(lambda store: _register(store, project))
 
     async def _identity(self, wanted: str) -> str:
         """The one that its settings name, unless another checkout has it: settings are cloned with the rest."""
@@ -84,9 +82,11 @@ class Projects:
         return project
 
 
-def _register(store: Writing, project: Project) -> None:
-    """A moved or renamed project keeps its id, and all that belongs to it."""
-    other = store.find(Project, project.id)
-    kind = "project.added" if other is None else "project.changed"
+def _register(store: Writing, project: Project) -> Project:
+    """A moved or renamed project keeps its id, and all that belongs to it; so does one that was registered meanwhile,
+    by someone who asked for the same repository at the same time."""
+    other = store.project_at(project.path) or store.find(Project, project.id)
     kept = replace(other, name=project.name, path=project.path, main=project.main) if other else project
-    store.record(kind, project.id, kept)
+    if kept != other:
+        store.record("project.changed" if other else "project.added", kept.id, kept)
+    return kept

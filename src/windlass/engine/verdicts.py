@@ -120,7 +120,7 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state not in IN_LINE or _superseded(store, current):
+            if current.state not in IN_LINE or _superseded(store, current, now):
                 return
             task = store.find(Task, current.task)
             match gate.decide_refusal(current, limits, over=task is not None and task.ended):
@@ -141,7 +141,7 @@ class Verdicts:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state in IN_LINE and not _superseded(store, current):
+            if current.state in IN_LINE and not _superseded(store, current, now):
                 _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
 
         await self._write(change, step)
@@ -180,13 +180,15 @@ class Verdicts:
         return result
 
 
-def _superseded(store: Writing, change: Change) -> bool:
+def _superseded(store: Writing, change: Change, now: float) -> bool:
     """Whether its author has brought a later one since. Then nobody mends this one, and it is closed."""
     others = store.changes_of_task(change.task) if change.task else []
     later = [each for each in others if each.project == change.project and each.turn > change.turn]
     if later:
         reason = f"{later[-1].id} has taken its place"
         store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
+        landed = any(each.landing for each in later)
+        _finish_task(store, change, reason, now, state=TaskState.DONE if landed else TaskState.CANCELLED)
     return bool(later)
 
 
@@ -227,11 +229,11 @@ def _queue_rest(store: Writing, change: Change, now: float) -> None:
     store.record("change.queued", rest.id, rest)
 
 
-def _finish_task(store: Writing, change: Change, reason: str, now: float) -> None:
+def _finish_task(store: Writing, change: Change, reason: str, now: float, *, state: TaskState = TaskState.DONE) -> None:
     task = store.find(Task, change.task)
     more = any(not each.ended for each in store.changes_of_task(change.task) if each.id != change.id)
     if task is not None and task.state is TaskState.LANDING and not more:
-        end_task(store, task, TaskState.DONE, now=now, reason=reason)
+        end_task(store, task, state, now=now, reason=reason)
 
 
 def _return(store: Writing, change: Change, refusal: Refusal, now: float) -> None:
