@@ -88,6 +88,8 @@ def test_a_result_counts_again_only_for_the_same_tree_and_command() -> None:
     assert gate.known_results([change, replace(change, id="c2")], "T", CHECKS) == [green]  # told once
     assert gate.known_results([change], "other", CHECKS) == []
     assert gate.known_results([change], "T", CheckSettings(command="true")) == []
+    missing = replace(green, passed=False, exit_code=127)
+    assert gate.known_results([replace(change, checks=(missing,))], "T", CHECKS) == []  # it may be there by now
 
 
 def test_a_refused_change_goes_back_then_to_a_person() -> None:

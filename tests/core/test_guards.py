@@ -30,6 +30,14 @@ def test_a_command_names_what_it_executes(command: str, files: set[str]) -> None
     assert scripts(command) == files
 
 
+@pytest.mark.parametrize("guard", ["ci", "ci/", "./ci", "ci/*", "ci/**"])
+def test_a_folder_is_guarded_however_it_is_written(guard: str) -> None:
+    """All that is in it, and nothing that only begins like it."""
+    settings = Settings(gate=GateSettings(guarded=(guard,)))
+    assert guarded(("ci/deep/run",), settings, ()) == "ci/deep/run"
+    assert guarded(("cider/run", "a/ci/run"), settings, ()) == ""
+
+
 def test_what_decides_waits_and_says_why() -> None:
     """Settings, the check's own script, folders that the project names, and what agents are told."""
     settings = Settings(checks=CheckSettings(command="./check.sh"), gate=GateSettings(guarded=("ci/", "LICENSE")))

@@ -109,3 +109,20 @@ def test_what_failed_on_what_has_landed_is_blamed_for_it(board: Board) -> None:
     board.landed(("a",), "a")
     board.ended(test, replace(GREEN, passed=False))
     assert board.trials == [Trial(stack=("b",), verdict=Verdict.FAILED)]
+
+
+def test_what_failed_on_a_main_that_is_red_says_nothing_of_anyone(board: Board) -> None:
+    """It was found out: what passed is known still, and nobody waits for what is under way."""
+    board.pardon()
+    assert board.known() == [Trial(stack=("a",), verdict=Verdict.PASSED)]
+
+
+def test_other_settings_make_all_of_it_old(board: Board) -> None:
+    """Another check command says something else; the same ones again change nothing."""
+    board.use("these")
+    board.follow("tip", board.heads)
+    assert (board.staged, board.sound) == ({}, None)
+    board.staged = {("a",): a_candidate("a")}
+    board.use("these")
+    board.follow("tip", board.heads)
+    assert board.staged

@@ -227,7 +227,7 @@ class TestLanding:
             await stage.finish(name, ".windlass/config.toml", '[checks]\ncommand = "true"\n')
             await stage.move()
             held = await stage.change_of(name)
-            assert (held.state, held.hold) == (ChangeState.HELD, Hold.HUMAN)
+            assert (held.state, held.hold) == (ChangeState.HELD, Hold.GUARD)
 
             git("merge", "-q", "--ff-only", f"work/{name}", cwd=repo)
             stage.clock.time += 60

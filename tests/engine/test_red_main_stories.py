@@ -101,3 +101,62 @@ def test_what_fails_on_a_green_main_goes_back(repo: Path, tmp_path: Path) -> Non
         assert (project.red, project.health is not None and project.health.passed) == ("", True)
 
     play(story)
+
+
+def test_when_what_the_checks_need_is_gone_only_the_first_is_blamed(repo: Path, tmp_path: Path) -> None:
+    """One change fails on a green main: its own fault, it seems. When the next one fails, too, main is looked at."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home", checks=f"test ! -e {tmp_path}/gone")
+        names = [await stage.order(f"Work {each}") for each in range(4)]
+        await stage.move()
+        await stage.finish(names[0], "f0", "x\n")
+        await stage.move()
+        (tmp_path / "gone").touch()
+        for number, name in enumerate(names[1:], 1):
+            await stage.finish(name, f"f{number}", "x\n")
+        await stage.move()
+        returned = [(await stage.change_of(each)).returns for each in names[1:]]
+        assert sum(returned) <= 1
+        assert (await project_of(stage)).red
+
+        (tmp_path / "gone").unlink()
+        stage.clock.time += 400
+        await stage.move()
+        assert not (await project_of(stage)).red
+        states = [(await stage.change_of(each)).state for each in names[1:]]
+        assert states.count(ChangeState.LANDED) == 3 - sum(returned)
+
+    play(story)
+
+
+def test_a_main_that_is_mended_while_nothing_waits_is_green_again(repo: Path, tmp_path: Path) -> None:
+    """What is shown of it is true, also when nobody is in line."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home", checks=CHECK)
+        name = await reddened(stage, repo)
+        await stage.engine.line.drop((await stage.change_of(name)).id, "not needed")
+        by_hand(repo, "whole\n")
+        await stage.move()
+        assert not (await project_of(stage)).red
+
+    play(story)
+
+
+def test_no_second_agent_is_asked_to_mend_what_the_first_gave_up(repo: Path, tmp_path: Path) -> None:
+    """One red tree is worth one agent; then it is up to a person."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home", checks=CHECK)
+        work = WorkSettings(provider="command", command="mender")
+        stage.settings.settings = replace(stage.settings.settings, work=work)
+        await reddened(stage, repo)
+        [task] = await mending(stage)
+        await stage.engine.runs.stop(task.agent, "stopped by hand")
+        for _ in range(3):
+            stage.clock.time += 400
+            await stage.move()
+        assert await mending(stage) == []
+
+    play(story)

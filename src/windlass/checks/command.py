@@ -66,6 +66,8 @@ class CommandChecks:
             prefix = "set-up failed: "
             if ended is None:
                 prefix, ended = "", await self._execute(bench, settings.command, settings)
+            if ended.exit_code != 0:  # what failed may have spoilt what the set-up left: the next one has it made anew
+                bench.prepared.unlink(missing_ok=True)
         return _verdict(candidate, settings, started_at, ended, prefix), _text(ended, settings)
 
     @contextmanager

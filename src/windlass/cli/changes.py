@@ -42,7 +42,7 @@ def receipt_lines(receipt: Row) -> list[str]:
                 ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
                 ("Tree", _tree(receipt)),
                 *(("Check", check_line(each)) for each in receipt["checks"]),
-                ("Tests", _tests(receipt["tests"], receipt["agent"])),
+                ("Tests", _tests(receipt["tests"], "these" if receipt["tested_with"] else receipt["agent"] or "this")),
                 ("Failed", _before(receipt["failed_before"])),
                 ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
@@ -58,13 +58,13 @@ def check_line(check: Row) -> str:
     return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
 
 
-def _tests(tests: Row, agent: str | None) -> str:
+def _tests(tests: Row, who: str) -> str:
     """How many ran, and what became less by this."""
     after, complaint = tests["after"], tests["complaint"]
     if after is None:
         return ""
     told = f"{after['ran']} ran" + (f", {after['skipped']} skipped" if after["skipped"] else "")
-    return told + (f"; {complaint} than before {agent or 'this'} landed" if complaint else "")
+    return told + (f"; {complaint} than before {who} landed" if complaint else "")
 
 
 def _before(failed: int) -> str:

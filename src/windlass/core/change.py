@@ -39,6 +39,8 @@ class Hold(StrEnum):
     """The project has no check command yet."""
     CHECKOUT = "checkout"
     """The user's checkout has something in the way."""
+    GUARD = "guard"
+    """A person must look: it touches what decides how changes are tested, or what is guarded."""
     HUMAN = "human"
     """A person must look: it was returned too often, or changes how changes are tested."""
     REVIEW = "review"

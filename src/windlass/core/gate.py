@@ -100,10 +100,21 @@ def named(command: str) -> set[str]:
     return {each.removeprefix("./") for each in _WORD.findall(command)}
 
 
-def known_results(queue: Sequence[Change], tree: str, checks: CheckSettings) -> list[CheckResult]:
-    """What this very command said of this very tree, which need not be asked for again."""
+def known_results(
+    queue: Sequence[Change], tree: str, checks: CheckSettings, health: CheckResult | None = None
+) -> list[CheckResult]:
+    """What this very command said of this very tree, which need not be asked for again.
+
+    Not what could not be run, nor what failed before main itself was last looked at: that may have been main's fault.
+    """
+    since = health.started_at if health else -1.0
     said = (result for change in queue for result in change.checks)
-    return [each for each in dict.fromkeys(said) if each.tree == tree and each.command == checks.command]
+    return [
+        each
+        for each in dict.fromkeys(said)
+        if (each.tree, each.command) == (tree, checks.command)
+        and (each.passed or (each.exit_code not in NOT_RUN and each.started_at > since))
+    ]
 
 
 @dataclass(frozen=True, slots=True)

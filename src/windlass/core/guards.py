@@ -77,4 +77,6 @@ def _words(part: str) -> list[str]:
 
 
 def _covers(file: str, guard: str) -> bool:
-    return file.startswith(guard) if guard.endswith("/") else file == guard
+    """Whether a file is what is guarded, or in it; `ci`, `ci/`, `./ci` and `ci/**` are the same folder."""
+    name = guard.removeprefix("./").removesuffix("*").removesuffix("*").rstrip("/")
+    return file == name or file.startswith(f"{name}/")

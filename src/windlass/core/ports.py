@@ -397,6 +397,10 @@ class Git(Protocol):
         the way."""
         ...
 
+    async def receipt(self, project: Project, candidate: Candidate, /) -> Landing:
+        """The receipt of a candidate that main has, or had. Moves nothing."""
+        ...
+
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
         ...

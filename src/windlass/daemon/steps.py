@@ -24,7 +24,7 @@ RECORD = "WINDLASS_STEPS"
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": (
         *("main", "renew", "worktree", "hide", "furnish", "look"),
-        *("stage", "land", "take", "revert", "remove_worktree"),
+        *("stage", "land", "receipt", "take", "revert", "remove_worktree"),
     ),
     "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "gather", "mirror"),

@@ -46,8 +46,17 @@ class Board:
     """Whether the tip is being tested."""
     doubted: bool = False
     """Whether so much failed on a sound tip that it was tested once more."""
+    refused: int = 0
+    """How many changes have gone back since something landed here."""
+    settings: object = None
+    """What all of this was found out with."""
     alone: bool = False
     """Something was in the way of a stack: until one has landed, each is tried by itself."""
+
+    def use(self, settings: object) -> None:
+        """What was found out with other settings does not count."""
+        if settings != self.settings:
+            self.settings, self.tip = settings, ""
 
     def follow(self, tip: str, heads: Mapping[str, str]) -> None:
         """Main may have moved without us; changes may have left, or were brought again: `heads` says what, and when."""
@@ -72,7 +81,7 @@ class Board:
         self._doubt()
         self.tip = tip
         self.alone = self.doubted = False
-        self.sound = True
+        self.sound, self.refused = True, 0
 
     def known(self) -> list[Trial]:
         """All trials, those that have ended and those under way."""
@@ -94,6 +103,12 @@ class Board:
         self.trials.append(replace(test.trial, verdict=_verdict(result)))
         if not test.trial.old:
             self.told.add(test.stack)  # what is stored of it now is among the trials
+
+    def pardon(self) -> None:
+        """Main itself is red: whatever failed on it says nothing about anyone."""
+        self.trials = [each for each in self.trials if each.verdict is Verdict.PASSED]
+        for test in self.tests:
+            test.dropped = True
 
     def over(self, test: Test) -> None:
         """A check is not under way any more. One that is broken off before its first step says so only here."""
@@ -123,7 +138,7 @@ class Board:
             test.trial = replace(test.trial, old=True)
         self._doubt()
         self.tip = tip
-        self.sound, self.doubted = None, False
+        self.sound, self.doubted, self.refused = None, False, 0
 
     def _doubt(self) -> None:
         """Main leaves a tip that was not found sound: nobody is blamed for what has failed, or fails, on it."""

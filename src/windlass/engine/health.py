@@ -9,6 +9,7 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.change import Candidate, Change, CheckResult
 from windlass.core.document import Document
 from windlass.core.errors import Conflict, WindlassError
+from windlass.core.gate import NOT_RUN
 from windlass.core.message import Kind
 from windlass.core.ports import Ports, Reading, Writing
 from windlass.core.project import Project
@@ -62,9 +63,9 @@ class Health:
             result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
             if result.passed:
                 break
-        await self._note(project, replace(result, document=OUTPUT), output)
         if not result.passed:
             await self._have_it_mended(project, result, output)
+        await self._note(project, replace(result, document=OUTPUT), output)
         return result.passed
 
     async def recovered(self, project: Project, proof: CheckResult) -> None:
@@ -95,7 +96,14 @@ class Health:
         self.bell.ring()
 
     async def _have_it_mended(self, project: Project, result: CheckResult, output: str) -> None:
-        """One task at a time is about this; it is known by its title, so a crash does not make it two."""
+        """One task is about one red tree; it is known by its title, so a crash does not make it two."""
+        current = await self.store.read(lambda store: store.find(Project, project.id)) or project
+        if current.red and current.health and current.health.tree == result.tree:
+            return
+        if result.exit_code in NOT_RUN:
+            words = f"{project.main} can't be tested: {result.reason}: {result.command}. Install what is missing."
+            await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
+            return
         tasks = await self.store.read(lambda store: store.unfinished_tasks())
         if any((each.project, each.title) == (project.id, project.mending) for each in tasks):
             return

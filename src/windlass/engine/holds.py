@@ -39,7 +39,7 @@ class Holds:
         """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
         if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
             return False
-        await self.verdicts.landed([(change, await self.git.land(project, change.candidate))])
+        await self.verdicts.landed([(change, await self.git.receipt(project, change.candidate))])
         return True
 
     async def given_up(self, project: Project, change: Change) -> bool:
@@ -77,9 +77,9 @@ class Holds:
     async def _is_free(self, project: Project, change: Change) -> bool:
         """Whether it may go back into the line."""
         match change.hold:
-            case Hold.HUMAN | Hold.REVIEW if await self._landed_elsewhere(project, change):
+            case Hold.HUMAN | Hold.REVIEW | Hold.GUARD if await self._landed_elsewhere(project, change):
                 return False
-            case Hold.HUMAN:
+            case Hold.HUMAN | Hold.GUARD:
                 return False
             case Hold.REVIEW:
                 return not await self.reviews.objection(change)
@@ -106,8 +106,11 @@ class Holds:
                 return not held.ended
             if await self.landed_before(project, held):
                 return False
-            if await self.reviews.objection(held):
-                return True  # back in line it is held for that
+            if await self.reviews.objection(held) or not self._is_proven(project, held):
+                return True  # back in line it is held for that, or tested with what is the check now
+            current = await self.store.read(lambda store: store.find(Project, project.id)) or project
+            if current.paused:
+                return False
             try:
                 landing = await self.git.land(project, held.candidate)
             except Conflict:
@@ -116,6 +119,11 @@ class Holds:
                 return False
             await self.verdicts.landed([(held, landing)])
             return False
+
+    def _is_proven(self, project: Project, change: Change) -> bool:
+        command = self.settings.at(project.path).checks.command
+        tree = change.candidate.tree if change.candidate else ""
+        return any(each.passed and (each.tree, each.command) == (tree, command) for each in change.checks)
 
     async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
         """A person took a held change into main by hand, or we had moved main before it was held."""

@@ -62,7 +62,8 @@ class Gate:
         """Begin a lane for each project that has changes waiting or tests under way; see to those that are reviewed."""
         await self.reviews.tend()
         queue = await self.store.read(lambda store: store.changes())
-        at_work = [key for key, board in self._boards.items() if board.tests or board.sound is False]
+        at_work = [key for key, board in self._boards.items() if board.tests]
+        at_work += [each.id for each in await self.store.read(lambda store: store.projects()) if each.red]
         for project in dict.fromkeys([*(each.project for each in queue), *at_work]):
             self.lanes.begin(project, partial(self.advance, project))
         return False
@@ -89,6 +90,7 @@ class Gate:
         """Look, let the planner decide, and act. True: something has changed, so look again."""
         settings = self.settings.at(project.path)
         board = self._boards.setdefault(project.id, Board())
+        board.use((settings.checks, settings.gate.guarded, settings.gate.shape))
         tip = await self.git.main(project)
         queue = await self._admitted(project, known=board.heads if tip == board.tip else ())
         if not settings.checks.command:
@@ -105,7 +107,8 @@ class Gate:
         if self._is_main_to_blame(project, board, decided, trials, settings):
             decided = replace(decided, reject=())
         done = await self._act(project, board, decided, {each.id: each for each in queue}, settings)
-        if queue and not done and board.sound is None and len(board.tests) < rules.runners:
+        red = (await self.projects.get(project.id)).red
+        if (queue or red) and not done and board.sound is None and len(board.tests) < rules.runners:
             self._look(project, board, settings)
         return done
 
@@ -114,6 +117,7 @@ class Gate:
     ) -> bool:
         for each in decided.reject:
             await self._reject(board, changes[each], settings)
+            board.refused += 1
         if decided.land:
             await self._land(project, board, [changes[each] for each in decided.land], settings)
         if decided.land or decided.reject:
@@ -144,7 +148,7 @@ class Gate:
         self, project: Project, board: Board, decided: Plan, trials: list[Trial], settings: Settings
     ) -> bool:
         """Before a change goes back: whether main is red itself, or that is still to be found out."""
-        if decided.reject and board.sound and not board.doubted and gate.fail_alike(trials):
+        if decided.reject and board.sound and not board.doubted and (board.refused or gate.fail_alike(trials)):
             board.sound, board.doubted = None, True
         if not decided.reject or board.sound is not None:
             return False
@@ -164,6 +168,8 @@ class Gate:
             self.holds.tried(f"{project.id} red")
             if tip == board.tip:
                 board.sound = sound
+            if sound is False:
+                board.pardon()
         finally:
             board.looking = False
             self.lanes.begin(project.id, partial(self.advance, project.id))
@@ -198,7 +204,8 @@ class Gate:
             if part not in board.staged and not await self._put(project, board, part, changes[part[-1]], settings):
                 return False
         chain = board.chain(stack)
-        results = gate.known_results([*changes.values()], chain[-1].tree, settings.checks)
+        health = (await self.projects.get(project.id)).health
+        results = gate.known_results([*changes.values()], chain[-1].tree, settings.checks, health)
         if board.tell(stack, results):
             return False
         pairs = [(changes[each], candidate) for each, candidate in zip(stack, chain, strict=True)]
@@ -267,7 +274,9 @@ class Gate:
     async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> None:
         """Move main to a stack that has passed, and write down the receipts."""
         async with self.moves[project.id]:
-            if (await self.projects.get(project.id)).paused or any([await self._objected(each) for each in changes]):
+            if (await self.projects.get(project.id)).paused:
+                return
+            if any([await self.holds.given_up(project, each) or await self._objected(each) for each in changes]):
                 return
             stack = tuple(each.id for each in changes)
             chain = board.chain(stack)
@@ -301,7 +310,7 @@ class Gate:
                 await self.holds.hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
             return
         before = gate.tests_of(await self.store.read(partial(_past, project.id)))
-        landings = [replace(await self.git.land(project, each), tests_before=before) for each in chain]
+        landings = [replace(await self.git.receipt(project, each), tests_before=before) for each in chain]
         await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
         board.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
         await self.health.recovered(project, proof)

@@ -165,7 +165,8 @@ def _release(store: Writing, change: Change, now: float) -> Change:
     if change.hold is Hold.REVIEW:  # who releases it has looked
         approve(store, str(HUMAN), change, "Released by hand.", now)
         withdraw(store, review_channel(change.id), f"{change.id} was released.", now)
-    queued = replace(change.move(ChangeState.QUEUED, reason="released by hand"), allowed=change.head)
+    allowed = change.head if change.hold is Hold.GUARD else change.allowed
+    queued = replace(change.move(ChangeState.QUEUED, reason="released by hand"), allowed=allowed)
     store.record("change.queued", change.id, queued)
     withdraw(store, channel_of_change(change), f"{change.id} was released.", now)
     return queued

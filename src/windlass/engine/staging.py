@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windlass.core import guards
-from windlass.core.change import Candidate, Change, Hold
+from windlass.core.change import Candidate, Change, Hold, Shape
 from windlass.core.errors import Conflict, TakenBack
 from windlass.core.ports import Ports
 from windlass.core.project import Project
@@ -34,7 +34,7 @@ class Staging:
             else:
                 board.clashes.append(Clash(under=under, change=change.id))
             return False
-        if not candidate.commits:
+        if not candidate.commits or (candidate.shape is not Shape.MERGE and not candidate.files):
             await self._nothing_new(board, under, change)
         elif change.allowed != change.head and (file := guards.guarded(candidate.files, settings, self.guards)):
             await self._hold(change, file, settings)
@@ -67,7 +67,7 @@ class Staging:
             f" `windlass change diff {change.id}`; then `windlass queue release {change.id}` lets it go to the checks,"
             f" and `windlass queue drop {change.id}` gives it up."
         )
-        await self.verdicts.held(change, Hold.HUMAN, f"it changes {file}", ask)
+        await self.verdicts.held(change, Hold.GUARD, f"it changes {file}", ask)
 
 
 def _message(change: Change) -> str:

@@ -99,7 +99,7 @@ def open_questions(store: Reading, agent: str) -> list[Message]:
     return [*own, *asked_in(store, channel_of(task.id)), *asked_in(store, review_channel(change.id))]
 
 
-_ASKS = (Hold.HUMAN, Hold.REVIEW)
+_ASKS = (Hold.HUMAN, Hold.REVIEW, Hold.GUARD)
 """Holds about which a person may be asked something that they can answer."""
 
 

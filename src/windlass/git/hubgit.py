@@ -165,6 +165,10 @@ class HubGit:
         """Move main to the last of these. Raises Conflict if main has moved, NotAllowed with git's reason."""
         return await self._gateway.land(project, *stack)
 
+    async def receipt(self, project: Project, candidate: Candidate, /) -> Landing:
+        """The receipt of a candidate that main has, or had. Moves nothing."""
+        return await self._gateway.receipt(project, candidate)
+
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
         main = await self._hubs.main(project)

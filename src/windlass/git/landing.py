@@ -80,7 +80,7 @@ class Gateway:
                 await self._move(project, hub, replace(top, before=tip))
                 await self._hubs.main(project)
             await self._drop(project, top)
-            return await self._receipt(project, hub, top)
+        return await self.receipt(project, top)
 
     async def _require(self, hub: Path, commit: str) -> None:
         if not _COMMIT.fullmatch(commit):
@@ -158,7 +158,9 @@ class Gateway:
     async def _drop(self, project: Project, candidate: Candidate) -> None:
         await self._git.theirs(project.path, "update-ref", "-d", _lent(candidate.commit), ok=(0, 1, 128))
 
-    async def _receipt(self, project: Project, hub: Path, candidate: Candidate) -> Landing:
+    async def receipt(self, project: Project, candidate: Candidate) -> Landing:
+        """What a landing brought; the same whenever it is asked."""
+        hub = await self._hubs.open(project)
         files = await self._files(hub, candidate.before, candidate.tree)
         return Landing(
             main=project.main,

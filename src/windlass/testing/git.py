@@ -251,18 +251,21 @@ class FakeGit:
                 self._move(project, replace(top, before=tip))
                 await self.pause("land.moved")
                 self._main(project)
-            at = self._hub(project).landed_at.setdefault(top.commit, self.now())
-            return Landing(
-                main=project.main,
-                before=top.before,
-                after=top.commit,
-                tree=top.tree,
-                commits=top.commits,
-                files=self.objects.differing(top.before, top.tree),
-                landed_at=at,
-                top=top.top,
-                proof=top.proof,
-            )
+        return await self.receipt(project, top)
+
+    async def receipt(self, project: Project, candidate: Candidate, /) -> Landing:
+        self._require(candidate.commit)
+        return Landing(
+            main=project.main,
+            before=candidate.before,
+            after=candidate.commit,
+            tree=candidate.tree,
+            commits=candidate.commits,
+            files=self.objects.differing(candidate.before, candidate.tree),
+            landed_at=self._hub(project).landed_at.setdefault(candidate.commit, self.now()),
+            top=candidate.top,
+            proof=candidate.proof,
+        )
 
     async def landed(self, project: Project, commit: str, /) -> bool:
         main = self._main(project)
