@@ -25,7 +25,7 @@ Patch = pytest.MonkeyPatch
 def land_unchecked(patch: Patch) -> None:
     """A result of another tree is taken for this one's."""
 
-    def known(queue: Any, tree: str, checks: Any) -> Any:
+    def known(queue: Any, tree: str, checks: Any, health: Any = None) -> Any:
         return [replace(each, tree=tree) for change in queue for each in change.checks if each.passed]
 
     patch.setattr(gate, "known_results", known)
