@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 
 from windlass.core.settings import Settings
 
 SETTINGS = ".windlass/config.toml"
 
-_APART = re.compile(r"[;&|(){}<\n]+|\b(?:if|then|elif|else|do|while|until)\b")
-_LINES = re.compile(r"\\\n")
-_SCRIPT = re.compile(r"/|\.(sh|bash|py|js|mjs|cjs|ts|rb|pl|php|lua|R)$|^[Mm]akefile")
-"""Arguments that are files, and likely such that are executed."""
-_CODE = ("-c", "-lc", "-ec", "-e")
-_BEFORE = re.compile(
-    r"\w+=.*|!|time|exec|env|nice|nohup|command|timeout|sudo|xvfb-run|uv|poetry|pipenv|npx|run|-.*|[\d.]+[smh]?"
-)
+_APART = re.compile(r"[;&|()\n]+|\b(?:if|then|elif|else|do|while|until)\b")
+_BEFORE = re.compile(r"\w+=.*|!|time|exec|env|nice|nohup|command|timeout|-.*|[\d.]+[smh]?")
 """What may stand before the name of a program."""
 _INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|node|deno|bun|ruby|perl|php|Rscript|tsx|ts-node|\.|source")
 _RECIPES = {
@@ -39,8 +32,8 @@ _RECIPES = {
 
 def guarded(files: Iterable[str], settings: Settings, always: Iterable[str]) -> str:
     """The first of these files that waits for a person."""
-    guards, own = (*always, *settings.gate.guarded), _tests(settings)
-    return next((each for each in files if each in own or any(_covers(each, guard) for guard in guards)), "")
+    guards = (*always, *settings.gate.guarded, *_tests(settings))
+    return next((each for each in files if any(_covers(each, guard) for guard in guards)), "")
 
 
 def decides(file: str, settings: Settings, always: Iterable[str]) -> str:
@@ -53,58 +46,34 @@ def decides(file: str, settings: Settings, always: Iterable[str]) -> str:
 
 
 def scripts(command: str) -> set[str]:
-    """The files of a repository that a shell command seems to execute, or names as a script or by a path."""
-    folder, found = "", set[str]()
-    for part in _APART.split(_LINES.sub(" ", command)):
-        words = _program(_words(part))
-        if words[:1] == ["cd"]:
-            folder = _joined(folder, *words[1:2])
-        else:
-            found |= {_joined(folder, each) for each in _executed(words)}
-    return found
+    """The files of a repository that a shell command executes: not what it reads, but what it does."""
+    return {each.removeprefix("./") for part in _APART.split(command) for each in _executed(part)}
 
 
 def _tests(settings: Settings) -> set[str]:
     return scripts(settings.checks.command) | scripts(settings.checks.setup)
 
 
-def _executed(words: list[str]) -> Iterator[str]:
-    if not words:
-        return
-    name = words[0].rpartition("/")[2]
-    yield words[0]
-    yield from (_joined(_elsewhere(words), each) for each in _RECIPES.get(name, ()))
-    interprets = bool(_INTERPRETERS.fullmatch(name))
-    for place, word in enumerate(words[1:], 1):
-        if interprets and words[place - 1] in _CODE:
-            yield from scripts(word)
-        elif not word.startswith("-") and (_SCRIPT.search(word) or (interprets and place == 1)):
-            yield word
-
-
-def _elsewhere(words: list[str]) -> str:
-    """The folder in which a program is told to look for what it is to do."""
-    return next((then for word, then in pairwise(words) if word in ("-C", "--prefix", "--directory", "--cwd")), "")
-
-
-def _program(words: list[str]) -> list[str]:
-    """A command from its program on: what only says how to run it is left out."""
+def _executed(part: str) -> Iterator[str]:
+    words = _words(part)
     while words and _BEFORE.fullmatch(words[0]):
         words = words[1:]
-    return words
+    if not words:
+        return
+    yield words[0]
+    name = words[0].rpartition("/")[2]
+    yield from _RECIPES.get(name, ())
+    if _INTERPRETERS.fullmatch(name):
+        script = next((each for each in words[1:] if not each.startswith("-") or each in ("-c", "-m", "-e")), "")
+        if not script.startswith("-"):
+            yield script
 
 
 def _words(part: str) -> list[str]:
     try:
         return shlex.split(part)
     except ValueError:  # an open quote: what it holds was cut in two
-        return part.replace("'", " ").replace('"', " ").split()
-
-
-def _joined(*names: str) -> str:
-    """Parts of a path from the top of the repository."""
-    text = "/".join(each.removeprefix("$PWD/").removeprefix("./") for each in names if each not in ("", "."))
-    return text.removeprefix("./")
+        return part.split()
 
 
 def _covers(file: str, guard: str) -> bool:
