@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from windlass.core import gate
-from windlass.core.change import Change, ChangeState, CheckResult, Hold, Landing
+from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
 from windlass.core.settings import CheckSettings, GateSettings, Limits
 
 FIRST = Change(id="c1", project="p", branch="b", head="a", title="One", agent="otter", turn=1)
@@ -36,6 +36,15 @@ def test_a_change_is_proven_by_a_test_of_it_alone() -> None:
         (replace(green, passed=False), False),
     ):
         assert gate.entries([replace(FIRST, checks=(result,))])[0].proven == proven
+
+
+def test_the_parts_of_a_change_are_the_top_folders_that_it_touches() -> None:
+    """Before it was put together once, it may touch any; whether parts count is a setting."""
+    made = Candidate(commit="x", tree="T", before="a", commits=("c",), files=("src/a.py", "src/deep/b.py", "README.md"))
+    first, second = gate.entries([replace(FIRST, candidate=made), SECOND])
+    assert (first.parts, second.parts) == ({"src", "README.md"}, frozenset())
+    for wanted in (True, False):
+        assert gate.rules(GateSettings(partition=wanted), processors=2, alone=False).partition == wanted
 
 
 @pytest.mark.parametrize(("wanted", "processors", "runners"), [(0, 1, 1), (0, 6, 3), (0, 64, 8), (5, 1, 5)])

@@ -101,10 +101,6 @@ class TestRejecting:
         assert planned(a_line("ab"), failed("a"), failed("a")).reject == ("a",)
         assert planned(a_line("ab"), failed("a"), retries=0).reject == ("a",)
 
-    def test_earlier_failures_count(self) -> None:
-        """Also those on mains of which no trial is left."""
-        assert planned([Entry(change="a", turn=1, tries=2)]).reject == ("a",)
-
     def test_failing_with_others_is_no_reason(self) -> None:
         """However often a stack failed, each of its changes may be good."""
         assert planned(a_line("ab"), failed("ab"), failed("ab"), failed("ab")).reject == ()

@@ -181,3 +181,11 @@ def test_what_is_only_good_to_know_wakes_nobody() -> None:
     assert wakes(BLOCKS)
     assert wakes(SUGGESTS, BLOCKS)
     assert wakes(replace(SUGGESTS, reply_to="m1"))
+
+
+@pytest.mark.parametrize("said", ["[BLOCKING] Why?", "[blocking] [BLOCKING]: Why?", "[BLOCKING][BLOCKING]\nWhy?"])
+def test_a_mark_that_is_said_twice_is_said_once(said: str) -> None:
+    """What is left are the words; a comment of nothing but marks has none."""
+    assert compose(said) == Comment(body="Why?", blocking=True)
+    with pytest.raises(BadInput, match="no words"):
+        compose("[BLOCKING][BLOCKING][BLOCKING]")

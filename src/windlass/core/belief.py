@@ -52,7 +52,7 @@ class Beliefs:
     def _alone(self, line: Sequence[Entry]) -> dict[str, int]:
         """How often each failed by itself."""
         seen = Counter(each.stack[0] for each in self.failed if len(each.stack) == 1 and not each.mixed)
-        return {each.change: max(each.tries, seen[each.change]) for each in line}
+        return {each.change: seen[each.change] for each in line}
 
     def _groups(self, rates: Rates) -> list[Suspects]:
         """Disjoint groups of suspects, the smallest first: what holds suspects already needs no others."""

@@ -21,7 +21,15 @@ _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 def entries(queue: Sequence[Change]) -> list[Entry]:
     """The line as the planner sees it."""
-    return [Entry(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each)) for each in queue]
+    return [
+        Entry(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each), parts=_parts(each))
+        for each in queue
+    ]
+
+
+def _parts(change: Change) -> frozenset[str]:
+    """The top folders that a change touches, and files at the top, as far as it was put together once."""
+    return frozenset(each.partition("/")[0] for each in change.candidate.files) if change.candidate else frozenset()
 
 
 def place_in_line(change: Change) -> tuple[int, int]:
@@ -70,7 +78,7 @@ def rates(past: Sequence[Change]) -> Rates:
 def rules(settings: GateSettings, *, processors: int, alone: bool) -> Rules:
     """How the planner is to work."""
     runners = settings.runners or max(1, min(MOST_RUNNERS, processors // 2))
-    made = Rules(runners=runners, strict=settings.strict, retries=settings.retries)
+    made = Rules(runners=runners, strict=settings.strict, retries=settings.retries, partition=settings.partition)
     return replace(made, largest=1) if alone else made
 
 

@@ -47,7 +47,8 @@ def compose(body: str, *, file: str = "", line: int = 0, blocking: bool = False)
     """A comment as it was typed; `[BLOCKING]` at its head makes it one that blocks."""
     words = body.strip()
     marked = words.upper().startswith(BLOCKING)
-    words = words[len(BLOCKING) :].lstrip(" :\n") if marked else words
+    while words.upper().startswith(BLOCKING):  # said twice it is said once
+        words = words[len(BLOCKING) :].lstrip(" :\n")
     if not words:
         raise BadInput("The comment has no words.", hint='Say what you see: windlass change comment c3 "…"')
     if len(words) > LONGEST:

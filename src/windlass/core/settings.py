@@ -71,6 +71,8 @@ class GateSettings:
     """Test every commit that main goes through by itself. Else several may land on the test of the last one."""
     retries: int = 1
     """How often a change whose checks failed is tested again before it goes back: it may have been by chance."""
+    partition: bool = False
+    """Put changes that touch the same top folders side by side into stacks; what lands is tested whole all the same."""
     shape: Shape = Shape.MERGE
     """merge, squash or rebase: what a landed change looks like in main's history."""
     guarded: tuple[str, ...] = ()

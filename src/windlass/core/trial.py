@@ -34,8 +34,6 @@ class Entry:
     """A check of it passed, on its own tree or in a stack on an earlier main."""
     parts: frozenset[str] = frozenset()
     """The parts of the repository that it touches; nothing: it may touch any."""
-    tries: int = 0
-    """How often it failed alone on main, as far as the trials do not say so themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
