@@ -10,7 +10,7 @@ import click
 from windlass.cli.client import Client, here, home
 from windlass.core.errors import BadInput, WindlassError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # no command waits for an import that only names a type
     from click.shell_completion import CompletionItem
 
 COMPLETION_PATIENCE = 0.5

@@ -11,7 +11,7 @@ import click
 from windlass.cli.command import command, json_option
 from windlass.cli.output import page, say, say_json, waiting_note
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # no command waits for an import that only names a type
     from windlass.core.simulate import Outcome, Setting
 
 
