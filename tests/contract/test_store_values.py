@@ -245,6 +245,7 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         hold=st.none() | st.sampled_from(Hold),
         reason=WORDS,
         returns=WHOLE,
+        failures=WHOLE,
         candidate=st.none() | CANDIDATES,
         checks=st.lists(CHECKS, max_size=2).map(tuple),
         landing=st.none() | LANDINGS,

@@ -59,7 +59,7 @@ def test_rates_are_learned_from_what_was() -> None:
     red = replace(green, passed=False)
     steady = [replace(FIRST, id=f"c{each}", landing=LANDING, checks=(green,)) for each in range(50)]
     flaky = [replace(each, checks=(red, green)) for each in steady]
-    bad = [replace(each, returns=1, checks=(replace(red, tree="U"), green)) for each in steady]
+    bad = [replace(each, failures=1, checks=(replace(red, tree="U"), green)) for each in steady]
     nothing, calm, shaky, poor = (gate.rates(each) for each in ([], steady, flaky, bad))
     assert calm.bad < nothing.bad < poor.bad
     assert calm.flaky < nothing.flaky < shaky.flaky

@@ -31,6 +31,7 @@ def a_setting(seed: int) -> Setting:
         conflict=choose((0.0, 0.02, 0.1, 0.3)),
         together=choose((0.0, 0.01, 0.05, 0.2)),
         proven=choose((False, False, True)),
+        spread=choose((0.0, 0.5, 5.0)),
         rules=rules,
     )
 

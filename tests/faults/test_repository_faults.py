@@ -116,7 +116,7 @@ class TestLocks:
         assert (house.repo / "b.txt").read_text() == "b\n"
 
 
-@pytest.mark.parametrize("how", ["removed", "replaced by a link"])
+@pytest.mark.parametrize("how", ["removed", "replaced by a link", "and a late signal"])
 def test_a_worktree_lost_under_a_running_agent_stops_it(how: str) -> None:
     """The agent is ended with all it started, its task fails with that reason, and its branch is kept."""
     with stage(settings=SHORT) as house:
@@ -130,6 +130,8 @@ def test_a_worktree_lost_under_a_running_agent_stops_it(how: str) -> None:
         worktree.rename(house.folder / "stolen")
         if how == "replaced by a link":
             worktree.symlink_to(house.folder / "stolen")
+        if how == "and a late signal":  # whoever writes one makes the folders that it needs
+            (worktree / ".windlass/output").mkdir(parents=True)
         house.event("task.failed")
         run = house.agent(name)["runs"][-1]
         assert run["reason"] == "its worktree is gone; its branch is kept"

@@ -144,6 +144,8 @@ class Change:
     reason: str = ""
     returns: int = 0
     """How often it went back to its author."""
+    failures: int = 0
+    """How often the checks were found to fail by its fault, whatever came of it."""
     candidate: Candidate | None = None
     checks: tuple[CheckResult, ...] = ()
     """The newest results of tests with this change on top, and the one that it landed on."""

@@ -69,7 +69,7 @@ def rates(past: Sequence[Change]) -> Rates:
     green = {(each.tree, each.command) for each in results if each.passed}
     return measure(
         landed=sum(each.landing is not None for each in past),
-        rejected=sum(each.returns for each in past),
+        rejected=sum(each.failures for each in past),
         runs=len(results),
         flaked=sum(not each.passed and (each.tree, each.command) in green for each in results),
     )

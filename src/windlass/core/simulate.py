@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import ceil
 from typing import Protocol
 
 from windlass.core.plan import plan
@@ -34,7 +35,13 @@ class Setting:
     """Share of changes that are green alone, and red together with some other one."""
     proven: bool = False
     """Every change passed its own check before: bad ones never get into line."""
+    spread: float = 0.0
+    """Some checks take longer than others, up to this share: the planner must decide while some are under way."""
     rules: Rules = field(default_factory=Rules)
+
+
+Flaky = Callable[[frozenset[str]], bool]
+"""Whether a check of a tree with these changes fails by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +118,12 @@ def play(setting: Setting, chance: Chance) -> Outcome:
     return outcome
 
 
-def live(world: World, setting: Setting, chance: Chance) -> Outcome:
-    """What the planner makes of this very world."""
-    gate = _Gate(world, setting, chance)
+def live(world: World, setting: Setting, chance: Chance, *, flaky: Flaky | None = None) -> Outcome:
+    """What the planner makes of this very world; `flaky` says which checks fail by chance, if not chance itself."""
+    gate = _Gate(world, setting, chance, flaky or (lambda _: chance.random() < setting.flaky))
     while gate.line and not gate.outcome.stuck:
-        gate.round()
+        gate.step()
+    gate.outcome.rounds = ceil(gate.now)
     return gate.outcome
 
 
@@ -135,45 +143,52 @@ def serial(world: World, setting: Setting, chance: Chance) -> int:
     return rounds
 
 
+@dataclass(slots=True, eq=False)
+class _Test:
+    """A check that is under way."""
+
+    trial: Trial
+    """What it is now: those below may have landed since."""
+    tree: frozenset[str]
+    flaked: bool
+    over_at: float
+
+
 class _Gate:
     """What the engine does, with a world instead of git and checks."""
 
-    def __init__(self, world: World, setting: Setting, chance: Chance) -> None:
+    def __init__(self, world: World, setting: Setting, chance: Chance, flaky: Flaky) -> None:
         self.world = world
         self.setting = setting
         self.chance = chance
+        self.flaky = flaky
         self.outcome = Outcome()
+        self.now = 0.0
         self.line = {
             each: Entry(change=each, turn=turn, proven=setting.proven) for turn, each in enumerate(world.changes)
         }
         self.main: list[str] = []
+        self.tests: list[_Test] = []
         self.trials: tuple[Trial, ...] = ()
         self.clashes: list[Clash] = []
         self.flaked = 0
         self.mains = {frozenset[str]()}
         self.failed: list[frozenset[str]] = []
 
-    def round(self) -> None:
-        """Plan, land and stage until tests are under way, and take all of these to their end."""
-        while self.line and not self.outcome.stuck:
-            start = self._planned()
-            staged = [self._stages(each) for each in start]
-            if staged and all(staged):
-                self._test(start)
-                return
-
-    def _planned(self) -> tuple[Stack, ...]:
+    def step(self) -> None:
+        """Plan and land; test what can be put together; and when that is all, wait for what ends next."""
         done = self.outcome
         rates = measure(landed=done.landed, rejected=done.rejected, runs=done.runs, flaked=self.flaked)
-        plans = plan(tuple(self.line.values()), self.trials, self.clashes, rates, self.setting.rules)
+        trials = (*self.trials, *(each.trial for each in self.tests))
+        plans = plan(tuple(self.line.values()), trials, self.clashes, rates, self.setting.rules)
+        self.tests = [each for each in self.tests if each.trial.stack not in plans.stop]
         for change in plans.reject:
             self._reject(change)
         if plans.land:
             self._land(plans.land)
-        patience = _PATIENCE * len(self.world.changes) * (self.setting.rules.retries + 1)
-        if not (plans.land or plans.reject or plans.start) or done.rounds > patience:
-            done.stuck = len(self.line)
-        return plans.start
+        started = [self._stages(each) and self._start(each) for each in plans.start]
+        if not plans.land and not plans.reject and all(started):
+            self._wait()
 
     def _stages(self, stack: Stack) -> bool:
         """Whether a stack can be made; if not, what is in the way is known from now on."""
@@ -185,18 +200,29 @@ class _Gate:
             if self.world.conflicting(change, stack[:place]):
                 self.clashes.append(Clash(under=stack[:place], change=change))
                 return False
+        return self.line.keys() >= set(stack)
+
+    def _start(self, stack: Stack) -> bool:
+        tree = frozenset((*self.main, *stack))
+        self.outcome.runs += 1
+        takes = 1 + self.setting.spread * self.chance.random() if self.setting.spread else 1.0
+        test = _Test(trial=Trial(stack=stack), tree=tree, flaked=self.flaky(tree), over_at=self.now + takes)
+        self.tests.append(test)
         return True
 
-    def _test(self, stacks: Sequence[Stack]) -> None:
-        self.outcome.rounds += 1
-        self.outcome.runs += len(stacks)
-        for stack in stacks:
-            tree = frozenset((*self.main, *stack))
-            flaked = self.chance.random() < self.setting.flaky
-            passed = not flaked and not self.world.broken(tree)
+    def _wait(self) -> None:
+        """Until the next tests end. If there are none, the planner does not know what to do with the rest."""
+        patience = _PATIENCE * len(self.world.changes) * (self.setting.rules.retries + 1)
+        if not self.tests or self.now > patience * (1 + self.setting.spread):
+            self.outcome.stuck = len(self.line)
+            return
+        self.now = min(each.over_at for each in self.tests)
+        for test in [each for each in self.tests if each.over_at <= self.now]:
+            self.tests.remove(test)
+            passed = not test.flaked and not self.world.broken(test.tree)
             if not passed:
-                self.failed.append(tree)
-            self.trials += (Trial(stack=stack, verdict=Verdict.PASSED if passed else Verdict.FAILED),)
+                self.failed.append(test.tree)
+            self.trials += (replace(test.trial, verdict=Verdict.PASSED if passed else Verdict.FAILED),)
 
     def _land(self, stack: Stack) -> None:
         passed = any(each.stack == stack and each.verdict is Verdict.PASSED and not each.old for each in self.trials)
@@ -207,6 +233,10 @@ class _Gate:
         self.outcome.landed += len(stack)
         self.flaked += flakes(self.trials, stack)
         self.trials = rebase(self.trials, stack)
+        moved = [(each, rebase((each.trial,), stack)) for each in self.tests]
+        self.tests = [each for each, left in moved if left]
+        for each, left in moved:
+            each.trial = left[0] if left else each.trial
         for change in stack:
             del self.line[change]
         self._keep_clashes()
@@ -223,6 +253,7 @@ class _Gate:
         for change in gone:
             self.line.pop(change, None)
         self.trials = forget(self.trials, gone)
+        self.tests = [each for each in self.tests if forget((each.trial,), gone)]
         self._keep_clashes()
 
     def _keep_clashes(self) -> None:

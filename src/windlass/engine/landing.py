@@ -266,7 +266,7 @@ class Gate:
         if result is None:  # nothing that was found before counts any more: it was brought again since
             board.forget([change.id])
         else:
-            refusal = Refusal(result.reason, rejection(change, result, output))
+            refusal = Refusal(result.reason, rejection(change, result, output), by_checks=True)
             await self.verdicts.refused(change, refusal, settings.limits)
 
     # ── landing ──

@@ -32,6 +32,8 @@ class Refusal:
 
     reason: str
     body: str
+    by_checks: bool = False
+    """Its checks failed; otherwise it could not even be put on main."""
 
 
 class Verdicts:
@@ -122,6 +124,7 @@ class Verdicts:
         def step(store: Writing, current: Change) -> None:
             if current.state not in IN_LINE or _superseded(store, current, now):
                 return
+            current = replace(current, failures=current.failures + refusal.by_checks)
             task = store.find(Task, current.task)
             match gate.decide_refusal(current, limits, over=task is not None and task.ended):
                 case gate.Return():

@@ -26,7 +26,7 @@ from windlass.git.run import ANY, GitProgram, no_step
 from windlass.git.show import Showing
 from windlass.git.snapshot import Sight, Snapshots, rescue_ref
 from windlass.git.trees import Trees
-from windlass.git.untrusted import is_folder
+from windlass.git.untrusted import is_inhabited
 from windlass.git.user import UserRepository
 from windlass.git.worktree import Worktrees
 
@@ -121,8 +121,8 @@ class HubGit:
         return str(self._places.worktree(project, agent))
 
     def has_worktree(self, project: Project, agent: Agent, /) -> bool:
-        """Whether there is a folder, and no link, at its place."""
-        return is_folder(self._places.worktree(project, agent))
+        """Whether there is a folder, and no link, at its place, and something in it."""
+        return is_inhabited(self._places.worktree(project, agent))
 
     def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The hub, whose objects its clone borrows; and the folder of the settings that stand for the user's."""

@@ -63,6 +63,14 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def is_inhabited(path: Path) -> bool:
+    """Whether this is a real folder with more in it than a late signal, which brings folders of its own."""
+    try:
+        return is_folder(path) and any(each.name != ".windlass" for each in path.iterdir())
+    except OSError:
+        return False
+
+
 def remove_locks(worktree: Path) -> None:
     """Remove what a killed git of the agent's has left behind; only where none of its processes lives any more."""
     try:
