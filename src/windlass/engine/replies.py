@@ -32,13 +32,13 @@ class Replies:
         self.store = ports.store
         self.bell = bell
 
-    async def to(self, speaker: Speaker, question: str, *, timeout: float) -> Conversation:
+    async def to(self, speaker: Speaker, question: str, *, patience: float) -> Conversation:
         """The conversation as soon as it has an answer; as it is when the time is over."""
         look = partial(_look, speaker, question)
         ear = self.bell.ear()
         found = await self.store.read(look)
         with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(patience):
                 while found.answer is None and not self.bell.silent:
                     await ear.wait()
                     ear.clear()

@@ -28,14 +28,14 @@ async def ask(call: Call) -> Response:
 async def show(call: Call) -> Response:
     """A conversation, and its answer as soon as there is one, or without it when the time is over."""
     who = await speaking.speaker(call)
-    found = await call.engine.replies.to(who, call.id, timeout=wire.patience(call.request))
+    found = await call.engine.replies.to(who, call.id, patience=wire.patience(call.request))
     return wire.answer(letters.conversation(found))
 
 
 async def listen(call: Call) -> Response:
     """The oldest question to an agent that has no answer, as soon as there is one; null when the time is over."""
     who = await speaking.listener(call, call.request.query_params.get("agent_id", ""))
-    asked = await call.engine.talk.listen(who, timeout=wire.patience(call.request))
+    asked = await call.engine.talk.listen(who, patience=wire.patience(call.request))
     return wire.answer({"conversation": letters.question(asked) if asked else None})
 
 

@@ -15,7 +15,7 @@ from windlass.web.call import Call
 async def every(call: Call) -> Response:
     """Which documents there are."""
     project, instance = await _place(call)
-    found = await call.engine.documents.list(project, instance=instance)
+    found = await call.engine.documents.every(project, instance=instance)
     return wire.listing([letters.title(each, now=call.now) for each in found], now=call.now)
 
 

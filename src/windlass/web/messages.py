@@ -105,7 +105,7 @@ async def wait(call: Call) -> Response:
     if not which["since"]:
         newest = await call.engine.talk.peek(who, project, limit=1)
         which["since"] = newest[0].id if newest else BEGINNING
-    found = await call.engine.talk.wait(who, project, **which, timeout=wire.patience(call.request))
+    found = await call.engine.talk.wait(who, project, **which, patience=wire.patience(call.request))
     return await _listing(call, found, since=found[-1].id if found else which["since"])
 
 

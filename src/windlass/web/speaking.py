@@ -43,7 +43,7 @@ async def listener(call: Call, named: str) -> Speaker:
 async def resolved(call: Call, who: Speaker, project: str, name: str) -> str:
     """The id of an agent that someone names. Raises NotFound with the near miss."""
     found = await call.engine.ports.store.read(lambda store: store.find(Project, project))
-    names = await call.engine.talk.directory.names(found, who) if found else {}
+    names = await call.engine.directory.names(found, who) if found else {}
     if found and name not in names:
         raise NotFound(f"There is no agent {name} here.", hint=near_miss(name, names) or NotFound.hint)
     return names.get(name) or name
