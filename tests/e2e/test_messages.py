@@ -224,6 +224,26 @@ class TestAgents:
         until(lambda: settled(house, "coder"), "the answer to be settled")
         assert "8080." not in told(house, "coder"), "it has the answer, and is not woken for it"
 
+    def test_hand_work_on_only_to_whom_their_file_allows(self, house: Stage) -> None:
+        """With what was done, which files and why; a forbidden one is refused, and says what would allow it."""
+        allowed = AGENT.replace("role:", "handoff_to: [tester]\nrole:").format(name="coder")
+        house.commit({".windlass/agents/coder.md": allowed})
+        out = house.flag("refused")
+        plays(
+            house,
+            "coder",
+            f'windlass send "Review it." --to reviewer --done "It parses." > "{out}" 2>&1 || echo "exit $?" >> "{out}"',
+            'windlass send "Test it." --to tester --done "It parses." --file a.py --file b.py --why "0.3 needs it"',
+            DONE,
+        )
+        house.wl("send", "Begin.", "--to", "coder")
+        until(lambda: "Test it." in told(house, "tester"), "the hand-off")
+        assert "coder may not hand work to reviewer: its file allows tester." in out.read_text()
+        assert "exit 5" in out.read_text()
+        for part in ("Done: It parses.", "Files: a.py, b.py", "Why: 0.3 needs it"):
+            assert part in told(house, "tester")
+        assert told(house, "reviewer") == ""
+
     def test_share_documents(self, house: Stage) -> None:
         """What one writes, another reads; a stale revision is refused with both named."""
         plays(house, "coder", "windlass context document write 'Begin with the parser.'", DONE)

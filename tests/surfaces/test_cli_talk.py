@@ -89,8 +89,10 @@ class TestSend:
         """The text is what is needed."""
         given = ("--done", "It parses.", "--file", "a.py", "--file", "b.py", "--why", "0.3")
         keyboard.type("send", "Test it.", "--to", "tester", *given)
-        wanted = {"done": "It parses.", "needed": "Test it.", "files": ["a.py", "b.py"], "why": "0.3"}
+        wanted = {"done": "It parses.", "files": ["a.py", "b.py"], "why": "0.3"}
         assert daemon.asked[-1][3]["handoff"] == wanted
+        ended = keyboard.type("send", "@tester test it.", *given)
+        assert (ended.returncode, "--to" in ended.stderr, len(daemon.asked)) == (2, True, 1)
 
     def test_every_other_option_is_sent(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """The sender, the channel, what it replies to, and a key of one's own."""
@@ -153,7 +155,7 @@ class TestSend:
         refused = keyboard.type("send", "To whom?", **inside)
 
         assert ended.returncode == 0 and "Left in chat.md" in ended.stdout
-        assert chat.read_text() == "\n[coder-to-reviewer] @ [human]: Look at it.\n  [x-to-y]: no\n"
+        assert chat.read_text() == "\n[coder-to-reviewer] @ [human]: Look at it.\n    [x-to-y]: no\n"
         assert (refused.returncode, "--to" in refused.stderr) == (6, True)
 
 

@@ -110,8 +110,8 @@ def chat_line(me: str, to: Sequence[str], body: str) -> str:
     """A message as a line of chat.md; what follows its first line is indented, so that it belongs to it."""
     first, *others = to
     also = f" @ [{', '.join(others)}]" if others else ""
-    head, *rest = body.rstrip("\n").split("\n")
-    return f"\n[{me}-to-{first}]{also}: {head}\n" + "".join(f"  {line}\n" for line in rest)
+    head, *rest = body.strip("\r\n").split("\n")
+    return f"\n[{me}-to-{first}]{also}: {head}\n" + "".join(f"    {line}\n" for line in rest)
 
 
 def say_sent(sent: Row | None, as_json: bool) -> None:

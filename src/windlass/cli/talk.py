@@ -58,14 +58,16 @@ def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> N
     body = given_text(text, "TEXT")
     message = {"body": body, "to": list(given["to"]), "all": given["everyone"] or None, "from": given["sender"]}
     message |= {name: given[name] for name in ("channel", "reply_to", "key")}
-    say_sent(post(daemon, **message, handoff=_handoff(body, given)), as_json)
+    say_sent(post(daemon, **message, handoff=_handoff(given)), as_json)
 
 
-def _handoff(needed: str, given: Row) -> dict[str, Any] | None:
-    """What is handed on, if it is."""
+def _handoff(given: Row) -> dict[str, Any] | None:
+    """What is handed on, if it is; what is needed is the text itself."""
     if not (given["done"] or given["files"] or given["why"]):
         return None
-    return {"done": given["done"] or "", "needed": needed, "files": list(given["files"]), "why": given["why"] or ""}
+    if not given["to"]:
+        raise click.UsageError("Say with --to whom you hand it on to.", click.get_current_context())
+    return {"done": given["done"] or "", "files": list(given["files"]), "why": given["why"] or ""}
 
 
 @command(

@@ -63,6 +63,8 @@ def _agent(key: str, store: Reading) -> Agent | None:
 def _kind(given: Mapping[str, Any], handoff: Handoff | None) -> Kind:
     """Said or handed on; the other kinds have verbs of their own."""
     text = wire.text(given, "kind", "") or ("handoff" if handoff else "say")
+    if text == Kind.HANDOFF and not given.get("to"):
+        raise BadInput("A hand-off says whom it is for.", hint="Name the reader with --to.")
     if text not in (Kind.SAY, Kind.HANDOFF):
         raise BadInput(f"kind must be say or handoff, not {text[:40]!r}.", hint="To ask an agent: `windlass ask`.")
     return Kind(text)
