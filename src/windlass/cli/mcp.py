@@ -37,8 +37,7 @@ SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """What of a request stands in its head, too, in the newer era."""
 REPEATABLE = frozenset(
-    "channel_send channel_peek channel_wait inbox_read inbox_ack ask document_list document_read agents_list "
-    "complete".split()
+    "channel_send channel_peek channel_wait inbox_read inbox_ack document_list document_read agents_list complete".split()
 )
 """Tools that may be called again when nobody knows whether the first call arrived."""
 

@@ -7,13 +7,14 @@ from windlass.mcp.arguments import Argument, Form
 from windlass.mcp.tools import Tool
 
 _CHANNEL = Argument("The channel: main, @instance, task/t12. Default: your own.")
+_SEEN = Argument("Only this channel: main, @instance, task/t12. Default: all that you may see.")
 _SINCE = Argument("The id of an entry: only what came after it.")
 _LIMIT = Argument("At most so many, the newest. Default: 20.", Form.NUMBER)
 _NAME = Argument("The document's name. Default: notes.")
 _INSTANCE = Argument("The instance whose document it is. Default: your own.")
 _TEXT = Argument("The text, Markdown.", needed=True)
 _FROM = Argument("Who you are. It must be yourself; leave it out.")
-_FILTER = {"channel": _CHANNEL, "since": _SINCE, "limit": _LIMIT}
+_FILTER = {"channel": _SEEN, "since": _SINCE, "limit": _LIMIT}
 _DOCUMENT = {"name": _NAME, "instance": _INSTANCE}
 
 TOOLS = (
@@ -33,23 +34,23 @@ TOOLS = (
     ),
     Tool(
         name="channel_read",
-        about="Read your channel. What is for you and is shown counts as read: you are not told again.",
+        about="Read what was said. What is for you and is shown counts as read: you are not told again.",
         call=tools.channel_read,
         arguments=_FILTER,
     ),
     Tool(
         name="channel_peek",
-        about="Look at your channel; nothing counts as read.",
+        about="Look at what was said; nothing counts as read.",
         call=tools.channel_peek,
         arguments=_FILTER,
         looks=True,
     ),
     Tool(
         name="channel_wait",
-        about="Wait for something new in your channel or for you. No entries: nothing came in time.",
+        about="Wait for someone to say something. No entries: nothing came in time.",
         call=tools.channel_wait,
         arguments={
-            "channel": _CHANNEL,
+            "channel": _SEEN,
             "since": _SINCE,
             "timeout": Argument("Seconds to wait, at most 50. Default: 30.", Form.SECONDS),
         },
@@ -80,7 +81,6 @@ TOOLS = (
             "phase": Argument("The id of a phase: whoever is at it is asked."),
             "from": _FROM,
         },
-        repeatable=True,
     ),
     Tool(
         name="answer",
@@ -92,7 +92,13 @@ TOOLS = (
             "from": _FROM,
         },
     ),
-    Tool(name="document_list", about="The shared documents.", call=tools.document_list, arguments={"instance": _INSTANCE}, looks=True),
+    Tool(
+        name="document_list",
+        about="The shared documents.",
+        call=tools.document_list,
+        arguments={"instance": _INSTANCE},
+        looks=True,
+    ),
     Tool(
         name="document_read",
         about="Read a shared document, with its revision.",

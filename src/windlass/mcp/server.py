@@ -140,7 +140,7 @@ class ToolServer:
             return _problem(WindlassError("Something went wrong.", hint="See `windlass daemon logs`."))
 
     async def _called(self, tool: tools.Tool, visit: Visit, given: Mapping[str, Any]) -> dict[str, Any]:
-        clean = await self.visitors.unmarked(visit, arguments.checked(tool.arguments, given))
+        clean = arguments.checked(tool.arguments, given)
         claims = self.visitors.claimed(visit, str(clean.pop("from", "")))
         call = tools.Call(
             engine=self.engine,

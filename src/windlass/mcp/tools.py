@@ -11,7 +11,9 @@ from windlass.core.document import Document
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Message
 from windlass.engine import Engine
-from windlass.engine.talk import Post, Speaker
+from windlass.engine.documents import NOTES
+from windlass.engine.readers import Speaker
+from windlass.engine.talk import Post
 from windlass.mcp.arguments import Argument
 
 MOST_ENTRIES = 200
@@ -75,7 +77,17 @@ def entry(message: Message) -> dict[str, Any]:
 
 def page(document: Document) -> dict[str, Any]:
     """A document as clients see it."""
-    return {"name": document.name, "revision": document.revision, "author": document.author, "text": document.body}
+    return {
+        "name": _called(document),
+        "revision": document.revision,
+        "author": document.author,
+        "text": document.body,
+    }
+
+
+def _called(document: Document) -> str:
+    """What it is called where it lies."""
+    return document.name.rpartition("/")[2]
 
 
 # ── the channel ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,7 +132,7 @@ async def _seen(call: Call) -> list[Message]:
 async def channel_wait(call: Call) -> dict[str, Any]:
     timeout = min(float(call.given.get("timeout", 30.0)), LONGEST_WAIT)
     heard = await call.engine.talk.wait(
-        call.speaker, call.project, channel=call.text("channel"), since=call.text("since"), timeout=timeout
+        call.speaker, call.project, channel=call.text("channel"), since=call.text("since"), patience=timeout
     )
     return {"entries": [entry(each) for each in heard]}
 
@@ -147,9 +159,7 @@ async def ask(call: Call) -> dict[str, Any]:
     targets = {key: call.text(key) for key in ("agent", "task", "phase") if call.text(key)}
     if len(targets) != 1:
         raise BadInput("Ask one: give agent, task or phase, and only one of them.")
-    asked = await call.engine.talk.converse(
-        call.speaker, **targets, body=call.text("question"), project=call.project, key=call.key
-    )
+    asked = await call.engine.talk.converse(call.speaker, call.project, call.text("question"), **targets)
     return {"conversation": asked.id, "to": list(asked.to)}
 
 
@@ -160,37 +170,31 @@ async def answer(call: Call) -> dict[str, Any]:
 
 # ── documents ────────────────────────────────────────────────────────────────────────────────────────────────
 
-NOTES = "notes"
-
 
 async def document_read(call: Call) -> dict[str, Any]:
-    name, instance = call.text("name", NOTES), call.text("instance")
-    return page(await call.engine.documents.read(call.speaker, call.project, name, instance=instance))
+    return page(await call.engine.documents.read(call.project, **_which(call)))
 
 
 async def document_write(call: Call) -> dict[str, Any]:
     written = await call.engine.documents.write(
-        call.speaker,
-        call.project,
-        call.text("name", NOTES),
-        call.text("text"),
-        instance=call.text("instance"),
-        revision=call.given.get("revision"),
+        call.speaker, call.project, call.text("text"), **_which(call), revision=call.given.get("revision")
     )
-    return {"name": written.name, "revision": written.revision}
+    return {"name": _called(written), "revision": written.revision}
 
 
 async def document_append(call: Call) -> dict[str, Any]:
-    name, instance = call.text("name", NOTES), call.text("instance")
-    written = await call.engine.documents.append(
-        call.speaker, call.project, name, call.text("text"), instance=instance
-    )
-    return {"name": written.name, "revision": written.revision}
+    written = await call.engine.documents.append(call.speaker, call.project, call.text("text"), **_which(call))
+    return {"name": _called(written), "revision": written.revision}
 
 
 async def document_list(call: Call) -> dict[str, Any]:
-    found = await call.engine.documents.list(call.speaker, call.project, instance=call.text("instance"))
-    return {"documents": [{key: page(each)[key] for key in ("name", "revision", "author")} for each in found]}
+    found = await call.engine.documents.every(call.project, instance=_which(call)["instance"])
+    return {"documents": [{"name": _called(each), "revision": each.revision, "author": each.author} for each in found]}
+
+
+def _which(call: Call) -> dict[str, str]:
+    """The page that is meant."""
+    return {"name": call.text("name", NOTES), "instance": call.text("instance")}
 
 
 # ── others, and oneself ──────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +13,7 @@ from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.project import Project
 from windlass.core.run import Run
 from windlass.engine import Engine
-from windlass.engine.talk import Speaker
+from windlass.engine.readers import Speaker
 
 Context = ServerRequestContext[Any, Any]
 
@@ -85,7 +84,3 @@ class Visitors:
         if visit.speaker.run:
             raise NotAllowed(f"You are {own}, and can't speak as {name[:80]}.", hint="Leave `from` out.")
         return name
-
-    async def unmarked(self, visit: Visit, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What was given, without the run's secrets: what is said is kept, and others read it."""
-        return await self.engine.runs.unmarked(visit.speaker.run, given) if visit.speaker.run else dict(given)
