@@ -37,7 +37,8 @@ SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """What of a request stands in its head, too, in the newer era."""
 REPEATABLE = frozenset(
-    "channel_send channel_peek channel_wait inbox_read inbox_ack document_list document_read agents_list complete".split()
+    "channel_send channel_peek channel_wait inbox_read inbox_ack document_list document_read agents_list "
+    "complete".split()
 )
 """Tools that may be called again when nobody knows whether the first call arrived."""
 
@@ -99,17 +100,12 @@ class Bridge:
         self._leave()
 
     def _parsed(self, line: bytes) -> Message | None:
-        if not line.strip():
-            return None
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            return self._refuse(None, BAD_JSON, "That line is no JSON.")
-        if not isinstance(message, dict):
-            return self._refuse(None, BAD_REQUEST, "A line must be one message, a JSON object.")
-        if len(line) > LARGEST:
-            return self._refuse(message.get("id"), BAD_REQUEST, f"The message has more than {LARGEST} bytes.")
-        return message
+        """The message in a line; what is none is answered at once."""
+        message, code, words = _read(line)
+        if words:
+            key = message.get("id") if message else None
+            self._refuse(key if isinstance(key, str | int | float) else None, code, words)
+        return None if words else message
 
     def _refuse(self, key: Any, code: int, words: str) -> None:
         self._write({"jsonrpc": "2.0", "id": key, "error": {"code": code, "message": words}})
@@ -204,15 +200,15 @@ class Bridge:
             raise Gone("The daemon went away before it had answered.", hint="Look whether it was done, or ask again.")
 
     def _remember(self, message: Message) -> None:
-        uri = (message.get("params") or {}).get("uri") if isinstance(message.get("params"), dict) else None
-        if message.get("method") == "resources/subscribe" and isinstance(uri, str):
+        uri = str(_params(message).get("uri"))
+        if message.get("method") == "resources/subscribe":
             self.watched[uri] = None
         elif message.get("method") == "resources/unsubscribe":
             self.watched.pop(uri, None)
 
     def _hang_up(self, message: Message) -> bool:
         """In the newer era a request is cancelled by hanging up."""
-        wire = self.open.pop(json.dumps((message.get("params") or {}).get("requestId")), None)
+        wire = self.open.pop(json.dumps(_params(message).get("requestId")), None)
         if wire is not None:
             wire.line.shutdown(2)
         return wire is not None
@@ -253,7 +249,7 @@ class Bridge:
         era, method = _era(message), message.get("method")
         if era and isinstance(method, str):
             found |= {"Mcp-Protocol-Version": era, "Mcp-Method": _encoded(method)}
-            name = message["params"].get(NAMED.get(method, ""))
+            name = _params(message).get(NAMED.get(method, ""))
             return found | ({"Mcp-Name": _encoded(name)} if isinstance(name, str) else {})
         if method != "initialize" and self.session:
             found |= {"Mcp-Session-Id": self.session, "Mcp-Protocol-Version": self.version}
@@ -322,12 +318,29 @@ class Bridge:
             return
 
 
+def _read(line: bytes) -> tuple[Message | None, int, str]:
+    """The message in a line, if there is one; and what is wrong with it, if something is."""
+    if not line.strip():
+        return None, 0, ""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, BAD_JSON, "That line is no JSON."
+    if not isinstance(message, dict):
+        return None, BAD_REQUEST, "A line must be one message, a JSON object."
+    return message, BAD_REQUEST, f"The message has more than {LARGEST} bytes." if len(line) > LARGEST else ""
+
+
 def _era(message: Message) -> str:
     """The version that a request of the newer era carries in itself; nothing in the older."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
+    meta = _params(message).get("_meta")
     version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
     return version if isinstance(version, str) and version.isascii() and version.isprintable() else ""
+
+
+def _params(message: Message) -> Message:
+    found = message.get("params")
+    return found if isinstance(found, dict) else {}
 
 
 def _is_stream(message: Message) -> bool:
@@ -336,15 +349,13 @@ def _is_stream(message: Message) -> bool:
 
 def _wanted(message: Message) -> list[str]:
     """What a request to listen asks for."""
-    wanted = message["params"].get("notifications")
+    wanted = _params(message).get("notifications")
     uris = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
     return [each for each in uris if isinstance(each, str)] if isinstance(uris, list) else []
 
 
 def _may_repeat(message: Message) -> bool:
-    params = message.get("params")
-    name = params.get("name") if isinstance(params, dict) else None
-    return message.get("method") != "tools/call" or name in REPEATABLE
+    return message.get("method") != "tools/call" or _params(message).get("name") in REPEATABLE
 
 
 def _encoded(value: str) -> str:

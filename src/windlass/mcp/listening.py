@@ -24,7 +24,7 @@ from windlass.core.message import Message
 from windlass.engine import Engine
 from windlass.mcp.news import Listener, News
 from windlass.mcp.tools import entry
-from windlass.mcp.visitors import Context, Visitors
+from windlass.mcp.visitors import Context, Visitors, request_of
 
 INBOX = "inbox://me"
 SESSION_HEADER = "mcp-session-id"
@@ -100,8 +100,7 @@ class Listening:
         await self.news.close()
 
     async def _ear(self, ctx: Context) -> Ear:
-        request: Request = ctx.request
-        session = request.headers.get(SESSION_HEADER, "")
+        session = request_of(ctx).headers.get(SESSION_HEADER, "")
         known = self._ears.get(session)
         if known is not None and self.news.has(known[1]):
             return known[0]

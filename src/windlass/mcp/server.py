@@ -45,7 +45,7 @@ from windlass.mcp import arguments, tools
 from windlass.mcp.catalogue import TOOLS
 from windlass.mcp.grants import granted
 from windlass.mcp.listening import INBOX, Listening
-from windlass.mcp.visitors import RUN, Context, Visitors, Visit
+from windlass.mcp.visitors import RUN, Context, Visit, Visitors
 
 IDLE_SECONDS = 6 * 3600.0
 """After which a session that nobody uses is forgotten; the client begins a new one."""
@@ -111,7 +111,7 @@ class ToolServer:
 
     async def serve(self, run: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request of a run's, or of a person's. A session is only of use to the one who began it."""
-        await self.visitors.must_be_live(run)
+        await self.engine.talk.speaker(run)  # which refuses one whose run is over
         if scope["method"] == "DELETE":
             self.listening.forget(Request(scope))
         user = AuthenticatedUser(AccessToken(token="", client_id=run or "human", scopes=[]))
@@ -126,11 +126,8 @@ class ToolServer:
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
             visit = await self.visitors.visit(ctx)
-            known = granted(visit.speaker, TOOLS)
-            if params.name not in known:
-                hint = near_miss(params.name[:80], known)
-                raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}. {hint}".strip())
-            return _result(await self._called(known[params.name], visit, params.arguments or {}))
+            tool = _known(params.name, granted(visit.speaker, TOOLS))
+            return _result(await self._called(tool, visit, params.arguments or {}))
         except WindlassError as error:
             return _problem(error)
         except MCPError:
@@ -165,6 +162,13 @@ class ToolServer:
         found = await tools.inbox_read(tools.Call(engine=self.engine, speaker=visit.speaker, project=""))
         content = TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
         return ReadResourceResult(contents=[content])
+
+
+def _known(name: str, allowed: Mapping[str, tools.Tool]) -> tools.Tool:
+    if name not in allowed:
+        hint = near_miss(name[:80], allowed)
+        raise MCPError(INVALID_PARAMS, f"There is no tool {name[:80]!r}. {hint}".strip())
+    return allowed[name]
 
 
 def _shown(tool: tools.Tool) -> Tool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 from mcp.server.context import ServerRequestContext
@@ -11,7 +11,6 @@ from starlette.requests import Request
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.project import Project
-from windlass.core.run import Run
 from windlass.engine import Engine
 from windlass.engine.readers import Speaker
 
@@ -24,6 +23,7 @@ KEY_HEADER = "windlass-request"
 PATH_HEADER = "windlass-path"
 """The folder that a person stands in, percent-encoded."""
 LONGEST_KEY = 100
+MOST_PLACES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,39 +35,33 @@ class Visit:
     key: str
 
 
+def request_of(ctx: Context) -> Request:
+    """The HTTP request in which something was asked."""
+    return cast(Request, ctx.request)
+
+
 class Visitors:
     """Knows callers by what they were let in as, and by nothing that they say."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._places: dict[str, str] = {}
+        """Projects by the folders that people stood in: to find one takes longer than to speak."""
 
     async def visit(self, ctx: Context) -> Visit:
-        request: Request = ctx.request
-        run = str(request.scope[RUN])
-        await self.must_be_live(run)
+        request = request_of(ctx)
         return Visit(
-            speaker=await self.engine.talk.speaker(run),
+            speaker=await self.engine.talk.speaker(str(request.scope[RUN])),
             path=unquote(request.headers.get(PATH_HEADER, "")),
             key=request.headers.get(KEY_HEADER, "")[:LONGEST_KEY],
         )
-
-    async def must_be_live(self, run: str) -> None:
-        """Refuse a run that has ended: its token and what it left running speak for nobody."""
-        if not run:
-            return
-        found = await self.engine.ports.store.read(lambda store: store.find(Run, run))
-        if found is None or not found.live:
-            raise NotAllowed("This run is over, so nobody speaks for it any more.")
 
     async def project(self, visit: Visit) -> str:
         """An agent is in its own project; a person where they stand, or in the only one there is."""
         if visit.speaker.run:
             return visit.speaker.project
         if visit.path:
-            found = await self.engine.projects.known_at(visit.path)
-            if found is None:
-                raise NotFound("This folder is no project yet.", hint="Run `windlass init` there.")
-            return found.id
+            return self._places.get(visit.path) or await self._found(visit.path)
         known = await self.engine.ports.store.read(lambda store: store.page(Project, after=0, limit=2))
         if len(known) != 1:
             raise BadInput(
@@ -75,6 +69,15 @@ class Visitors:
                 hint=f"Say so with the header {PATH_HEADER}, or use `windlass mcp` in the project's folder.",
             )
         return known[0][1].id
+
+    async def _found(self, path: str) -> str:
+        found = await self.engine.projects.known_at(path)
+        if found is None:
+            raise NotFound("This folder is no project yet.", hint="Run `windlass init` there.")
+        if len(self._places) >= MOST_PLACES:
+            self._places.clear()
+        self._places[path] = found.id
+        return found.id
 
     def claimed(self, visit: Visit, name: str) -> str:
         """The agent that a person says to be; an agent is itself and nobody else."""
