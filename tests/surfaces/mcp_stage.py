@@ -111,9 +111,9 @@ async def over_http(house: Stage, token: str, era: str, **more: Any) -> AsyncIte
 
 
 @contextmanager
-def place(**more: str) -> Iterator[Place]:
+def place() -> Iterator[Place]:
     """A stage with a project and a daemon; whoever is at work there is stopped at the end."""
-    with stage(settings=SETTINGS, WINDLASS_SANDBOX="off", **more) as house:
+    with stage(settings=SETTINGS, WINDLASS_SANDBOX="off") as house:
         house.wl("init")
         try:
             yield Place(house)

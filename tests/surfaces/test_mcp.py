@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from e2e_stage import until
 from mcp import MCPError
+from mcp.types import TextResourceContents
 from mcp_stage import EVERY_WAY, NEWER, OLDER, Place, Way, Worker, call, place, refused, said
 
 pytestmark = pytest.mark.xdist_group("mcp")
@@ -147,6 +149,7 @@ class TestEveryWay:
                 sent = await call(person, "channel_send", message="A letter", to=[worker.name])
                 assert [str(each.uri) for each in (await agent.list_resources()).resources] == ["inbox://me"]
                 [content] = (await agent.read_resource("inbox://me")).contents
+                assert isinstance(content, TextResourceContents)
                 assert [each["id"] for each in json.loads(content.text)["entries"]] == [sent["id"]]
                 await call(agent, "inbox_ack", ids=[sent["id"]])
                 with pytest.raises(MCPError, match="There is no resource"):
@@ -216,7 +219,7 @@ class TestBadInput:
             ("inbox_ack", {"ids": ["m999999"]}, "human was never sent m999999."),
         ],
     )
-    def test_it_is_refused_with_a_sentence(self, here: Place, era: str, tool: str, given: dict, words: str) -> None:
+    def test_it_is_refused_with_a_sentence(self, here: Place, era: str, tool: str, given: dict[str, Any], words: str) -> None:
         """What is wrong, and no stack trace."""
 
         async def story() -> None:

@@ -159,11 +159,11 @@ class TestPort:
 
     def test_one_that_is_taken_is_said_and_keeps_nobody_from_working(self) -> None:
         """`doctor` names it; the socket serves all the same."""
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            with stage(settings=f"[daemon]\nport = {taken.getsockname()[1]}\n") as house:
-                assert house.wl("list").code == 0
-                assert "can't be listened on" in house.wl("doctor", code=None).out
-                assert not (house.state / "port").exists()
+        taken = socket.create_server(("127.0.0.1", 0))
+        with taken, stage(settings=f"[daemon]\nport = {taken.getsockname()[1]}\n") as house:
+            assert house.wl("list").code == 0
+            assert "can't be listened on" in house.wl("doctor", code=None).out
+            assert not (house.state / "port").exists()
 
     def test_it_and_all_tokens_outlive_a_daemon_that_is_killed(self, worker: Worker, here: Place) -> None:
         """The next one listens where the last one did, and knows everyone again."""
@@ -224,6 +224,6 @@ def _has_sdk(house: Stage) -> bool:
 
 def _listens(pid: int) -> set[str]:
     """The TCP addresses that a process listens on, as the kernel writes them."""
-    own = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
+    own = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
     rows = [row.split() for name in ("tcp", "tcp6") for row in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
     return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own}

@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 import time
-from binascii import b2a_base64
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,28 +20,31 @@ import click
 
 from windlass.cli.client import Client, here
 from windlass.cli.command import command
+from windlass.cli.mcp_messages import (
+    Message,
+    encoded,
+    era,
+    is_stream,
+    may_repeat,
+    params,
+    read_line,
+    refusal,
+    values,
+    wanted,
+)
 from windlass.cli.wire import Gone, Wire, dial, quote
 from windlass.core.errors import Unavailable, WindlassError
 
-LARGEST = 4_000_000
-"""Bytes of one message that the daemon takes."""
 PATIENCE = 60.0
 """Seconds that a run waits for a daemon that is being restarted."""
 LAST_ANSWERS = 2.0
 """Seconds that answers may still take when our client has said all."""
 PAUSE = 0.2
-FAILED, BAD_JSON, BAD_REQUEST = -32000, -32700, -32600
-VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+FAILED = -32000
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """What of a request stands in its head, too, in the newer era."""
-REPEATABLE = frozenset(
-    "channel_send channel_peek channel_wait inbox_read inbox_ack document_list document_read agents_list "
-    "complete".split()
-)
-"""Tools that may be called again when nobody knows whether the first call arrived."""
-
-Message = dict[str, Any]
 
 
 @command("mcp", "windlass mcp")
@@ -73,7 +75,8 @@ class Bridge:
         self.version = ""
         self.watched: dict[str, None] = {}
         """What the client has subscribed to, in the older era."""
-        self.following = False
+        self.following: threading.Event | None = None
+        """Set when the stream is open on which the older era hears of news."""
         self.open: dict[str, Wire] = {}
         """Requests of the newer era that wait for their answer, by id."""
         self._writing = threading.Lock()
@@ -101,7 +104,7 @@ class Bridge:
 
     def _parsed(self, line: bytes) -> Message | None:
         """The message in a line; what is none is answered at once."""
-        message, code, words = _read(line)
+        message, code, words = read_line(line)
         if words:
             key = message.get("id") if message else None
             self._refuse(key if isinstance(key, str | int | float) else None, code, words)
@@ -139,36 +142,35 @@ class Bridge:
         if method == "initialize":
             self.greeting, self.session, self.version = message, "", ""
         self._until_answered(message)
-        if method == "notifications/initialized" and self.session and not self.following:
-            self.following = True
-            threading.Thread(target=self._follow, daemon=True).start()
-        self._remember(message)
+        if method == "notifications/initialized" and self.session and self.following is None:
+            self.following = threading.Event()
+            threading.Thread(target=self._follow, args=(self.following,), daemon=True).start()
+            self.following.wait(LAST_ANSWERS)  # so that whatever is subscribed to next is heard
 
     def _until_answered(self, message: Message) -> None:
         """Ask, and where that is safe ask again: a daemon may leave at any time, and the next one knows no session."""
-        key, until, patient = os.urandom(12).hex(), time.monotonic() + PATIENCE, True
+        key, until = os.urandom(12).hex(), time.monotonic() + PATIENCE
+        again = False
         while True:
             session = self.session
             try:
-                return self._ask(message, key)
+                return self._ask(message, key, again=again)
             except Lost:
                 if time.monotonic() > until or not self._renewed(session):
                     raise
             except Gone:
-                if not _may_repeat(message) or time.monotonic() > until:
+                if not may_repeat(message) or time.monotonic() > until:
                     raise
-                if _is_stream(message):
-                    patient = self._wait_for_daemon()
-                    self._say_updated(_wanted(message), message["id"])
-                    until = time.monotonic() + PATIENCE
-                elif patient:
-                    time.sleep(PAUSE)
+                if is_stream(message):
+                    self._wait_for_daemon()
+                    again, until = True, time.monotonic() + PATIENCE
+                time.sleep(PAUSE)
 
-    def _ask(self, message: Message, key: str) -> None:
+    def _ask(self, message: Message, key: str, *, again: bool) -> None:
         """One try. Raises Lost for a session that is gone, Gone where the answer broke off."""
-        session = "" if _era(message) else self.session
+        session = "" if era(message) else self.session
         wire = self._wire("POST", json.dumps(message).encode(), self._headers(message) | {"Windlass-Request": key})
-        name = json.dumps(message["id"]) if _era(message) and "id" in message else ""
+        name = json.dumps(message["id"]) if era(message) and "id" in message else ""
         if name:
             self.open[name] = wire
         try:
@@ -177,7 +179,7 @@ class Bridge:
                 raise Lost("The session is gone.")
             if message.get("method") == "initialize":
                 self.session = headers.get("mcp-session-id", "")
-            self._pass_on(message, status, headers, wire)
+            self._pass_on(message, status, values(headers, wire.body(headers)), again=again)
         except Gone:
             if not name or name in self.open:  # else we have hung up ourselves
                 raise
@@ -186,21 +188,31 @@ class Bridge:
             if name:
                 self.open.pop(name, None)
 
-    def _pass_on(self, message: Message, status: int, headers: dict[str, str], wire: Wire) -> None:
-        answered = "id" not in message or "method" not in message
-        for each in _values(headers, wire.body(headers)):
+    def _pass_on(self, message: Message, status: int, answers: Iterator[Message], *, again: bool) -> None:
+        for each in answers:
             if "jsonrpc" not in each:
-                raise Unavailable(_refusal(each, status))
-            if message.get("method") == "initialize":
-                self.version = each.get("result", {}).get("protocolVersion", "")
-            if "method" in each or not answered:
-                self._write(each if "method" in each else each | {"id": message["id"]})
-            answered = answered or "method" not in each
-        if not answered:
+                raise Unavailable(refusal(each, status))
+            if "method" in each:
+                self._write(each)
+                if again and each["method"] == ACKNOWLEDGED:
+                    self._say_updated(wanted(message), message["id"])
+                continue
+            self._answered(message, each)
+            return  # whatever becomes of the stream now, this is answered
+        if "id" in message and "method" in message:
             raise Gone("The daemon went away before it had answered.", hint="Look whether it was done, or ask again.")
 
+    def _answered(self, message: Message, answer: Message) -> None:
+        if message.get("method") == "initialize":
+            result = answer.get("result")
+            self.version = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
+        if "id" in message and "method" in message:
+            if "result" in answer:
+                self._remember(message)
+            self._write(answer | {"id": message["id"]})
+
     def _remember(self, message: Message) -> None:
-        uri = str(_params(message).get("uri"))
+        uri = str(params(message).get("uri"))
         if message.get("method") == "resources/subscribe":
             self.watched[uri] = None
         elif message.get("method") == "resources/unsubscribe":
@@ -208,7 +220,7 @@ class Bridge:
 
     def _hang_up(self, message: Message) -> bool:
         """In the newer era a request is cancelled by hanging up."""
-        wire = self.open.pop(json.dumps(_params(message).get("requestId")), None)
+        wire = self.open.pop(json.dumps(params(message).get("requestId")), None)
         if wire is not None:
             wire.line.shutdown(2)
         return wire is not None
@@ -235,22 +247,21 @@ class Bridge:
             else:
                 time.sleep(PAUSE)
 
-    def _wait_for_daemon(self) -> bool:
+    def _wait_for_daemon(self) -> None:
         """Until there is one again: for streams none is started, as a person may have stopped it."""
         while True:
             try:
-                dial(self.daemon.home).close()
-                return True
+                return dial(self.daemon.home).close()
             except OSError:
                 time.sleep(5 * PAUSE)
 
     def _headers(self, message: Message) -> dict[str, str]:
         found = {"Accept": "application/json, text/event-stream", "Windlass-Path": self.place}
-        era, method = _era(message), message.get("method")
-        if era and isinstance(method, str):
-            found |= {"Mcp-Protocol-Version": era, "Mcp-Method": _encoded(method)}
-            name = _params(message).get(NAMED.get(method, ""))
-            return found | ({"Mcp-Name": _encoded(name)} if isinstance(name, str) else {})
+        version, method = era(message), message.get("method")
+        if version and isinstance(method, str):
+            found |= {"Mcp-Protocol-Version": version, "Mcp-Method": encoded(method)}
+            name = params(message).get(NAMED.get(method, ""))
+            return found | ({"Mcp-Name": encoded(name)} if isinstance(name, str) else {})
         if method != "initialize" and self.session:
             found |= {"Mcp-Session-Id": self.session, "Mcp-Protocol-Version": self.version}
         return found
@@ -270,7 +281,6 @@ class Bridge:
             self._tell("notifications/initialized")
             for number, uri in enumerate(self.watched):
                 self._tell("resources/subscribe", key=f"again-{number}", uri=uri)
-        self._say_updated(list(self.watched))
         return bool(self.session)
 
     def _tell(self, method: str, *, key: str = "", **params: str) -> None:
@@ -286,27 +296,34 @@ class Bridge:
         for uri in uris:
             self._write({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri, **meta}})
 
-    def _follow(self) -> None:
-        """What the daemon says by itself, in the older era."""
+    def _follow(self, is_open: threading.Event) -> None:
+        """What the daemon says by itself, in the older era. After each gap the client is told to look."""
         while True:
             session = self.session
-            headers = {"Accept": "text/event-stream", "Mcp-Session-Id": session, "Mcp-Protocol-Version": self.version}
             try:
-                wire = self._wire("GET", b"", headers, start=False)
-                status, head = wire.head()
-                if status == 404:
-                    self._renewed(session)
-                elif status >= 400:
-                    return
-                else:
-                    for each in _values(head, wire.body(head)):
-                        self._write(each)
-                wire.line.close()
+                known = self._hear(session, is_open)
             except BrokenPipeError:
                 os._exit(0)
             except (WindlassError, OSError, ValueError):
                 self._wait_for_daemon()
-            time.sleep(PAUSE)
+            else:
+                if known or not self._renewed(session):
+                    time.sleep(PAUSE)
+
+    def _hear(self, session: str, is_open: threading.Event) -> bool:
+        """One stream, to its end. False: the daemon does not know the session."""
+        headers = {"Accept": "text/event-stream", "Mcp-Session-Id": session, "Mcp-Protocol-Version": self.version}
+        wire = self._wire("GET", b"", headers, start=False)
+        try:
+            status, head = wire.head()
+            if status == 200:
+                self._say_updated(list(self.watched))
+                is_open.set()
+                for each in values(head, wire.body(head)):
+                    self._write(each)
+            return status != 404
+        finally:
+            wire.line.close()
 
     def _leave(self) -> None:
         """Say goodbye, if there is a session and someone to say it to."""
@@ -316,85 +333,6 @@ class Bridge:
             self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, start=False).head()
         except (WindlassError, OSError, ValueError):
             return
-
-
-def _read(line: bytes) -> tuple[Message | None, int, str]:
-    """The message in a line, if there is one; and what is wrong with it, if something is."""
-    if not line.strip():
-        return None, 0, ""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return None, BAD_JSON, "That line is no JSON."
-    if not isinstance(message, dict):
-        return None, BAD_REQUEST, "A line must be one message, a JSON object."
-    return message, BAD_REQUEST, f"The message has more than {LARGEST} bytes." if len(line) > LARGEST else ""
-
-
-def _era(message: Message) -> str:
-    """The version that a request of the newer era carries in itself; nothing in the older."""
-    meta = _params(message).get("_meta")
-    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
-    return version if isinstance(version, str) and version.isascii() and version.isprintable() else ""
-
-
-def _params(message: Message) -> Message:
-    found = message.get("params")
-    return found if isinstance(found, dict) else {}
-
-
-def _is_stream(message: Message) -> bool:
-    return message.get("method") == "subscriptions/listen"
-
-
-def _wanted(message: Message) -> list[str]:
-    """What a request to listen asks for."""
-    wanted = _params(message).get("notifications")
-    uris = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
-    return [each for each in uris if isinstance(each, str)] if isinstance(uris, list) else []
-
-
-def _may_repeat(message: Message) -> bool:
-    return message.get("method") != "tools/call" or _params(message).get("name") in REPEATABLE
-
-
-def _encoded(value: str) -> str:
-    """A text as a header may carry it."""
-    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?base64?"):
-        return value
-    return f"=?base64?{b2a_base64(value.encode('utf-8', 'surrogatepass'), newline=False).decode()}?="
-
-
-def _refusal(value: Message, status: int) -> str:
-    """What the daemon said no with, in its own words."""
-    said = value.get("error")
-    if isinstance(said, dict):
-        return f"{said.get('message', '')} {said.get('hint', '')}".strip()
-    return f"The daemon answered {status} and did not say why."
-
-
-def _values(headers: dict[str, str], pieces: Iterator[bytes]) -> Iterator[Message]:
-    """The messages of an answer: one, or as many as a stream has."""
-    if headers.get("content-type", "").startswith("text/event-stream"):
-        yield from _events(pieces)
-        return
-    body = b"".join(pieces)
-    value = json.loads(body) if body.strip() else None
-    if isinstance(value, dict):
-        yield value
-
-
-def _events(pieces: Iterator[bytes]) -> Iterator[Message]:
-    rest, said = b"", []
-    for piece in pieces:
-        *lines, rest = (rest + piece).replace(b"\r\n", b"\n").split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                said.append(line[5:].removeprefix(b" "))
-            elif not line and said:
-                text, said = b"\n".join(said), []
-                if text.strip():
-                    yield json.loads(text)
 
 
 def _silent(_seconds: float) -> None:
