@@ -185,7 +185,13 @@ class Gate:
         """One that was in line with main where it is now can't have landed."""
         if not known and await self.holds.landed_before(project, change):
             return True
-        return await self.holds.given_up(project, change) or await self._objected(change)
+        return await self._is_stayed(project, change)
+
+    async def _is_stayed(self, project: Project, change: Change) -> bool:
+        """Whether it must not land as things are: it was given up, or is about to be, or someone objects."""
+        if await self.holds.given_up(project, change) or await self.holds.in_doubt(change):
+            return True
+        return await self._objected(change)
 
     async def _objected(self, change: Change) -> bool:
         """Whether a reviewer has something against it that is not answered yet; then it waits for that."""
@@ -276,7 +282,7 @@ class Gate:
         async with self.moves[project.id]:
             if (await self.projects.get(project.id)).paused:
                 return
-            if any([await self.holds.given_up(project, each) or await self._objected(each) for each in changes]):
+            if any([await self._is_stayed(project, each) for each in changes]):
                 return
             stack = tuple(each.id for each in changes)
             chain = board.chain(stack)
