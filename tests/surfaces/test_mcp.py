@@ -219,7 +219,9 @@ class TestBadInput:
             ("inbox_ack", {"ids": ["m999999"]}, "human was never sent m999999."),
         ],
     )
-    def test_it_is_refused_with_a_sentence(self, here: Place, era: str, tool: str, given: dict[str, Any], words: str) -> None:
+    def test_it_is_refused_with_a_sentence(
+        self, here: Place, era: str, tool: str, given: dict[str, Any], words: str
+    ) -> None:
         """What is wrong, and no stack trace."""
 
         async def story() -> None:
