@@ -112,9 +112,9 @@ def build_prompt(
     elif cause is Cause.TASK or (cause is Cause.CALL and not resumed):
         sections = [*who, *_first(said, *what, talk=talk)]
     else:
-        known = [] if resumed else [*who, *talk, *_some(said, PROJECT)]
+        known = [] if resumed else [*who, *_some(said, PROJECT)]
         how = _some(said, "review" if task.reviews else "git_workflow", "signal_format")
-        sections = [*known, ("woken", _WOKEN[cause]), *what, *how]
+        sections = [*known, ("woken", _WOKEN[cause]), *what, *how, *([] if resumed else talk)]
     return Prompt(text=f"{_joined(sections, agent)}\n", system=system)
 
 

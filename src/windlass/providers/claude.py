@@ -35,8 +35,9 @@ def argv(start: Start) -> tuple[str, ...]:
     model = ("--model", start.model) if start.model else ()
     system = ("--append-system-prompt", start.system) if start.system else ()
     more = tuple(word for each in start.repositories for word in ("--add-dir", each))
-    fixed = ("claude", "-p", "--mcp-config", f"{start.folder}/{_TOOLS}", "--output-format", "stream-json", "--verbose")
-    return (*fixed, *session, *model, *system, *more, *permit(start))
+    tools = ("--mcp-config", f"{start.folder}/{_TOOLS}")
+    fixed = ("claude", "-p", "--output-format", "stream-json", "--verbose")
+    return (*fixed, *session, *model, *system, *more, *tools, *permit(start))
 
 
 def permit(start: Start) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def argv(start: Start) -> tuple[str, ...]:
     model = ("-m", start.model) if start.model else ()
     resume = ("resume", start.session) if start.session else ()
     anywhere = ("--skip-git-repo-check",) if start.repositories else ()
-    return ("codex", "exec", "--json", *_QUIET, *_SHELL, *_TOOLS, *anywhere, *model, *permit(start), *resume, "-")
+    return ("codex", "exec", "--json", *_TOOLS, *_QUIET, *_SHELL, *anywhere, *model, *permit(start), *resume, "-")
 
 
 def permit(start: Start) -> tuple[str, ...]:
