@@ -16,7 +16,7 @@ import argparse, json, os, socket
 argparse.ArgumentParser().parse_args()
 line = socket.socket(socket.AF_UNIX)
 line.connect(os.environ["WINDLASS_HOME"] + "/daemon.sock")
-line.sendall(b"GET /agents HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+line.sendall(b"GET /agents HTTP/1.1\\r\\nHost: windlass\\r\\nConnection: close\\r\\n\\r\\n")
 answer = b""
 while part := line.recv(65536):
     answer += part

@@ -45,7 +45,8 @@ def populate(home: Path, identities: Sequence[Identity], *, provider: str = "com
     prepare_home(home)
     (home / "config.toml").write_text(SETTINGS)
     for number in range(1, len(identities) + 1):
-        (home / "worktrees" / PROJECT.id / f"a{number}" / ".windlass" / "output").mkdir(parents=True)
+        for inner in (".git", ".windlass/output"):
+            (home / "worktrees" / PROJECT.id / f"a{number}" / inner).mkdir(parents=True)
         (home / "runs" / f"r{number}").mkdir()
     asyncio.run(_write(home, identities, provider))
 

@@ -50,7 +50,10 @@ def event(*, quick: bool) -> Sequence[Result]:
         populate(home, identities)
         with daemon(home) as process, _bare(Path(folder)) as (output, door):
             wait_until_followed(process.pid, 1)
-            ours, bare = _lines(home / "daemon.sock", "GET /events HTTP/1.1\r\nHost: x\r\n\r\n"), _lines(door, "")
+            ours, bare = (
+                _lines(home / "daemon.sock", "GET /events HTTP/1.1\r\nHost: windlass\r\n\r\n"),
+                _lines(door, ""),
+            )
             while not next(ours).startswith("id:"):
                 continue
             files = (home / "runs" / "r1" / "output", output)

@@ -16,7 +16,7 @@ from whole import repository, whole
 from windlass.core.message import Kind, Message, Receipt
 from windlass.core.ports import Reading, Writing
 from windlass.engine import Engine
-from windlass.engine.talk import channel_of, say
+from windlass.engine.say import channel_of, say
 from windlass.engine.tasks import Order
 
 WAIT = 30.0

@@ -224,9 +224,21 @@ NOUNS: dict[type[Any], st.SearchStrategy[Any]] = {
         reply_to=WORDS,
         sent_at=TIMES,
         remark=st.none() | REMARKS,
+        project=WORDS,
+        direct=st.booleans(),
+        broadcast=st.booleans(),
+        claims=WORDS,
+        hops=WHOLE,
+        chain=MANY,
     ),
     Delivery: st.builds(
-        Delivery, message=NUMBERED.map("m{}".format), reader=WORDS, receipt=st.sampled_from(Receipt), run=WORDS
+        Delivery,
+        message=NUMBERED.map("m{}".format),
+        reader=WORDS,
+        receipt=st.sampled_from(Receipt),
+        run=WORDS,
+        wakes=st.booleans(),
+        reason=WORDS,
     ),
     Document: st.builds(
         Document, project=WORDS, name=WORDS, body=WORDS, author=WORDS, revision=WHOLE, written_at=TIMES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from windlass.core import hitches, policy
 from windlass.core.agent import Agent, Status
 from windlass.core.change import Change, ChangeState, Hold
-from windlass.core.message import Kind, Message
+from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.policy import Ending, Then, Wait, Wake
 from windlass.core.provider import Claim
 from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
@@ -133,33 +134,38 @@ class TestJudge:
         assert "worktree lost" in verdict.evidence
 
 
+def wake(agent: Agent, runs: Sequence[Run], mail: Sequence[Message], *, resumes: bool, now: float) -> Wake | Wait:
+    letters = [Letter(each, Delivery(message=each.id, reader=agent.id)) for each in mail]
+    return policy.decide_wake(agent, runs, letters, LIMITS, resumes=resumes, now=now)
+
+
 class TestWake:
     def test_an_agent_that_can_resume_goes_on_in_its_session(self) -> None:
         """The next run gets the session of the last one, if the provider can use it."""
         ended = replace(RUN, outcome=Outcome.DONE)
 
-        assert policy.decide_wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("s1")
-        assert policy.decide_wake(AGENT, [ended], [], resumes=False, now=NOW) == Wake("")
+        assert wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("s1")
+        assert wake(AGENT, [ended], [], resumes=False, now=NOW) == Wake("")
 
     def test_a_conversation_that_became_too_long_is_left_for_a_new_one(self) -> None:
         """Resuming it would meet the same limit at once."""
         ended = replace(RUN, outcome=Outcome.CRASHED, hitch=Hitch(Trouble.CONTEXT), ended_at=NOW)
 
-        assert policy.decide_wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("")
+        assert wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("")
 
     def test_an_account_without_quota_rests_until_its_reset(self) -> None:
         """Then the mail that waits wakes the agent by itself."""
         ended = replace(RUN, outcome=Outcome.EXHAUSTED, hitch=Hitch(Trouble.QUOTA, until=NOW + 600), ended_at=NOW)
 
-        assert policy.decide_wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 599) == Wait(
+        assert wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 599) == Wait(
             "rests after the usage limit is reached", NOW + 600
         )
-        assert policy.decide_wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 600) == Wake("s1")
+        assert wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 600) == Wake("s1")
 
     def test_each_crash_makes_the_rest_longer(self) -> None:
         """The first retry is at once; what fails again and again costs less and less."""
         crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW)
-        rests = [policy.decide_wake(AGENT, [crash] * count, [NUDGE], resumes=True, now=NOW) for count in (1, 2, 3)]
+        rests = [wake(AGENT, [crash] * count, [NUDGE], resumes=True, now=NOW) for count in (1, 2, 3)]
 
         assert rests[0] == Wake("s1")
         assert [each.until for each in rests[1:] if isinstance(each, Wait)] == [NOW + 5, NOW + 10]
@@ -170,21 +176,21 @@ class TestWake:
         ended = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(kind), ended_at=NOW)
         answer = replace(NUDGE, sender="human", sent_at=NOW + 1)
 
-        assert isinstance(policy.decide_wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 9e9), Wait)
-        assert policy.decide_wake(AGENT, [ended], [NUDGE, answer], resumes=True, now=NOW + 1) == Wake("s1")
+        assert isinstance(wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 9e9), Wait)
+        assert wake(AGENT, [ended], [NUDGE, answer], resumes=True, now=NOW + 1) == Wake("s1")
 
     def test_a_person_who_speaks_is_never_made_to_wait(self) -> None:
         """Rests are for retries, not for people."""
         crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW)
         said = replace(NUDGE, sender="human", sent_at=NOW)
 
-        assert policy.decide_wake(AGENT, [crash] * 5, [said], resumes=True, now=NOW) == Wake("s1")
+        assert wake(AGENT, [crash] * 5, [said], resumes=True, now=NOW) == Wake("s1")
 
     def test_a_clock_that_was_set_back_makes_nobody_wait_longer(self) -> None:
         """An end that lies in the future is no reason to rest."""
         crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW + 86_400)
 
-        assert policy.decide_wake(AGENT, [crash] * 5, [NUDGE], resumes=True, now=NOW) == Wake("s1")
+        assert wake(AGENT, [crash] * 5, [NUDGE], resumes=True, now=NOW) == Wake("s1")
 
     @pytest.mark.parametrize(
         ("agent", "latest"),
@@ -197,7 +203,7 @@ class TestWake:
     )
     def test_who_is_busy_stopped_attended_or_retired_is_not_woken(self, agent: Agent, latest: Run | None) -> None:
         """Mail waits, with a reason."""
-        answer = policy.decide_wake(agent, [latest] if latest else [], [], resumes=True, now=NOW)
+        answer = wake(agent, [latest] if latest else [], [], resumes=True, now=NOW)
 
         assert isinstance(answer, Wait)
         assert answer.reason
@@ -206,8 +212,8 @@ class TestWake:
         """A run for a nudge is a reminder; any other message makes it mail."""
         nudge = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.NUDGE)
 
-        assert policy.cause_of([nudge]) is Cause.REMINDER
-        assert policy.cause_of([nudge, replace(nudge, kind=Kind.SAY)]) is Cause.MAIL
+        assert policy.cause_of([nudge], TASK) is Cause.REMINDER
+        assert policy.cause_of([nudge, replace(nudge, kind=Kind.SAY)], TASK) is Cause.MAIL
 
 
 class TestHitch:

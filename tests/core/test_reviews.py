@@ -12,9 +12,10 @@ from windlass.core import policy, reviews
 from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.errors import BadInput, NotAllowed
-from windlass.core.message import Kind, Message, Opinion, Remark
+from windlass.core.message import Delivery, Kind, Letter, Message, Opinion, Remark
 from windlass.core.reviews import Comment, compose, read_report
 from windlass.core.run import Cause, Outcome, Run
+from windlass.core.settings import Limits
 
 CHANGE = Change(id="c3", project="p", branch="work/otter", head="new", title="Fix it", agent="otter", turn=5)
 REMARK = Remark(head="new", turn=5, file="a.py", line=7, blocking=True)
@@ -174,7 +175,9 @@ def test_what_is_only_good_to_know_wakes_nobody() -> None:
     run = Run(id="r1", agent="otter", task="t1", number=1, provider="command", cause=Cause.TASK, outcome=Outcome.DONE)
 
     def wakes(*mail: Message) -> bool:
-        return isinstance(policy.decide_wake(agent, [run], mail, resumes=False, now=0.0), policy.Wake)
+        letters = [Letter(each, Delivery(message=each.id, reader="otter")) for each in mail]
+        found = policy.decide_wake(agent, [run], letters, Limits(), resumes=False, now=0.0)
+        return isinstance(found, policy.Wake)
 
     assert not wakes(SUGGESTS)
     assert not wakes(SUGGESTS, replace(SUGGESTS, id="m5"))

@@ -18,7 +18,7 @@ from windlass.core.errors import Conflict, Unavailable
 from windlass.core.project import Project
 from windlass.core.settings import GateSettings
 from windlass.core.task import TaskState
-from windlass.engine.talk import channel_of, say
+from windlass.engine.say import channel_of, say
 from windlass.web import shapes
 
 Git = Callable[..., str]

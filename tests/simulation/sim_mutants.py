@@ -15,6 +15,7 @@ from windlass.core.message import Receipt
 from windlass.core.ports import Launch
 from windlass.core.run import Outcome, Run
 from windlass.engine import endings, finish, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
+from windlass.engine.say import say as real_say
 from windlass.store.memory import MemoryReading
 
 Patch = pytest.MonkeyPatch
@@ -175,10 +176,9 @@ def leave_mail_to_the_dead(patch: Patch) -> None:
 
 def let_a_question_hang(patch: Patch) -> None:
     """An answer is kept, and wakes nobody."""
-    say = talk.say
 
     def silent(store: Any, **given: Any) -> Any:
-        return say(store, **given | ({"to": ("human",)} if given["sender"] == "human" else {}))
+        return real_say(store, **given | ({"to": ("human",)} if given["sender"] == "human" else {}))
 
     patch.setattr(talk, "say", silent)
 

@@ -21,7 +21,7 @@ from windlass.core.run import Outcome, Run
 from windlass.core.task import Task, TaskState
 from windlass.engine import Engine
 from windlass.engine.audit import Audit, Told
-from windlass.engine.deliver import _waiting
+from windlass.engine.deliver import waiting
 from windlass.engine.dispatch import _ready
 from windlass.engine.remarks import said_about
 from windlass.engine.slots import Slots
@@ -160,12 +160,13 @@ class Oracle:
 
     def _may_rest(self, reader: str) -> bool:
         """Whether an agent with mail has a reason not to be woken."""
-        mail = next((each for each in _waiting(self.world.now) if each.agent.id == reader), None)
+        mail = next((each for each in waiting(self.world.now) if each.agent.id == reader), None)
         if mail is None or not self._slot():
             return mail is not None
         now = self.world.clock.now()
         resumes = PROVIDERS.get(mail.agent.provider).resumes
-        wake = policy.decide_wake(mail.agent, mail.runs, mail.messages, resumes=resumes, now=now)
+        limits = self.world.settings.settings.limits
+        wake = policy.decide_wake(mail.agent, mail.runs, mail.letters, limits, resumes=resumes, now=now)
         return isinstance(wake, policy.Wait)
 
     def _waiting_change(self, change: Change) -> Iterator[str]:

@@ -260,6 +260,12 @@ def homes(name: str, project: str) -> Iterable[str]:
         yield f"{name}@{instance}-{number}"
 
 
+def is_home(instance: str, project: str) -> bool:
+    """Whether this instance only tells an agent's project from others that have an agent of the same name."""
+    slug = _slug(project)
+    return not instance or instance == slug or (instance.startswith(f"{slug}-") and instance[len(slug) + 1 :].isdigit())
+
+
 def _slug(text: str) -> str:
     letters = "".join(each if each in "abcdefghijklmnopqrstuvwxyz0123456789" else "-" for each in text.lower())
     slug = "-".join(part for part in letters.split("-") if part)[:50].strip("-")

@@ -65,6 +65,25 @@ class Message:
     reply_to: str = ""
     sent_at: float = 0.0
     remark: Remark | None = None
+    project: str = ""
+    """Whose channel it stands in."""
+    direct: bool = False
+    """Meant for its readers alone: nobody else sees it, but the person."""
+    broadcast: bool = False
+    """To everyone in a channel: nobody is started by it who has not worked before."""
+    key: str = ""
+    """The sender's own id for it: what comes again with the same key is the same message."""
+    claims: str = ""
+    """Whom a person's line says that it comes from."""
+    hops: int = 0
+    """How many agents have spoken in this chain since a person did."""
+    chain: tuple[str, ...] = ()
+    """The last of those who spoke in this chain, the newest at the end."""
+
+    @property
+    def spawns(self) -> bool:
+        """Whether it may start someone who has not worked before."""
+        return not self.broadcast and self.kind is not Kind.REPORT
 
     @property
     def informs(self) -> bool:
@@ -82,14 +101,23 @@ class Delivery:
     receipt: Receipt = Receipt.PENDING
     run: str = ""
     """The run whose prompt carried it."""
+    wakes: bool = True
+    """Whether its reader is addressed; others are told when they go on."""
+    reason: str = ""
+    """Why it could not be delivered, or has to wait for a person."""
 
     @property
     def id(self) -> str:
         return f"{self.message}/{self.reader}"
 
+    @property
+    def owed(self) -> bool:
+        """Whether its reader has yet to be told."""
+        return self.receipt in (Receipt.PENDING, Receipt.DELIVERED)
+
     def move(self, to: Receipt, *, run: str = "") -> Delivery:
         """Return this delivery further along; it never goes back."""
-        carried = replace(self, run=run or self.run)
+        carried = replace(self, run=run or self.run, reason="")
         return replace(carried, receipt=to) if self._leads_on(to) else carried
 
     def _leads_on(self, to: Receipt) -> bool:
@@ -98,3 +126,16 @@ class Delivery:
         if Receipt.FAILED in (self.receipt, to):
             return True
         return _ORDER.index(to) >= _ORDER.index(self.receipt)
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message as one reader has it."""
+
+    message: Message
+    delivery: Delivery
+
+    @property
+    def calls(self) -> bool:
+        """Whether its reader is to be woken for it."""
+        return self.delivery.wakes and not self.message.informs

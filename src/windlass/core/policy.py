@@ -9,8 +9,9 @@ from enum import StrEnum
 from windlass.core import hitches
 from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
+from windlass.core.brakes import decide_brake
 from windlass.core.change import Change, ChangeState
-from windlass.core.message import Kind, Message
+from windlass.core.message import Kind, Letter, Message
 from windlass.core.plain import some
 from windlass.core.provider import Claim
 from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
@@ -41,21 +42,25 @@ class Wait:
     """When to look again, where time alone helps."""
 
 
+BUSY = "busy; it is woken when this run ends"
+
+
 def decide_wake(
-    agent: Agent, runs: Sequence[Run], mail: Sequence[Message], *, resumes: bool, now: float
+    agent: Agent, runs: Sequence[Run], letters: Sequence[Letter], limits: Limits, *, resumes: bool, now: float
 ) -> Wake | Wait:
     """Choose how an agent learns that it has mail."""
     latest = runs[-1] if runs else None
+    mail = [each.message for each in letters if each.calls]
     if latest and latest.live:
-        return Wait("busy; it is woken when this run ends")
-    if agent.attended:
-        return Wait("a person drives this agent")
-    if agent.retired_at is not None:
-        return Wait("its work is finished")
-    if latest and latest.outcome is Outcome.STOPPED:
-        return Wait("stopped by hand")
-    if mail and all(each.informs for each in mail):
+        return Wait(BUSY)
+    if why := _out_of_reach(agent, latest, mail):
+        return Wait(why)
+    if letters and not mail:
         return Wait("only good to know; it is told when it goes on")
+    if letters and latest is None and not any(each.spawns for each in mail):
+        return Wait("it has not begun yet, and this need not start it")
+    if brake := decide_brake(runs, letters, limits, now=now):
+        return Wait(brake.reason, brake.until)
     if latest and not _from_person(mail, since=latest.ended_at or 0.0):
         if latest.hitch and latest.hitch.kind in hitches.FOR_A_PERSON:
             return Wait(f"needs a person: {latest.reason}")
@@ -63,6 +68,19 @@ def decide_wake(
         if until is not None and (latest.ended_at or 0.0) <= now < until:
             return Wait(f"rests after {hitches.named(latest)}", until)
     return Wake(_session(latest) if latest and resumes else "")
+
+
+def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> str:
+    """Why only a person can wake it, who writes to it alone; nothing if anyone can, or one has."""
+    if agent.attended:
+        return "a person drives this agent"
+    alone = [each for each in mail if each.spawns]
+    if agent.retired_at is not None and not _from_person(alone, since=agent.retired_at):
+        return "its work is finished"
+    stopped = latest is not None and latest.outcome is Outcome.STOPPED
+    if latest and stopped and not _from_person(alone, since=latest.ended_at or 0.0):
+        return "stopped by hand"
+    return ""
 
 
 def _from_person(mail: Iterable[Message], *, since: float) -> bool:
@@ -76,8 +94,10 @@ def _session(latest: Run) -> str:
     return "" if latest.hitch and latest.hitch.kind in left else latest.session
 
 
-def cause_of(mail: Iterable[Message]) -> Cause:
-    """Why a run that carries this mail is started."""
+def cause_of(mail: Iterable[Message], task: Task | None) -> Cause:
+    """Why a run that carries this mail is started; without a task that goes on, the mail is what there is to do."""
+    if task is None or task.ended:
+        return Cause.CALL
     return Cause.REMINDER if all(each.kind is Kind.NUDGE for each in mail) else Cause.MAIL
 
 

@@ -117,6 +117,50 @@ class Reading(Protocol):
         """Deliveries to agents, or to one, that no run has carried to its end (pending, delivered), oldest first."""
         ...
 
+    def documents(self, project: str, begin: str, /) -> list[Document]:
+        """Those of a project whose names begin so."""
+        ...
+
+    def revisions(self, document: str, /) -> list[Document]:
+        """All that a document ever was, by the journal, oldest first."""
+        ...
+
+    def said(
+        self,
+        project: str,
+        /,
+        *,
+        channel: str = "",
+        viewer: str = "",
+        to: str = "",
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = True,
+    ) -> list[Message]:
+        """What was said in a project, in order: the newest so many after a number, or the oldest.
+
+        A viewer sees what is for all, what it said, and what is for it; nobody named sees everything.
+        """
+        ...
+
+    def keyed(self, sender: str, key: str, /) -> Message | None:
+        """What a sender has said under a key of its own."""
+        ...
+
+    def deliveries_to(
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+    ) -> list[Delivery]:
+        """What is owed to a reader and not acknowledged, or all of it, in order of sending."""
+        ...
+
+    def receipts(self, message: str, /) -> list[Delivery]:
+        """How far a message got with each of its readers."""
+        ...
+
+    def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
+        """Questions to a reader that have no answer yet, oldest first."""
+        ...
+
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         """What a run's prompt carries, in order of sending."""
         ...

@@ -37,12 +37,13 @@ TAGS = (
     *BLOCKS,
     PROJECT,
     *("agent_role", "workplace", "project_structure", "agent_instructions"),
-    *("task", "messages", "woken", "repositories"),
+    *("task", "messages", "recent_channel", "woken", "repositories"),
 )
 
 _TAG = re.compile(rf"<(?=/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
 _WOKEN = {
     Cause.MAIL: "You have worked on this task before, in this worktree. There are new messages for you.",
+    Cause.CALL: "Your earlier task is over, and your worktree stands at main again. There are new messages for you.",
     Cause.REMINDER: "You have worked on this task before, in this worktree. Something is still missing.",
 }
 
@@ -78,6 +79,7 @@ def build_prompt(
     blocks: Mapping[str, str],
     mail: Sequence[Message],
     cause: Cause,
+    recent: Sequence[Message] = (),
     workplace: Workplace | None = None,
     resumed: bool = False,
     repositories: Mapping[str, str] | None = None,
@@ -92,12 +94,12 @@ def build_prompt(
     who = _who(agent, workplace, said) if workplace and agent.role else []
     system = _system(who, agent) if apart else ""
     who = [] if system else who
-    what = (("task", _task(task)), ("messages", _messages(mail)))
+    what = (("task", _task(task)), ("recent_channel", _timeline(recent, mail)), ("messages", _messages(mail)))
     if repositories:
         who = [*who, ("repositories", _repositories(repositories))]
     if cause is Cause.TASK and task.reviews:
         sections = [*who, *_some(said, "review"), *what, *_some(said, "input_files", "signal_format", PROJECT)]
-    elif cause is Cause.TASK:
+    elif cause is Cause.TASK or (cause is Cause.CALL and not resumed):
         sections = [*who, *_first(said, *what)]
     else:
         known = [] if resumed else [*who, *_some(said, PROJECT)]
@@ -146,11 +148,12 @@ def _role(role: str, project: str) -> str:
     return f"You are {role} for the {project} project."
 
 
-def _first(said: Mapping[str, str], task: Section, messages: Section) -> list[Section]:
+def _first(said: Mapping[str, str], task: Section, recent: Section, messages: Section) -> list[Section]:
     return [
         *_some(said, "role"),
         task,
         *_some(said, "input_files", "git_workflow", "signal_format", "session_start"),
+        recent,
         messages,
         *_some(said, PROJECT, "finishing_checklist"),
     ]
@@ -179,10 +182,18 @@ def _messages(mail: Sequence[Message]) -> str:
     return "\n\n".join(map(_message, mail))
 
 
+def _timeline(recent: Sequence[Message], mail: Sequence[Message]) -> str:
+    """What was said lately in the channel, for whoever joins; not what is told as mail."""
+    told = {each.id for each in mail}
+    lines = [f"{each.sender}: {each.body}" for each in recent if each.id not in told]
+    return fenced(_defused("\n".join(lines))) if lines else ""
+
+
 def _message(message: Message) -> str:
     reply = f", in reply to {message.reply_to}" if message.reply_to else ""
     place = f", on {_defused(place_of(message))}" if place_of(message) else ""
-    head = f"## {message.id} from {message.sender} ({message.kind}{reply}{place})"
+    origin = f"{message.sender}, who claims to be {_defused(message.claims)}" if message.claims else message.sender
+    head = f"## {message.id} from {origin} ({message.kind}{reply}{place})"
     return f"{head}\n\n{fenced(_defused(message.body))}{_to_be_settled(message)}"
 
 

@@ -60,6 +60,8 @@ class Cause(StrEnum):
 
     TASK = "task"
     MAIL = "mail"
+    CALL = "call"
+    """Someone wrote to it while it had nothing to do: what they want is its task now."""
     REMINDER = "reminder"
 
 

@@ -151,6 +151,10 @@ class Limits:
     """How often an agent is reminded of a missing signal or of uncommitted work."""
     returns: int = 3
     """How often a refused change goes back to its author before a person is asked."""
+    hops: int = 40
+    """How many messages may go from agent to agent before a person must say that they may go on. 0: any number."""
+    wakes: int = 20
+    """How often a minute an agent is woken by others' messages. 0: as often as they come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

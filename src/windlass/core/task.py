@@ -61,3 +61,12 @@ class Task:
         if to not in _STEPS.get(self.state, ()):
             raise NotAllowed(f"Task {self.id} cannot go from {self.state} to {to}.")
         return replace(self, state=to, reason=reason, ended_at=now if to in _ENDS else None)
+
+
+SHORT_TITLE = 100
+
+
+def title_of(text: str) -> str:
+    """What to call a task that begins with these words: their first line, shortened."""
+    words = " ".join(next((each for each in text.splitlines() if each.strip()), "A message").replace("\0", "").split())
+    return words if len(words) <= SHORT_TITLE else f"{words[: SHORT_TITLE - 1]}…"

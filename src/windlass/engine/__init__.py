@@ -14,6 +14,7 @@ from windlass.engine.definitions import Definitions
 from windlass.engine.deliver import Deliver
 from windlass.engine.diffs import Diffs
 from windlass.engine.dispatch import Dispatch
+from windlass.engine.documents import Documents
 from windlass.engine.fences import Fences
 from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake
@@ -24,6 +25,7 @@ from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.projects import Projects
 from windlass.engine.radar import Radar
+from windlass.engine.readers import Directory
 from windlass.engine.rehearse import Rehearsals
 from windlass.engine.rescue import Rescue
 from windlass.engine.reviews import Reviews
@@ -69,7 +71,9 @@ class Engine:
         fences = Fences(ports)
         self.definitions = Definitions(ports, self.projects)
         self.tasks = Tasks(ports, self.projects, self.definitions, fences, bell)
-        self.talk = Talk(ports, bell)
+        self.directory = Directory(ports, self.tasks)
+        self.talk = Talk(ports, bell, fences, self.directory)
+        self.documents = Documents(ports, bell, fences)
         moves: Moves = Moves(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
         self.line = Line(ports, bell, self.projects, self.changes, moves)

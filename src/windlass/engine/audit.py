@@ -20,7 +20,7 @@ from windlass.core.project import Project
 from windlass.core.promises import Finding, counted, finding
 from windlass.core.run import Chunk, Run
 from windlass.core.task import Task, TaskState
-from windlass.engine.talk import current_task
+from windlass.engine.say import current_task
 
 T = TypeVar("T")
 R = TypeVar("R")

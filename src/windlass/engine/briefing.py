@@ -5,27 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from windlass.core import codec
+from windlass.core.agent import Agent
 from windlass.core.message import Message
 from windlass.core.outline import outline
 from windlass.core.ports import Ports, Reading
 from windlass.core.project import Project
 from windlass.core.prompt import Prompt, Workplace, build_prompt
-from windlass.core.run import Run
+from windlass.core.run import Cause, Run
 from windlass.core.task import Task
 from windlass.core.workdir import Site
+from windlass.engine.say import home_channel
+
+RECENT = 20
+"""How many messages of its channel an agent hears that is called."""
 
 
 class Briefings:
     """Puts together what an agent is told."""
 
     def __init__(self, ports: Ports) -> None:
+        self.store = ports.store
         self.git = ports.git
         self.library = ports.library
         self.providers = ports.providers
 
     async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
-        """The prompt of a run, with what the project adds to it."""
+        """The prompt of a run, with what the project adds to it; who is called hears what was said before."""
         agent, project = site.agent, site.project
+        called = run.cause is Cause.CALL
+        recent = await self.store.read(lambda store: recent_in(store, agent)) if called else []
         return build_prompt(
             agent=agent,
             task=task,
@@ -33,6 +41,7 @@ class Briefings:
             blocks=await self.library.blocks(project.path),
             mail=mail,
             cause=run.cause,
+            recent=recent,
             workplace=await self._workplace(project, worktree) if agent.role else None,
             resumed=bool(run.session),
             repositories={name: each.main for name, each in zip(site.names, site.projects, strict=True)}
@@ -44,6 +53,12 @@ class Briefings:
     async def _workplace(self, project: Project, worktree: str) -> Workplace:
         files, cut = await self.git.files(project)
         return Workplace(name=project.name, path=worktree, uuid=project.id, structure=outline(files, cut=cut))
+
+
+def recent_in(store: Reading, agent: Agent) -> list[Message]:
+    """What was lately said to all in an agent's channel."""
+    said = store.said(agent.project, channel=home_channel(store, agent), viewer=agent.id, limit=RECENT)
+    return [each for each in said if not each.direct]
 
 
 def task_file(task: Task) -> str:

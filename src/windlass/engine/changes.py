@@ -14,7 +14,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
-from windlass.engine.talk import current_task
+from windlass.engine.say import current_task
 
 T = TypeVar("T")
 

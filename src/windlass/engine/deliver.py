@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from windlass.core import policy
 from windlass.core.agent import Agent
-from windlass.core.message import Delivery, Message
-from windlass.core.ports import Ports, Reading
+from windlass.core.message import Delivery, Letter, Message
+from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.project import Project
 from windlass.core.run import Run
-from windlass.core.task import Task
+from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
@@ -21,18 +23,21 @@ class Mail:
     """What one agent has not been told yet."""
 
     agent: Agent
-    task: Task
+    path: str
+    """Where its project is, whose settings count."""
+    task: Task | None
+    """What it is at, or was at last."""
     runs: tuple[Run, ...]
-    deliveries: tuple[Delivery, ...]
-    messages: tuple[Message, ...]
+    letters: tuple[Letter, ...]
 
 
 class Deliver:
-    """Starts a run for each agent that has mail and may be woken."""
+    """Starts a run for each agent that has mail and may be woken; and says of the others why not."""
 
     def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles) -> None:
         self.store = ports.store
         self.clock = ports.clock
+        self.settings = ports.settings
         self.bell = bell
         self.runs = runs
         self.providers = ports.providers
@@ -41,36 +46,67 @@ class Deliver:
 
     async def tick(self) -> bool:
         """Wake every agent that has mail and that there is a slot for."""
-        for mail in await self.store.read(_waiting):
+        for mail in await self.store.read(waiting):
             with self.troubles.noted("deliver"):
                 await self._wake(mail)
         return False
 
     async def _wake(self, mail: Mail) -> None:
-        resumes = self.providers.get(mail.agent.provider).resumes
         now = self.clock.now()
-        match policy.decide_wake(mail.agent, mail.runs, mail.messages, resumes=resumes, now=now):
-            case policy.Wait(until=float(until)):
-                self.bell.ring_in(until - now)
+        match self.decide(mail, now):
+            case policy.Wait(reason=policy.BUSY):
+                return
+            case policy.Wait(reason, until):
+                if until is not None:
+                    self.bell.ring_in(until - now)
+                await self._explain(mail, reason)
             case policy.Wake(session) if await self.slots.free(mail.agent.project):
-                cause = policy.cause_of(mail.messages)
-                await self.runs.start(mail.agent, mail.task, cause, mail=mail.deliveries, session=session)
+                cause = policy.cause_of([each.message for each in mail.letters], mail.task)
+                deliveries = [each.delivery for each in mail.letters]
+                await self.runs.start(mail.agent, mail.task, cause, mail=deliveries, session=session)
+
+    def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
+        """Whether an agent is woken for its mail."""
+        provider, limits = self.providers.get(mail.agent.provider), self.settings.at(mail.path).limits
+        return policy.decide_wake(mail.agent, mail.runs, mail.letters, limits, resumes=provider.resumes, now=now)
+
+    async def _explain(self, mail: Mail, reason: str) -> None:
+        """Write down why it waits, so that whoever asks is told."""
+        if any(each.delivery.reason != reason for each in mail.letters):
+            await self.store.write(partial(_hold, [each.delivery.id for each in mail.letters], reason))
+            self.bell.ring()
 
 
-def _waiting(store: Reading) -> list[Mail]:
+def _hold(keys: list[str], reason: str, store: Writing) -> None:
+    found = (store.find(Delivery, each) for each in keys)
+    held = [replace(each, reason=reason) for each in found if each and each.owed and each.reason != reason]
+    if held:
+        store.record("message.held", held[0].reader, *held, reason=reason)
+
+
+def waiting(store: Reading) -> list[Mail]:
+    """Everyone who has not been told everything; not those who are about to begin a task, and are told then."""
     by_reader: dict[str, list[Delivery]] = {}
     for delivery in store.undelivered():
         by_reader.setdefault(delivery.reader, []).append(delivery)
-    mail = (_mail(store, reader, deliveries) for reader, deliveries in by_reader.items())
-    return [each for each in mail if each is not None]
+    ready = {each.agent for each in store.ready_tasks(limit=1000)} if by_reader else set()
+    mail = (mail_of(store, reader, deliveries) for reader, deliveries in by_reader.items())
+    return [each for each in mail if each is not None and (each.agent.id not in ready or _is_at_something(each))]
 
 
-def _mail(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
+def _is_at_something(mail: Mail) -> bool:
+    return mail.task is not None and not mail.task.ended and mail.task.state is not TaskState.OPEN
+
+
+def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
+    """One agent, and what is owed to it."""
     agent = store.find(Agent, reader)
+    if agent is None:
+        return None
     every = store.runs_of(reader)
     runs = [each for each in every if each.task == every[-1].task]
     task = store.find(Task, runs[-1].task) if runs else None
-    if agent is None or task is None:
-        return None
-    messages = (store.find(Message, each.message) for each in deliveries)
-    return Mail(agent, task, tuple(runs), tuple(deliveries), tuple(each for each in messages if each is not None))
+    project = store.find(Project, agent.project)
+    found = ((store.find(Message, each.message), each) for each in deliveries)
+    letters = tuple(Letter(message, each) for message, each in found if message is not None)
+    return Mail(agent, project.path if project else "", task, tuple(runs), letters)

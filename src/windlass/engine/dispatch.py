@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from windlass.core.agent import Agent
+from windlass.core.message import Delivery
 from windlass.core.ports import Ports, Reading
 from windlass.core.run import Cause
 from windlass.core.task import Task, TaskState
@@ -32,11 +33,17 @@ class Dispatch:
         for task, agent in await self.store.read(_ready):
             with self.troubles.noted("dispatch"):
                 if await self.slots.free(agent.project) and not await self.store.read(partial(self._held, task)):
-                    await self.runs.start(agent, task, Cause.TASK)
+                    mail = await self.store.read(partial(_owed, agent))
+                    await self.runs.start(agent, task, Cause.TASK, mail=mail)
         return False
 
     def _held(self, task: Task, store: Reading) -> str:
         return self.radar.held(store, task)
+
+
+def _owed(agent: Agent, store: Reading) -> list[Delivery]:
+    """What it has not been told: it is told with its task."""
+    return store.undelivered(reader=agent.id)
 
 
 def _ready(store: Reading) -> list[tuple[Task, Agent]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from windlass.core.address import SYSTEM
 from windlass.core.change import Change, ChangeState
 from windlass.core.document import Document
-from windlass.core.message import Receipt
-from windlass.core.ports import Writing
+from windlass.core.message import Delivery, Message, Receipt
+from windlass.core.ports import Reading, Writing
 from windlass.core.render import learnings
 from windlass.core.task import Task, TaskState
-from windlass.engine.talk import channel_of, withdraw
+from windlass.engine.say import channel_of, review_channel, withdraw
 
 EVENTS = {TaskState.DONE: "task.done", TaskState.FAILED: "task.failed", TaskState.CANCELLED: "task.cancelled"}
 
@@ -17,13 +19,22 @@ EVENTS = {TaskState.DONE: "task.done", TaskState.FAILED: "task.failed", TaskStat
 def end_task(store: Writing, task: Task, to: TaskState, *, now: float, reason: str) -> None:
     """Within a transaction: end it; drop mail nobody will read, close what nobody will mend, withdraw questions."""
     store.record(EVENTS[to], task.id, task.move(to, now=now, reason=reason))
-    dead = [each.move(Receipt.FAILED) for each in store.undelivered(reader=task.agent)] if task.agent else []
+    dead = _about(store, task) if task.agent else []
     if dead:
-        store.record("message.dropped", task.agent, *dead, reason=f"{task.id} is {to}")
+        why = f"{task.id} is {to}"
+        failed = (replace(each.move(Receipt.FAILED), reason=why) for each in dead)
+        store.record("message.dropped", task.agent, *failed, reason=why)
     for change in store.changes_of_task(task.id):
         if change.state is ChangeState.REJECTED:  # nobody will mend it
             close_change(store, change, reason or f"{task.id} is {to}", now)
     withdraw(store, channel_of(task.id), f"{task.id} is {to}.", now)
+
+
+def _about(store: Reading, task: Task) -> list[Delivery]:
+    """What its agent was to be told about this task. What others want of the agent besides is still owed to it."""
+    owed = ((each, store.find(Message, each.message)) for each in store.undelivered(reader=task.agent))
+    channels = [channel_of(task.id), *(review_channel(each.id) for each in store.changes_of_task(task.id))]
+    return [each for each, message in owed if message is None or message.channel in channels]
 
 
 def close_change(store: Writing, change: Change, reason: str, now: float) -> Change:

@@ -25,8 +25,8 @@ from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
 from windlass.engine.rehearse import own_result
 from windlass.engine.remarks import conclude
+from windlass.engine.say import asked_in, channel_of, nudge, say
 from windlass.engine.sites import site_of
-from windlass.engine.talk import asked_in, channel_of, nudge, say
 from windlass.engine.verdicts import IN_LINE
 
 log = logging.getLogger("windlass")

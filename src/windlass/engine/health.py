@@ -16,7 +16,7 @@ from windlass.core.project import Project
 from windlass.core.render import red_main
 from windlass.core.settings import Settings
 from windlass.engine.bell import Bell
-from windlass.engine.talk import say, withdraw
+from windlass.engine.say import say, withdraw
 from windlass.engine.tasks import Order, Tasks
 
 OUTPUT = "checks/main"

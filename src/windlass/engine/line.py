@@ -19,7 +19,7 @@ from windlass.engine.endings import close_change, end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.remarks import approve, said_about
-from windlass.engine.talk import channel_of_change, review_channel, say, withdraw
+from windlass.engine.say import channel_of_change, review_channel, say, withdraw
 
 LONGEST_TITLE = 200
 BY_HAND = "held by hand"

@@ -20,7 +20,7 @@ from windlass.core.run import Run
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.collisions import Collisions
-from windlass.engine.talk import channel_of, say
+from windlass.engine.say import channel_of, say
 from windlass.engine.troubles import Troubles
 
 EVERY = 1.0

@@ -12,7 +12,7 @@ from windlass.core.ports import Reading, Writing
 from windlass.core.run import Run
 from windlass.core.task import Task, TaskState
 from windlass.engine.endings import end_task
-from windlass.engine.talk import MOST, current_task, review_channel, say, withdraw
+from windlass.engine.say import MOST, current_task, review_channel, say, withdraw
 
 SETTLED = "Settled."
 

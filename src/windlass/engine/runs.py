@@ -11,24 +11,24 @@ from typing import Any
 from windlass.core import codec
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
-from windlass.core.message import Delivery, Message, Receipt
+from windlass.core.message import Delivery, Letter, Message, Receipt
 from windlass.core.ports import Launch, Ports, Reading, Writing
 from windlass.core.project import Project
 from windlass.core.prompt import Prompt
 from windlass.core.provider import Start
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
-from windlass.core.task import Task, TaskState
+from windlass.core.task import Task, TaskState, title_of
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.briefing import Briefings, context_files, task_file
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
 from windlass.engine.lanes import Lanes
+from windlass.engine.say import current_task
 from windlass.engine.setup import Place, Setup
 from windlass.engine.sites import site_of
 from windlass.engine.slots import Slots
-from windlass.engine.talk import current_task
 
 log = logging.getLogger("windlass")
 
@@ -65,13 +65,13 @@ class Runs:
         self.stir: Callable[[str], None] = lambda _: None
 
     async def start(
-        self, agent: Agent, task: Task, cause: Cause, *, mail: Sequence[Delivery] = (), session: str = ""
+        self, agent: Agent, task: Task | None, cause: Cause, *, mail: Sequence[Delivery] = (), session: str = ""
     ) -> None:
         """Claim the agent for a run, then launch it beside the tick."""
         sandbox = await self.fences.keeper(agent, await self.store.read(lambda store: _project(store, agent.project)))
         claim = Claim(
             agent=agent,
-            task=task.id,
+            task=task.id if task and cause is not Cause.CALL else "",
             cause=cause,
             mail=tuple(mail),
             session=session,
@@ -256,6 +256,7 @@ class Claim:
 
     agent: Agent
     task: str
+    """Nothing: what the mail wants becomes one."""
     cause: Cause
     mail: tuple[Delivery, ...]
     session: str
@@ -269,7 +270,7 @@ class Claim:
         runs = store.runs_of(self.agent.id)
         if runs and runs[-1].live:
             raise Conflict(f"{self.agent.id} is running already.")
-        task = store.find(Task, self.task)
+        task = store.find(Task, self.task) if self.task else self._called(store)
         if task is None or task.ended:
             raise Conflict(f"The task of {self.agent.id} is over.")
         if not self.fits(store, self.agent.project):
@@ -288,9 +289,28 @@ class Claim:
             starting_at=self.now,
         )
         active = task if task.state is TaskState.ACTIVE else task.move(TaskState.ACTIVE, now=self.now)
-        carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self.mail)
-        store.record("run.starting", run.id, run, active, *carried)
+        carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self._owed(store))
+        back = [replace(self.agent, retired_at=None)] if self.agent.retired_at is not None else []
+        store.record("run.starting", run.id, run, active, *carried, *back)
         return run
+
+    def _owed(self, store: Reading) -> list[Delivery]:
+        """Its mail as it is now: some may have been read meanwhile."""
+        found = (store.find(Delivery, each.id) for each in self.mail)
+        return [each for each in found if each and each.owed]
+
+    def _called(self, store: Writing) -> Task | None:
+        """What the first that calls it wants, as a task; nothing if all has been read meanwhile."""
+        mail = [Letter(found, each) for each in self._owed(store) if (found := store.find(Message, each.message))]
+        calling = next((each.message for each in mail if each.calls), None)
+        if calling is None:
+            return None
+        title = title_of(calling.body)
+        task = Task(
+            id=store.next_id(Task), project=self.agent.project, title=title, agent=self.agent.id, created_at=self.now
+        )
+        store.record("task.added", task.id, task)
+        return task
 
 
 def _apart(prompt: Prompt) -> dict[str, str]:

@@ -20,11 +20,11 @@ from windlass.core.project import Project
 from windlass.core.run import Cause, Run
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import PortRange, Prepared, pick_ports, setup_key
-from windlass.core.task import Task
+from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
-from windlass.engine.talk import channel_of, say
+from windlass.engine.say import channel_of, say
 
 log = logging.getLogger("windlass")
 
@@ -78,7 +78,7 @@ class Setup:
         seen = await self.store.read(lambda store: _reviewed(store, run))
         if seen is not None:
             await self.git.renew(project, agent, at=seen.head)
-        elif run.cause is Cause.TASK and run.number > 1:
+        elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
         worktree, main = await self.git.worktree(project, agent)
         base = seen.head if seen else main
@@ -158,6 +158,18 @@ class Setup:
 def _is_stopping(key: str, store: Reading) -> bool:
     run = store.find(Run, key)
     return run is None or not run.live or bool(run.stopping)
+
+
+def _begins_anew(store: Reading, run: Run) -> bool:
+    """Whether it is the first of a later task: one that was given to it, or that followed on one which is done.
+
+    Who is called after a task that failed or was stopped finds its worktree as it left it.
+    """
+    before = [each for each in store.runs_of(run.agent) if each.number < run.number]
+    if not before or before[-1].task == run.task or run.cause not in (Cause.TASK, Cause.CALL):
+        return run.cause is Cause.TASK and run.number > 1
+    last = store.find(Task, before[-1].task)
+    return run.cause is Cause.TASK or (last is not None and last.state is TaskState.DONE)
 
 
 def _reviewed(store: Reading, run: Run) -> Change | None:

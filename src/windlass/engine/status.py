@@ -20,9 +20,9 @@ from windlass.core.run import Cost, Identity, Outcome, Run, Usage
 from windlass.core.task import Task
 from windlass.engine.radar import Radar
 from windlass.engine.rescue import newest_removal
+from windlass.engine.say import channel_of, current_task, open_questions
 from windlass.engine.setup import setup_document
 from windlass.engine.slots import Slots
-from windlass.engine.talk import channel_of, current_task, open_questions
 
 PAGE = 200
 """How many finished agents are shown."""

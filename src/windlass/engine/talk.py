@@ -1,114 +1,66 @@
-"""One way to speak: a message, and a delivery to each of its readers."""
+"""One way to speak: whatever anyone says to anyone, and how far it got."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.address import HUMAN, SYSTEM, Address
 from windlass.core.agent import Agent
-from windlass.core.change import Change, Hold
-from windlass.core.errors import Conflict, NotFound
-from windlass.core.message import Delivery, Kind, Message, Remark
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
+from windlass.core.mentions import Mentions, mentions
+from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.project import Project
 from windlass.core.questions import compose_answer
+from windlass.core.run import Run
 from windlass.core.task import Task
+from windlass.engine import letters
 from windlass.engine.bell import Bell
+from windlass.engine.fences import Fences
+from windlass.engine.letters import Sending
+from windlass.engine.readers import Directory, Readers, Speaker
+from windlass.engine.say import current_task, open_questions, say
 
 MOST = 10_000
+LONGEST_BODY = 1_000_000
 
 
-def say(
-    store: Writing,
-    *,
-    sender: str,
-    to: tuple[str, ...],
-    body: str,
-    channel: str,
-    now: float,
-    kind: Kind = Kind.SAY,
-    reply_to: str = "",
-    remark: Remark | None = None,
-) -> Message:
-    """Within a transaction: append one message, and owe it to each of its readers."""
-    message = Message(
-        id=store.next_id(Message),
-        channel=channel,
-        sender=sender,
-        to=to,
-        body=body,
-        kind=kind,
-        reply_to=reply_to,
-        sent_at=now,
-        remark=remark,
-    )
-    deliveries = (Delivery(message=message.id, reader=each) for each in dict.fromkeys(to))
-    store.record("message.sent", message.id, message, *deliveries)
-    return message
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handoff:
+    """What is given on with a piece of work."""
+
+    done: str = ""
+    needed: str = ""
+    files: tuple[str, ...] = ()
+    why: str = ""
+
+    def told(self, body: str) -> str:
+        """All of it as one text."""
+        parts = [("Done", self.done), ("Needed", self.needed), ("Files", ", ".join(self.files)), ("Why", self.why)]
+        return "\n".join([body, *(f"{name}: {text}" for name, text in parts if text)]).strip()
 
 
-def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
-    """What a person was asked in this channel has settled itself."""
-    for ask in store.open_asks(limit=1000):
-        if ask.channel == channel:
-            say(
-                store,
-                sender=str(SYSTEM),
-                to=(str(HUMAN),),
-                body=reason,
-                channel=channel,
-                now=now,
-                kind=Kind.ANSWER,
-                reply_to=ask.id,
-            )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """What someone wants to say, and to whom."""
 
-
-def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
-    """The daemon tells an agent to go on."""
-    return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE)
-
-
-def channel_of(task: str) -> str:
-    """The channel that a task's messages share."""
-    return f"task/{task}" if task else "main"
-
-
-def channel_of_change(change: Change) -> str:
-    """Where people are asked about a change: with its task, or in a channel of its own."""
-    return channel_of(change.task) if change.task else review_channel(change.id)
-
-
-def review_channel(change: str) -> str:
-    """What is said about a change by those who review it, and by its author to them."""
-    return f"change/{change}"
-
-
-def current_task(store: Reading, agent: str) -> Task | None:
-    """What an agent is at, or was at last; of those it never began, the newest."""
-    latest = store.latest_runs([agent]).get(agent)
-    return store.find(Task, latest.task) if latest else store.task_of(agent)
-
-
-def open_questions(store: Reading, agent: str) -> list[Message]:
-    """What a person can answer: an agent's own questions, and what the gate asks about its change."""
-    task = current_task(store, agent)
-    change = store.change_of_task(task.id) if task else None
-    own = store.open_asks(sender=agent)
-    if task is None or change is None or change.hold not in _ASKS:
-        return own
-    return [*own, *asked_in(store, channel_of(task.id)), *asked_in(store, review_channel(change.id))]
-
-
-_ASKS = (Hold.HUMAN, Hold.REVIEW, Hold.GUARD)
-"""Holds about which a person may be asked something that they can answer."""
-
-
-def asked_in(store: Reading, channel: str) -> list[Message]:
-    """The last that the gate asked there, unless it was answered."""
-    said = store.messages(channel, limit=MOST)
-    answered = {each.reply_to for each in said}
-    asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM)]
-    return [each for each in asked[-1:] if each.id not in answered]
+    body: str
+    project: str
+    to: tuple[str, ...] = ()
+    """Addresses as they were typed: they are stronger than mentions, and nobody else sees it."""
+    everyone: bool = False
+    channel: str = ""
+    """Default: that of the speaker's instance, or `main`."""
+    kind: Kind = Kind.SAY
+    reply_to: str = ""
+    key: str = ""
+    claims: str = ""
+    mentions: bool = True
+    """Whether `@name` in it makes a reader."""
+    handoff: Handoff | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +79,179 @@ def _open(store: Reading, agent: Agent) -> Iterator[tuple[Task, Message]]:
 
 
 class Talk:
-    """What people say to agents."""
+    """What is said, by anyone to anyone."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences, directory: Directory) -> None:
         self.store = ports.store
         self.clock = ports.clock
+        self.library = ports.library
         self.bell = bell
+        self.fences = fences
+        self.directory = directory
+
+    # ── speaking ──
+
+    async def speaker(self, run: str) -> Speaker:
+        """Who speaks in a run; outside every run it is the person."""
+        return await self.store.read(partial(_speaker, run)) if run else Speaker(str(HUMAN))
+
+    async def send(self, speaker: Speaker, post: Post) -> Message:
+        """Say it. What comes again under the same key is the message that was sent then."""
+        project = await self.store.read(partial(_project, post.project))
+        body = await self._words(speaker, project, post)
+        if post.kind is Kind.HANDOFF:
+            await self._check_handoff(speaker, project, post)
+        readers, spoken = await self._readers(speaker, project, replace(post, body=body))
+        message = Message(
+            id="",
+            channel=post.channel,
+            sender=speaker.address,
+            to=readers.to,
+            body=body,
+            kind=post.kind,
+            reply_to=post.reply_to,
+            sent_at=self.clock.now(),
+            project=project.id,
+            direct=bool(post.to),
+            broadcast=post.everyone or (bool(post.to) and all(each.startswith("@") for each in post.to)),
+            key=post.key,
+            claims=post.claims,
+        )
+        sent = await self.store.write(Sending(speaker, project, message, readers.new, spoken.addressed).make)
+        self.bell.ring()
+        return sent
+
+    async def converse(
+        self, speaker: Speaker, project: str, body: str, *, agent: str = "", task: str = "", phase: str = ""
+    ) -> Message:
+        """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle."""
+        target = agent or await self.store.read(partial(_target, task, phase))
+        return await self.send(speaker, Post(body=body, project=project, to=(target,), kind=Kind.ASK))
+
+    async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
+        """Answer what one was asked. Whoever asked is told."""
+        ask = await self.store.read(lambda store: store.find(Message, conversation))
+        if ask is None or ask.kind is not Kind.ASK:
+            raise NotFound(f"There is no conversation {conversation}.", hint="`windlass inbox` shows what was asked.")
+        if not speaker.is_person and speaker.address not in ask.to:
+            raise NotAllowed(f"{conversation} was not asked of {speaker.address}.")
+        if str(SYSTEM) == ask.sender:
+            raise NotAllowed(
+                f"{conversation} is a question of the gate.", hint="Answer it with `windlass answer NAME`."
+            )
+        project = await self.store.read(partial(_project, ask.project))
+        body = await self._words(speaker, project, Post(body=body, project=ask.project))
+        answered = await self.store.write(partial(letters.settle, speaker, ask, body, self.clock.now()))
+        self.bell.ring()
+        return answered
+
+    async def _words(self, speaker: Speaker, project: Project, post: Post) -> str:
+        """What is said, without an agent's secrets."""
+        body = post.handoff.told(post.body) if post.handoff else post.body
+        if not body.strip():
+            raise BadInput("The message has no words.")
+        if len(body.encode("utf-8", "surrogatepass")) > LONGEST_BODY:
+            raise BadInput(
+                f"The message has more than {LONGEST_BODY} bytes.", hint="Write it to a document, and say where it is."
+            )
+        run = await self.store.read(lambda store: store.find(Run, speaker.run)) if speaker.run else None
+        return self.fences.blotter(run, project).whole(body) if run else body
+
+    async def _check_handoff(self, speaker: Speaker, project: Project, post: Post) -> None:
+        """An agent whose file says whom it may hand to hands to nobody else."""
+        name = Address.parse(speaker.address).name
+        found = None if speaker.is_person else (await self.library.roster(project.path)).find(name)
+        others = [each for each in post.to if found and found.handoff_to and each not in found.handoff_to]
+        if found and others:
+            raise NotAllowed(
+                f"{name} may not hand work to {others[0]}: its file allows {', '.join(found.handoff_to)}.",
+                hint=f"Add {others[0]} to handoff_to in {found.file}.",
+            )
+
+    async def _readers(self, speaker: Speaker, project: Project, post: Post) -> tuple[Readers, Mentions]:
+        """Whom it is for, and whom it speaks to: those who were typed, everyone, or those whom its words mention."""
+        if post.to:
+            readers = await self.directory.named(project, speaker, post.to)
+            return readers, Mentions(readers.to, readers.to)
+        if post.everyone:
+            readers = await self.directory.all(project, speaker, post.channel.removeprefix("@"))
+            return readers, Mentions(readers.to, readers.to)
+        names = await self.directory.names(project, speaker)
+        spoken = mentions(post.body, {*names, str(SYSTEM)}) if post.mentions else Mentions((), ())
+        if str(SYSTEM) in spoken.all and not speaker.is_person:
+            raise NotAllowed("An agent can't call on the system.", hint="Write `system` without the @, or ask human.")
+        met = [each for each in spoken.all if names.get(each, "-") or each in spoken.addressed]
+        found = await self.directory.named(project, speaker, [each for each in met if each != str(SYSTEM)])
+        ids = dict(zip((each for each in met if each != str(SYSTEM)), found.to, strict=False))
+        others = Readers(tuple(each for each in found.to if each != speaker.address), found.new)
+        return others, Mentions(others.to, tuple(ids[each] for each in spoken.addressed if each in ids))
+
+    # ── hearing ──
+
+    async def peek(
+        self, speaker: Speaker, project: str, *, channel: str = "", to: str = "", since: str = "", limit: int = 20
+    ) -> list[Message]:
+        """What was said and may be seen, in order: the last so many, after another message. It acknowledges nothing."""
+        await self.store.read(partial(_project, project))
+        viewer = "" if speaker.is_person else speaker.address
+        after = letters.place(since)
+        return await self.store.read(
+            lambda store: store.said(project, channel=channel, viewer=viewer, to=to, after=after, limit=limit)
+        )
+
+    async def inbox(self, reader: str, *, everything: bool = False) -> list[Letter]:
+        """What a reader has not acknowledged, or all that it ever got, oldest first."""
+        return await self.store.read(lambda store: letters.inbox(store, reader, everything=everything))
+
+    async def read(self, speaker: Speaker, *, channel: str = "", limit: int = 0) -> list[Letter]:
+        """What is there for the speaker, acknowledged from now on."""
+        found = await self.store.write(partial(letters.read, speaker, channel, limit or letters.MOST))
+        if found:
+            self.bell.ring()
+        return found
+
+    async def ack(self, speaker: Speaker, message: str) -> Delivery:
+        """One message is dealt with."""
+        acked = await self.store.write(partial(letters.ack, speaker, message))
+        self.bell.ring()
+        return acked
+
+    async def wait(
+        self, speaker: Speaker, project: str, *, channel: str = "", since: str = "", patience: float
+    ) -> list[Message]:
+        """What others say after this moment, or after a message, as soon as there is something; nothing in time: []."""
+        newest = await self.store.read(lambda store: store.said(project, limit=1))
+        after = since or (newest[0].id if newest else "")
+
+        async def heard() -> list[Message]:
+            said = await self.peek(speaker, project, channel=channel, since=after, limit=MOST)
+            return [each for each in said if each.sender != speaker.address]
+
+        return await self._until(heard, patience) or []
+
+    async def listen(self, speaker: Speaker, *, patience: float) -> Message | None:
+        """The oldest question that was put to the speaker and has no answer, as soon as there is one."""
+
+        async def asked() -> list[Message]:
+            return await self.store.read(lambda store: store.asks_to(speaker.address, limit=1))
+
+        found = await self._until(asked, patience)
+        return found[0] if found else None
+
+    async def _until(self, look: Callable[[], Awaitable[list[Message]]], patience: float) -> list[Message]:
+        ear = self.bell.ear()
+        try:
+            async with asyncio.timeout(patience):
+                while not self.bell.silent:
+                    ear.clear()
+                    if found := await look():
+                        return found
+                    await ear.wait()
+        except TimeoutError:
+            pass
+        return []
+
+    # ── a person's answers ──
 
     async def questions(self, project: str = "") -> list[Asked]:
         """What a person can answer now, oldest first."""
@@ -171,3 +290,32 @@ class Talk:
         message = await self.store.write(step)
         self.bell.ring()
         return message
+
+
+def _speaker(run: str, store: Reading) -> Speaker:
+    found = store.find(Run, run)
+    agent = store.find(Agent, found.agent) if found else None
+    if found is None or agent is None or not found.live:
+        raise NotAllowed("This run is over; nobody speaks for it any more.")
+    return Speaker(agent.id, agent.project, run)
+
+
+def _project(key: str, store: Reading) -> Project:
+    project = store.find(Project, key)
+    if project is None:
+        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
+    return project
+
+
+def _target(task: str, phase: str, store: Reading) -> str:
+    """Whoever is at a task, or at one of a phase's: one who is running, then one who is idle."""
+    if task:
+        found = store.find(Task, task)
+        names = [found.agent] if found and found.agent else []
+    else:
+        names = [each.agent for each in store.unfinished_tasks() if each.parent == phase and phase and each.agent]
+    latest = store.latest_runs(names)
+    names.sort(key=lambda each: not (each in latest and latest[each].live))
+    if not names:
+        raise NotFound(f"Nobody is at {task or phase or 'that'}.", hint="`windlass list` shows who is at work.")
+    return names[0]

@@ -92,6 +92,13 @@ class Tasks:
                 self.bell.ring()
                 return added
 
+    async def enlist(self, project: Project, name: str) -> Agent:
+        """An agent that the repository defines, as it is when it begins; nothing is kept yet."""
+        defined = await self.definitions.find(project.path, name)
+        agent = self._engaged(Order(path=project.path, title="", agent=name), project, defined)
+        await self.fences.check(agent, project)
+        return agent
+
     async def get(self, key: str) -> Task:
         task = await self.store.read(lambda store: store.find(Task, key))
         if task is None:

@@ -15,7 +15,7 @@ from windlass.core.sandbox import own_folder
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.mirrors import Mirrors
-from windlass.engine.talk import channel_of, say
+from windlass.engine.say import channel_of, say
 from windlass.engine.troubles import Troubles
 
 log = logging.getLogger("windlass")

@@ -17,7 +17,7 @@ from windlass.core.settings import Limits
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task
-from windlass.engine.talk import channel_of, channel_of_change, say, withdraw
+from windlass.engine.say import channel_of, channel_of_change, say, withdraw
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from windlass.core.agent import Agent
 from windlass.core.change import Change, ChangeState
+from windlass.core.document import Document
 from windlass.core.errors import Unavailable
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Kind, Message, Receipt
@@ -133,6 +134,57 @@ class MemoryReading:
             each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.reader not in _NOT_AGENTS
         )
         return _cut(_sent(each for each in found if reader in ("", each.reader)), limit)
+
+    def documents(self, project: str, begin: str, /) -> list[Document]:
+        found = (each for each in self._all(Document) if each.project == project)
+        return [each for each in found if each.name.startswith(begin)]
+
+    def revisions(self, document: str, /) -> list[Document]:
+        written = (each for each in self._tables.events if each.kind == "document.written")
+        return [rows.document(each) for each in written if each.subject == document]
+
+    def said(
+        self,
+        project: str,
+        /,
+        *,
+        channel: str = "",
+        viewer: str = "",
+        to: str = "",
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = True,
+    ) -> list[Message]:
+        def seen(message: Message) -> bool:
+            mine = viewer in ("", message.sender) or not message.direct or self._is_owed(message.id, viewer)
+            return mine and (not to or self._is_owed(message.id, to))
+
+        here = (each for each in self._all(Message) if each.project == project and channel in ("", each.channel))
+        found = [each for each in here if _number(each.id) > after and seen(each)]
+        found.sort(key=lambda message: _number(message.id))
+        return found[max(len(found) - max(limit, 0), 0) :] if newest else found[: max(limit, 0)]
+
+    def _is_owed(self, message: str, reader: str) -> bool:
+        return f"{message}/{reader}" in self._tables.nouns[Delivery]
+
+    def keyed(self, sender: str, key: str, /) -> Message | None:
+        found = (each for each in self._all(Message) if key and (each.sender, each.key) == (sender, key))
+        return next(found, None)
+
+    def deliveries_to(
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+    ) -> list[Delivery]:
+        found = (each for each in self._all(Delivery) if each.reader == reader and _number(each.message) > after)
+        return _cut(_sent(each for each in found if acked or each.receipt is not Receipt.ACKED), limit)
+
+    def receipts(self, message: str, /) -> list[Delivery]:
+        return [each for each in self._all(Delivery) if each.message == message]
+
+    def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
+        answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
+        asks = (each for each in self._all(Message) if each.kind is Kind.ASK and each.id not in answered)
+        found = (each for each in asks if self._is_owed(each.id, reader))
+        return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)

@@ -12,6 +12,7 @@ import msgspec
 
 from windlass.core.agent import Agent
 from windlass.core.change import Change
+from windlass.core.document import Document
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.ports import N
@@ -98,6 +99,44 @@ class SqlReading:
         if reader:
             return self._nouns(Delivery, "undelivered_to", reader=reader, limit=max(limit, 0))
         return self._nouns(Delivery, "undelivered", limit=max(limit, 0))
+
+    def documents(self, project: str, begin: str, /) -> list[Document]:
+        return self._nouns(Document, "documents", project=project, begin=begin, length=len(begin))
+
+    def revisions(self, document: str, /) -> list[Document]:
+        return [rows.document(_event(row)[0]) for row in self._ask("revisions", document=document)]
+
+    def said(
+        self,
+        project: str,
+        /,
+        *,
+        channel: str = "",
+        viewer: str = "",
+        to: str = "",
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = True,
+    ) -> list[Message]:
+        wanted = {"project": project, "viewer": viewer, "to": to, "after": after, "limit": max(limit, 0)}
+        name = f"said{'_in' if channel else ''}_{'newest' if newest else 'oldest'}"
+        found = self._nouns(Message, name, **wanted, **({"channel": channel} if channel else {}))
+        return found[::-1] if newest else found
+
+    def keyed(self, sender: str, key: str, /) -> Message | None:
+        return _first(self._nouns(Message, "keyed", sender=sender, key=key))
+
+    def deliveries_to(
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+    ) -> list[Delivery]:
+        name = "deliveries_to" if acked else "deliveries_unacked"
+        return self._nouns(Delivery, name, reader=reader, after=after, limit=max(limit, 0))
+
+    def receipts(self, message: str, /) -> list[Delivery]:
+        return self._nouns(Delivery, "receipts", message=message)
+
+    def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
+        return self._nouns(Message, "asks_to", reader=reader, limit=max(limit, 0))
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return self._nouns(Delivery, "deliveries_of", run=run)

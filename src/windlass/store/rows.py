@@ -16,6 +16,7 @@ from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, Unavailable
+from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.ports import Noun
 from windlass.core.project import Project
@@ -58,7 +59,7 @@ _SHAPES = (
     Shape(Agent, "agents", nested=("also", "options")),
     Shape(Task, "tasks", nested=("needs", "paths")),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch", "checked")),
-    Shape(Message, "messages", nested=("to", "remark"), order={"place": lambda message: number(message.id)}),
+    Shape(Message, "messages", nested=("to", "remark", "chain"), order={"place": lambda message: number(message.id)}),
     Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
     Shape(Document, "documents"),
     Shape(Change, "changes", nested=("candidate", "checks", "landing")),
@@ -132,6 +133,12 @@ def read(kind: type[T], row: sqlite3.Row) -> T:
         return codec.revive(kind, values)
     except msgspec.MsgspecError as error:
         raise damaged(f"The {SHAPES[kind].noun} {values['id']}", error) from error
+
+
+def document(event: Event) -> Document:
+    """The document that an event says was written."""
+    (became,) = event.became
+    return codec.revive(Document, {name: value for name, value in became.items() if name != "noun"})
 
 
 def damaged(what: str, error: Exception) -> Unavailable:

@@ -13,7 +13,7 @@ from windlass.core.change import ChangeState
 from windlass.core.errors import BadInput
 from windlass.core.task import Task, TaskState
 from windlass.engine import Engine
-from windlass.engine.talk import channel_of
+from windlass.engine.say import channel_of
 from windlass.engine.tasks import Order
 from windlass.web import shapes, wire
 from windlass.web.call import Call

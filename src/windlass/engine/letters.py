@@ -1,0 +1,126 @@
+"""Messages in the log: how one is put there, answered, read and acknowledged; each within a transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from windlass.core.agent import Agent
+from windlass.core.brakes import linked
+from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.message import Delivery, Kind, Letter, Message, Receipt
+from windlass.core.ports import Reading, Writing
+from windlass.core.project import Project
+from windlass.engine.readers import Speaker, settled
+from windlass.engine.say import home_channel, put
+
+MOST = 10_000
+
+
+def place(message: str) -> int:
+    """The number of a message's id."""
+    if not message:
+        return 0
+    if not (message[:1] == "m" and message[1:].isdecimal() and len(message) < 19):
+        raise BadInput(f"{message!r} is not the id of a message.", hint="It is a letter and a number, like m12.")
+    return int(message[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A message on its way into the log, as one transaction."""
+
+    speaker: Speaker
+    project: Project
+    message: Message
+    new: tuple[Agent, ...]
+    """Readers who are only there from now on."""
+    addressed: tuple[str, ...]
+    """Readers to whom it speaks; the others only get it."""
+
+    def make(self, store: Writing) -> Message:
+        """Write it, with those whom it brings into being; or find what was sent under the same key."""
+        known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
+        if known is not None:
+            return known
+        names = {each.id: settled(store, each, self.project) for each in self.new}
+        fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
+        for each in fresh:
+            store.record("agent.added", each.id, each)
+        hops, chain = linked(self.speaker.address, _heard(store, self.speaker))
+        message = replace(
+            self.message,
+            id=store.next_id(Message),
+            channel=self.message.channel or _channel(store, self.speaker, self.message),
+            to=tuple(names[each].id if each in names else each for each in self.message.to),
+            hops=hops,
+            chain=chain,
+        )
+        addressed = {names[each].id if each in names else each for each in self.addressed}
+        return put(store, message, quiet={each for each in message.to if each not in addressed})
+
+
+def _heard(store: Reading, speaker: Speaker) -> list[Message]:
+    """What an agent was told in its run, and read in it: that may have led to what it says."""
+    found = (store.find(Message, each.message) for each in store.deliveries_of(speaker.run))
+    return [each for each in found if each is not None]
+
+
+def _channel(store: Reading, speaker: Speaker, message: Message) -> str:
+    """Where it stands if nobody said: with its speaker, or where a person's one reader is."""
+    agent = store.find(Agent, message.to[0] if speaker.is_person and len(message.to) == 1 else speaker.address)
+    return home_channel(store, agent) if agent else "main"
+
+
+def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing) -> Message:
+    """Answer a question, once; whoever answers has dealt with it."""
+    given = [each for each in store.messages(ask.channel, after=place(ask.id), limit=MOST) if each.reply_to == ask.id]
+    if any(each.kind is Kind.ANSWER for each in given):
+        raise Conflict(f"{ask.id} has an answer already.", hint="`windlass peek` shows it.")
+    hops, chain = linked(speaker.address, [*_heard(store, speaker), ask])
+    delivery = store.find(Delivery, f"{ask.id}/{speaker.address}")
+    if delivery is not None:
+        store.record("message.acked", ask.id, delivery.move(Receipt.ACKED, run=speaker.run))
+    answer = Message(
+        id=store.next_id(Message),
+        channel=ask.channel,
+        sender=speaker.address,
+        to=(ask.sender,),
+        body=body,
+        kind=Kind.ANSWER,
+        reply_to=ask.id,
+        sent_at=now,
+        project=ask.project,
+        direct=ask.direct,
+        hops=hops,
+        chain=chain,
+    )
+    return put(store, answer)
+
+
+def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Letter]:
+    """What a reader has not acknowledged, or all that it ever got."""
+    owed = store.deliveries_to(reader, acked=everything, limit=MOST)
+    found = ((store.find(Message, each.message), each) for each in owed)
+    return [Letter(message, each) for message, each in found if message is not None]
+
+
+def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
+    """All that waits for the speaker, acknowledged."""
+    found = [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
+    read = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in found[:limit]]
+    if read:
+        store.record("message.acked", speaker.address, *(each.delivery for each in read))
+    return read
+
+
+def ack(speaker: Speaker, message: str, store: Writing) -> Delivery:
+    """Acknowledge one message; doing so again changes nothing."""
+    delivery = store.find(Delivery, f"{message}/{speaker.address}")
+    if delivery is None:
+        raise NotFound(
+            f"{speaker.address} was never sent {message}.", hint="`windlass inbox` shows what waits to be acknowledged."
+        )
+    acked = delivery.move(Receipt.ACKED, run=speaker.run)
+    if acked != delivery:
+        store.record("message.acked", message, acked)
+    return acked

@@ -1,0 +1,126 @@
+"""Who is meant: from what was typed to agents, those that the repository only defines among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from windlass.core.address import HUMAN, SYSTEM, Address
+from windlass.core.agent import Agent
+from windlass.core.definition import Roster, homes, is_home
+from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.core.near import near_miss
+from windlass.core.ports import Ports, Reading
+from windlass.core.project import Project
+from windlass.engine.tasks import Tasks
+
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who speaks: a person, or an agent in one of its runs."""
+
+    address: str
+    project: str = ""
+    """An agent's own."""
+    run: str = ""
+
+    @property
+    def is_person(self) -> bool:
+        return self.address == str(HUMAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Whom a message is for."""
+
+    to: tuple[str, ...]
+    new: tuple[Agent, ...] = ()
+    """Those of them that are only defined so far."""
+
+
+class Directory:
+    """Everyone in a project who can be written to."""
+
+    def __init__(self, ports: Ports, tasks: Tasks) -> None:
+        self.store = ports.store
+        self.library = ports.library
+        self.tasks = tasks
+
+    async def names(self, project: Project, speaker: Speaker) -> dict[str, str]:
+        """Every name that may be used in a project, by whoever speaks, and the id that it stands for."""
+        agents = await self.store.read(lambda store: _agents(store, project))
+        roster = await self.library.roster(project.path)
+        names = {each.name: "" for each in roster.definitions}
+        names |= {each.id: each.id for each in agents}
+        names |= {each.name: each.id for each in agents if is_home(each.instance, project.name)}
+        own = Address.parse(speaker.address).instance if not speaker.is_person else ""
+        names |= {each.name: each.id for each in agents if own and each.instance == own}
+        return names | {str(HUMAN): str(HUMAN)}
+
+    async def named(self, project: Project, speaker: Speaker, typed: Iterable[str]) -> Readers:
+        """Those who were typed: `name`, `name@instance`, `@instance`. Raises NotFound with the near miss."""
+        names = await self.names(project, speaker)
+        agents = await self.store.read(lambda store: _agents(store, project))
+        roster = await self.library.roster(project.path)
+        to: list[str] = []
+        new: list[Agent] = []
+        for text in typed:
+            address = Address.parse(text)
+            if address == SYSTEM:
+                raise NotAllowed("Nobody can write to the system.", hint="Write to human, or to an agent.")
+            if not address.name:
+                to += _everyone(agents, address.instance, speaker, text)
+            elif names.get(text):
+                to.append(names[text])
+            else:
+                made = await self._enlisted(project, address, names, roster)
+                new.append(made)
+                to.append(made.id)
+        return Readers(tuple(dict.fromkeys(to)), tuple(new))
+
+    async def all(self, project: Project, speaker: Speaker, instance: str = "") -> Readers:
+        """Everyone at work in a project, or in an instance, but the speaker."""
+        agents = await self.store.read(lambda store: _agents(store, project))
+        others = [each.id for each in agents if each.id != speaker.address and instance in ("", each.instance)]
+        return Readers(tuple(others) if speaker.is_person else (*others, str(HUMAN)))
+
+    async def _enlisted(self, project: Project, address: Address, names: dict[str, str], roster: Roster) -> Agent:
+        """An agent that the repository defines, and that has never worked; under its own name, or in an instance."""
+        if roster.find(address.name) is None:
+            known = [each for each in names if each]
+            listed = f"There are: {', '.join(sorted(known))}."
+            raise NotFound(
+                f"There is no agent {address} here.", hint=f"{near_miss(str(address), known)} {listed}".strip()
+            )
+        agent = await self.tasks.enlist(project, address.name)
+        return replace(agent, instance=address.instance) if address.instance else agent
+
+
+def settled(store: Reading, agent: Agent, project: Project) -> Agent:
+    """An agent that was only defined, under the id that it has in this project."""
+    if agent.instance:
+        return store.find(Agent, agent.id) or agent
+    for key in homes(agent.name, project.name):
+        known = store.find(Agent, key)
+        if known is None:
+            return replace(agent, instance=Address.parse(key).instance)
+        if known.project == agent.project and known.stays:
+            return known
+    raise BadInput(f"Every name that {agent.name} could have is taken.", hint="Give it another name in its file.")
+
+
+def _agents(store: Reading, project: Project) -> list[Agent]:
+    """Those of a project: at work, and those whose work is finished."""
+    found = (*store.agents(limit=MOST), *store.agents(retired=True, limit=MOST))
+    return [each for each in found if each.project == project.id]
+
+
+def _everyone(agents: list[Agent], instance: str, speaker: Speaker, text: str) -> list[str]:
+    there = [each.id for each in agents if each.instance == instance and each.retired_at is None]
+    if not there:
+        known = sorted({f"@{each.instance}" for each in agents if each.instance})
+        listed = f"There are: {', '.join(known)}." if known else "No agent here belongs to one."
+        raise NotFound(f"Nobody is in {text}.", hint=f"{near_miss(text, known)} {listed}".strip())
+    return [each for each in there if each != speaker.address]

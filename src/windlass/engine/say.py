@@ -1,0 +1,129 @@
+"""One way to speak: a message and a delivery to each of its readers, within a transaction; and the channels."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.agent import Agent
+from windlass.core.change import Change, Hold
+from windlass.core.definition import is_home
+from windlass.core.message import Delivery, Kind, Message, Remark
+from windlass.core.ports import Reading, Writing
+from windlass.core.project import Project
+from windlass.core.task import Task
+
+MOST = 10_000
+
+
+def say(
+    store: Writing,
+    *,
+    sender: str,
+    to: tuple[str, ...],
+    body: str,
+    channel: str,
+    now: float,
+    kind: Kind = Kind.SAY,
+    reply_to: str = "",
+    remark: Remark | None = None,
+) -> Message:
+    """Within a transaction: append one message, and owe it to each of its readers."""
+    message = Message(
+        id=store.next_id(Message),
+        channel=channel,
+        sender=sender,
+        to=to,
+        body=body,
+        kind=kind,
+        reply_to=reply_to,
+        sent_at=now,
+        remark=remark,
+        project=project_of(store, channel),
+    )
+    return put(store, message)
+
+
+def put(store: Writing, message: Message, *, quiet: Container[str] = ()) -> Message:
+    """Within a transaction: append a message, and owe it to each of its readers; some of them are not woken for it."""
+    readers = dict.fromkeys(message.to)
+    deliveries = (Delivery(message=message.id, reader=each, wakes=each not in quiet) for each in readers)
+    store.record("message.sent", message.id, message, *deliveries)
+    return message
+
+
+def project_of(store: Reading, channel: str) -> str:
+    """The project of a task's or a change's channel."""
+    kind, _, key = channel.partition("/")
+    found = store.find(Task, key) if kind == "task" else store.find(Change, key) if kind == "change" else None
+    return found.project if found else ""
+
+
+def home_channel(store: Reading, agent: Agent) -> str:
+    """Where an agent speaks if it does not say where: in the channel of its instance, or of the project."""
+    project = store.find(Project, agent.project)
+    return "main" if project is None or is_home(agent.instance, project.name) else f"@{agent.instance}"
+
+
+def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
+    """What a person was asked in this channel has settled itself."""
+    for ask in store.open_asks(limit=1000):
+        if ask.channel == channel:
+            say(
+                store,
+                sender=str(SYSTEM),
+                to=(str(HUMAN),),
+                body=reason,
+                channel=channel,
+                now=now,
+                kind=Kind.ANSWER,
+                reply_to=ask.id,
+            )
+
+
+def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
+    """The daemon tells an agent to go on."""
+    return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE)
+
+
+def channel_of(task: str) -> str:
+    """The channel that a task's messages share."""
+    return f"task/{task}" if task else "main"
+
+
+def channel_of_change(change: Change) -> str:
+    """Where people are asked about a change: with its task, or in a channel of its own."""
+    return channel_of(change.task) if change.task else review_channel(change.id)
+
+
+def review_channel(change: str) -> str:
+    """What is said about a change by those who review it, and by its author to them."""
+    return f"change/{change}"
+
+
+def current_task(store: Reading, agent: str) -> Task | None:
+    """What an agent is at, or was at last; of those it never began, the newest."""
+    latest = store.latest_runs([agent]).get(agent)
+    return store.find(Task, latest.task) if latest else store.task_of(agent)
+
+
+def open_questions(store: Reading, agent: str) -> list[Message]:
+    """What a person can answer: an agent's own questions, and what the gate asks about its change."""
+    task = current_task(store, agent)
+    change = store.change_of_task(task.id) if task else None
+    own = store.open_asks(sender=agent)
+    if task is None or change is None or change.hold not in _ASKS:
+        return own
+    return [*own, *asked_in(store, channel_of(task.id)), *asked_in(store, review_channel(change.id))]
+
+
+_ASKS = (Hold.HUMAN, Hold.REVIEW, Hold.GUARD)
+"""Holds about which a person may be asked something that they can answer."""
+
+
+def asked_in(store: Reading, channel: str) -> list[Message]:
+    """The last that the gate asked there, unless it was answered."""
+    said = store.messages(channel, limit=MOST)
+    answered = {each.reply_to for each in said}
+    asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM)]
+    return [each for each in asked[-1:] if each.id not in answered]
