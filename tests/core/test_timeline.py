@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.timeline import Said, opening, read_timeline, write_timeline
+from windlass.core.timeline import Said, opening, write_timeline
+from windlass.testing.timeline import read_timeline
 
 
 def test_a_channel_as_people_see_it() -> None:

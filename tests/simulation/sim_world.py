@@ -21,7 +21,7 @@ from windlass.core.run import Run
 from windlass.daemon.loops import keep_all
 from windlass.engine import Engine
 from windlass.store.memory import MemoryReading, MemoryStore
-from windlass.testing import FakeProcess, FakeRepository, FakeWorkdirs, FakeWorktree
+from windlass.testing import FakeChats, FakeProcess, FakeRepository, FakeWorkdirs, FakeWorktree
 
 Verb = Callable[[Engine], Coroutine[Any, Any, Any]]
 EXPECTED = ("says no.", "has no room for checks.", "no such folder")
@@ -80,6 +80,7 @@ class World:
             git=self.git,
             processes=self.processes,
             workdirs=self.workdirs,
+            chats=FakeChats(),
             checks=self.checks,
             providers=PROVIDERS,
             settings=self.settings,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,7 +119,13 @@ def digest_of(text: str) -> str:
     return _digest(text.removesuffix("\n").encode("utf-8", "replace").split(b"\n"))
 
 
-def parse(content: bytes, names: Names, *, line: int = 1, own: Collection[str] = ()) -> tuple[list[Item], bool]:
+def digests(content: bytes) -> list[tuple[int, str]]:
+    """Each message of a text, or what else stands in its place: where it ends, and its digest."""
+    whole, newline, _ = content.rpartition(b"\n")
+    return [(each.end, _digest(each.lines)) for each in _blocks(whole.split(b"\n"), 1)] if newline else []
+
+
+def parse(content: bytes, names: Names, *, line: int = 1, own: Iterable[str] = ()) -> tuple[list[Item], bool]:
     """What the whole lines of a text say, and whether the last of it may go on with what is still to come.
 
     An unfinished line is left, and so is the message that it goes on with. `own` are the digests of what we wrote.
@@ -126,7 +133,7 @@ def parse(content: bytes, names: Names, *, line: int = 1, own: Collection[str] =
     whole, newline, rest = content.rpartition(b"\n")
     blocks = list(_blocks(whole.split(b"\n"), line)) if newline else []
     goes_on = rest[:1] in _INDENTED
-    ours = set(own)
+    ours = Counter(own)
     items = [item for each in blocks[: len(blocks) - goes_on] for item in _read(each, names, ours)]
     return items, bool(blocks) and not rest.strip(b"\r")
 
@@ -153,13 +160,13 @@ def _blocks(lines: Sequence[bytes], number: int) -> Iterator[_Block]:
         yield _Block(first, block, end)
 
 
-def _read(block: _Block, names: Names, ours: set[str]) -> Iterator[Item]:
+def _read(block: _Block, names: Names, ours: Counter[str]) -> Iterator[Item]:
     """A block as a message, unless we wrote it. What someone put below ours is not part of it."""
     length, digest = _own_part(block.lines, ours)
     if not length:
         yield _message(block, names)
         return
-    ours.discard(digest)
+    ours[digest] -= 1
     rest = block.lines[length:]
     end = block.end - sum(len(each) + 1 for each in rest)
     yield Own(block.line, end, digest)
@@ -170,11 +177,11 @@ def _read(block: _Block, names: Names, ours: set[str]) -> Iterator[Item]:
         )
 
 
-def _own_part(lines: Sequence[bytes], ours: set[str]) -> tuple[int, str]:
+def _own_part(lines: Sequence[bytes], ours: Counter[str]) -> tuple[int, str]:
     """How many of the lines are ours, from the first on."""
     if ours:
         for length, digest in enumerate(_digests(lines), 1):
-            if digest in ours:
+            if ours[digest] > 0:
                 return length, digest
     return 0, ""
 

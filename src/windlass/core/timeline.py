@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from windlass.core.address import SYSTEM
 
-_HEADING = re.compile(r"### (\d{2}:\d{2}:\d{2}) \[([^\[\]\r\n]*)\]")
-_LOOKS_SO = re.compile(r"\\*###")
+LOOKS_SO = re.compile(r"\\*###")
+"""A line that has, or is given, a backslash before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +36,6 @@ def write_timeline(entries: Iterable[Said]) -> str:
     return "".join(_entry(each) for each in entries)
 
 
-def read_timeline(text: str) -> list[Said]:
-    """The entries of such a text; what stands above the first is none."""
-    found: list[Said] = []
-    lines: list[str] = []
-    for line in text.removesuffix("\n").split("\n"):
-        if heading := _HEADING.fullmatch(line):
-            _close(found, lines)
-            found.append(Said(heading[1], heading[2], ""))
-            lines = []
-        else:
-            lines.append(line)
-    _close(found, lines)
-    return found
-
-
 def _entry(said: Said) -> str:
-    body = "\n".join(f"\\{each}" if _LOOKS_SO.match(each) else each for each in said.text.split("\n"))
+    body = "\n".join(f"\\{each}" if LOOKS_SO.match(each) else each for each in said.text.split("\n"))
     return f"### {said.time} [{said.name}]\n{body}\n\n"
-
-
-def _close(found: list[Said], lines: list[str]) -> None:
-    """Give the last entry its text: the lines below its heading, but for the empty one that we wrote."""
-    if found:
-        body = lines[:-1] if lines[-1:] == [""] else lines
-        text = "\n".join(each[1:] if each.startswith("\\") and _LOOKS_SO.match(each) else each for each in body)
-        found[-1] = Said(found[-1].time, found[-1].name, text)

@@ -14,6 +14,7 @@ from windlass.core.project import Project
 from windlass.core.sandbox import own_folder
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.chat import Chat
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.say import channel_of, say
 from windlass.engine.troubles import Troubles
@@ -39,7 +40,7 @@ class Finished:
 class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
-    def __init__(self, ports: Ports, bell: Bell, mirrors: Mirrors, troubles: Troubles) -> None:
+    def __init__(self, ports: Ports, bell: Bell, mirrors: Mirrors, chat: Chat, troubles: Troubles) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -47,6 +48,7 @@ class Tidy:
         self.clock = ports.clock
         self.bell = bell
         self.mirrors = mirrors
+        self.chat = chat
         self.troubles = troubles
 
     async def tick(self) -> bool:
@@ -63,6 +65,7 @@ class Tidy:
 
     async def _retire(self, finished: Finished) -> None:
         agent = finished.agent
+        await self.chat.collect(agent)
         rescues, kept = await self._clear_all(finished) if finished.landed else ({}, "its work has not landed")
         first = next(iter(rescues.values()), "")
         now = self.clock.now()
