@@ -187,6 +187,13 @@ class TestFiles:
         assert asyncio.run(files.port.replace(files.top, NAME, "new", expecting=None))
         assert (files.file.read_text(), other.read_text()) == ("new", "mine")
 
+    def test_a_folder_that_is_gone_is_not_made(self, files: Files, tmp_path: Path) -> None:
+        """Nothing is written, and that is no trouble."""
+        gone = str(tmp_path / "gone")
+        assert not asyncio.run(files.port.append(gone, NAME, "x\n"))
+        assert not asyncio.run(files.port.replace(gone, NAME, "x\n", expecting=None))
+        assert not (tmp_path / "gone").exists()
+
     def test_pipes_and_folders_are_nothing(self, files: Files) -> None:
         """They neither block nor fail."""
         os.mkfifo(files.file)

@@ -227,10 +227,9 @@ class TestIn:
                 add(await stage.file(stage.one), "nonsense\n")
                 await stage.pass_time()
             notes = await stage.said(system=True)
-            wakes = [
-                (await stage.store.read(lambda store, key=each.id: store.receipts(key)))[0].wakes for each in notes
-            ]
-            assert wakes == [True, True, True, False, False]
+            letters = await stage.engine.talk.inbox(stage.one, everything=True)
+            assert [each.delivery.wakes for each in letters] == [True, True, True, False, False]
+            assert [each.message for each in letters] == notes
 
         play(story)
 
@@ -288,6 +287,10 @@ class TestIn:
             add(file, f"[{stage.one}-to-human]: bye\n")
             await stage.engine._chat.collect(await stage.agent(stage.one))
             assert await stage.bodies() == ["bye"]
+            project = (await stage.project()).id
+            await stage.engine.talk.send(HUMAN, Post(body="too late", project=project, to=(stage.one,)))
+            await stage.pass_time()
+            assert "too late" not in text(file)
 
         play(story)
 
@@ -381,7 +384,7 @@ class TestCrash:
     def test_around_writing_each_message_appears_once(
         self, stage: ChatStage, monkeypatch: pytest.MonkeyPatch, written: bool
     ) -> None:
-        """Whether or not it was written when the daemon died; and it is not taken for a message of the file's writer."""
+        """Whether or not it was written when the daemon died; and nobody takes it for a message of the writer's."""
 
         async def story() -> None:
             await stage.begin()

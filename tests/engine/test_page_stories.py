@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stage import Stage, play
@@ -16,6 +17,10 @@ from windlass.engine.talk import Post
 from windlass.testing.timeline import read_timeline
 
 HUMAN, CODER = Speaker("human"), Speaker("coder@pr-7")
+
+
+class Halt(Exception):
+    """The daemon dies here."""
 
 
 class PageStage(Stage):
@@ -144,6 +149,38 @@ class TestNotes:
             stage.file("notes.md").unlink()
             await stage.pass_time()
             assert stage.file("notes.md").read_text() == await stage.read() == "one"
+
+        play(story)
+
+    @pytest.mark.parametrize("written", [False, True])
+    def test_a_crash_while_a_page_is_written_changes_nothing(
+        self, stage: PageStage, monkeypatch: pytest.MonkeyPatch, written: bool
+    ) -> None:
+        """Whether or not it was: a conflict is told once, and both texts are there."""
+
+        async def story() -> None:
+            await stage.begin()
+            await stage.write("base")
+            await stage.pass_time()
+            port: Any = stage.engine.ports.chats
+            replaced = port.replace
+
+            async def halt(*given: str, expecting: bytes | None) -> bool:
+                if written:
+                    await replaced(*given, expecting=expecting)
+                raise Halt
+
+            stage.file("notes.md").write_text("the person's")
+            await stage.write("the agent's")
+            for _ in range(2):
+                monkeypatch.setattr(stage.engine.ports.chats, "replace", halt)
+                with pytest.raises(Halt):
+                    await stage.pass_time()
+                await stage.restart()
+            await stage.pass_time()
+            assert stage.file("notes.md").read_text() == await stage.read() == "the agent's"
+            assert await stage.read("notes.conflict-2") == "the person's"
+            assert [each.sender for each in await stage.told()] == ["system"]
 
         play(story)
 

@@ -53,6 +53,7 @@ class World:
         self.repositories = [self.git.repository(each, first) for each in (REPOSITORY, OTHER)]
         self.processes = WatchedProcesses(self.witness, monotonic=self.clock.monotonic)
         self.checks = WatchedChecks(self.git, self.witness, self.strain.chance)
+        self.chats = FakeChats()
         self.workdirs = FakeWorkdirs(HOME, exists=self.git.worktrees.__contains__)
         if chance.random() < 0.15:
             self.workdirs.mirrored.add(REPOSITORY)
@@ -80,7 +81,7 @@ class World:
             git=self.git,
             processes=self.processes,
             workdirs=self.workdirs,
-            chats=FakeChats(),
+            chats=self.chats,
             checks=self.checks,
             providers=PROVIDERS,
             settings=self.settings,

@@ -33,6 +33,8 @@ LIMIT = 1_100_000
 """Bytes that are looked at in one go. A message is smaller."""
 EVERY = 2.0
 """Seconds after which every file is looked at, whether or not the kernel told of a change."""
+FAREWELL = 60.0
+"""Seconds that the removal of a worktree may take."""
 MOST_TOLD = 5
 """How many refused lines a writer is told of at once."""
 
@@ -54,6 +56,8 @@ class Chat:
         self._places: dict[str, Place] = {}
         self._stirred: set[str] = set()
         self._follows: dict[str, Callable[[], None] | None] = {}
+        self._leaving: dict[str, float] = {}
+        """Agents whose worktrees are about to go, and since when: nothing is written there any more."""
         self._lock = asyncio.Lock()
         self._seen, self._looked = -1, float("-inf")
 
@@ -62,7 +66,7 @@ class Chat:
         async with self._lock:
             last, now = await self.store.read(lambda store: store.last_seq()), self.clock.monotonic()
             everything = now - self._looked >= EVERY
-            known = await corners.corners(self.ports)
+            known = [each for each in await corners.corners(self.ports) if not self._leaves(each)]
             self._attend_to(known)
             stirred, self._stirred = self._stirred, set()
             for corner in known:
@@ -82,6 +86,11 @@ class Chat:
             known = await corners.corners(self.ports)
             for corner in (each for each in known if each.agent and each.agent.id == agent.id):
                 await self._take_all(corner, final=True)
+            self._leaving[agent.id] = self.clock.monotonic()
+
+    def _leaves(self, corner: Corner) -> bool:
+        since = self._leaving.get(corner.writer)
+        return since is not None and self.clock.monotonic() - since < FAREWELL
 
     def close(self) -> None:
         """Listen no longer."""

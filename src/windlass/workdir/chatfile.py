@@ -82,6 +82,8 @@ def _append(top: str, name: str, content: bytes) -> bool:
                     raise Unavailable(f"{top}/{FOLDER}/{name} could not be written as a whole: the disk is full.")
             finally:
                 os.close(handle)
+    except FileNotFoundError:  # the folder itself is gone, and nobody reads what is written there
+        return False
     except (OSError, inside.Odd) as error:
         raise Unavailable(f"{top}/{FOLDER}/{name} cannot be written: {error}.") from error
     return True
@@ -103,6 +105,8 @@ def _replace(top: str, name: str, content: bytes, expecting: bytes | None) -> bo
             if _content(where, last, len(expecting or b"")) != expecting:
                 return False
             inside.replace_file(where, last, content, mode=0o644)
+    except FileNotFoundError:
+        return False
     except (OSError, inside.Odd) as error:
         raise Unavailable(f"{top}/{FOLDER}/{name} cannot be written: {error}.") from error
     return True
