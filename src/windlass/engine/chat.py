@@ -261,6 +261,8 @@ class Chat:
         self._places[corner.project.id + corner.key] = place
         if refused:
             self.bell.ring()
+        else:
+            self.bell.hum()
 
 
 def _told(corner: Corner, refused: list[str]) -> str:
