@@ -282,6 +282,113 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_what_was_said_is_shown_to_those_who_may_see_it(self, store: AnyStore) -> None:
+        """What is for all, what one said, and what is for one; nobody named sees everything."""
+
+        async def story() -> None:
+            await store.write(
+                putting(
+                    a_message("m1", project="p", to=()),
+                    a_message("m2", project="p", sender="ann", to=("bob",), direct=True),
+                    a_delivery("m2", "bob"),
+                    a_message("m10", project="p", sender="bob", to=("ann",), direct=True, channel="@i"),
+                    a_delivery("m10", "ann"),
+                    a_message("m3", project="q", to=()),
+                )
+            )
+
+            async def ids(**how: Any) -> list[str]:
+                return [each.id for each in await store.read(lambda reading: reading.said("p", **how))]
+
+            assert await ids() == ["m1", "m2", "m10"]
+            assert await ids(viewer="ann") == await ids(viewer="bob") == ["m1", "m2", "m10"]
+            assert await ids(viewer="carol") == ["m1"]
+            assert await ids(viewer="carol", channel="@i") == []
+            assert (await ids(to="ann"), await ids(channel="@i")) == (["m10"], ["m10"])
+            assert await ids(limit=2) == ["m2", "m10"]
+            assert await ids(limit=2, newest=False) == ["m1", "m2"]
+            assert await ids(after=2) == ["m10"]
+            assert await ids(limit=0) == await ids(limit=-1) == []
+
+        asyncio.run(story())
+
+    def test_a_sender_s_own_key_is_found_again(self, store: AnyStore) -> None:
+        """Another sender's is another one, and no key is no key."""
+
+        async def story() -> None:
+            said = (replace(a_message("m1"), key="k"), replace(a_message("m2", sender="ann"), key="k"), a_message("m3"))
+            await store.write(putting(*said))
+
+            async def key(sender: str, key: str) -> str:
+                found = await store.read(lambda reading: reading.keyed(sender, key))
+                return found.id if found else ""
+
+            assert [await key("human", "k"), await key("ann", "k")] == ["m1", "m2"]
+            assert [await key("human", ""), await key("bob", "k")] == ["", ""]
+
+        asyncio.run(story())
+
+    def test_an_inbox_is_what_is_not_acknowledged(self, store: AnyStore) -> None:
+        """In order of sending; all of it, if one asks so; and each message tells how far it got."""
+
+        async def story() -> None:
+            letters = [
+                a_delivery("m10"),
+                a_delivery("m2", receipt=Receipt.READ),
+                a_delivery("m3", receipt=Receipt.ACKED),
+            ]
+            await store.write(putting(*letters, a_delivery("m2", "ann", receipt=Receipt.FAILED)))
+
+            async def keys(reader: str, **how: Any) -> list[str]:
+                return [each.message for each in await store.read(lambda reading: reading.deliveries_to(reader, **how))]
+
+            assert await keys("coder") == ["m2", "m10"]
+            assert await keys("coder", acked=True) == ["m2", "m3", "m10"]
+            assert await keys("coder", after=2) == ["m10"]
+            assert await keys("coder", limit=1) == ["m2"]
+            receipts = await store.read(lambda reading: reading.receipts("m2"))
+            assert [(each.reader, each.receipt) for each in receipts] == [
+                ("coder", Receipt.READ),
+                ("ann", Receipt.FAILED),
+            ]
+
+        asyncio.run(story())
+
+    def test_a_question_is_open_until_it_is_answered(self, store: AnyStore) -> None:
+        """For each of those it was put to."""
+
+        async def story() -> None:
+            asks = [
+                an_ask("m1", "ann", to=("bob",)),
+                an_ask("m2", "ann", to=("bob",)),
+                an_ask("m3", "ann", to=("eve",)),
+            ]
+            owed = [a_delivery("m1", "bob"), a_delivery("m2", "bob"), a_delivery("m3", "eve")]
+            answer = a_message("m4", kind=Kind.ANSWER, reply_to="m1")
+            await store.write(putting(*asks, *owed, answer))
+
+            found = await store.read(lambda reading: reading.asks_to("bob"))
+
+            assert [each.id for each in found] == ["m2"]
+
+        asyncio.run(story())
+
+    def test_a_document_s_past_is_in_the_journal(self, store: AnyStore) -> None:
+        """Oldest first; and a project's pages are found by how their names begin."""
+
+        async def story() -> None:
+            first = Document(project="p", name="context/main/notes", body="1", author="human")
+            second = first.revise("2", author="ann", now=5.0)
+            other = replace(first, name="context/main%/notes")
+            for each in (first, second, other):
+                await store.write(lambda writing, each=each: writing.record("document.written", each.id, each))  # type: ignore[misc]  # mypy can't tell the type of a default
+
+            assert await store.read(lambda reading: reading.revisions(first.id)) == [first, second]
+            assert await store.read(lambda reading: reading.documents("p", "context/main/")) == [second]
+            assert await store.read(lambda reading: reading.documents("q", "context/main/")) == []
+
+        asyncio.run(story())
+
     def test_a_message_without_a_number_is_refused(self, store: AnyStore) -> None:
         """Order needs a number, so an id without one is bad input."""
 

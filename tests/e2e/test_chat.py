@@ -31,13 +31,17 @@ def says(to: str, text: str) -> str:
     return f'echo "[$WINDLASS_AGENT-to-{to}]: {text}" >> {CHAT}'
 
 
+def text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
+
+
 def add(file: Path, line: str) -> None:
     with file.open("a") as open_file:
         open_file.write(line)
 
 
 def test_agents_and_a_person_talk_by_files_alone(house: Stage) -> None:
-    """Each hears what is for it, the project's file shows all of it, and the worktrees are tidied away."""
+    """Each hears what is for it, and the project's file shows all of it."""
     own = house.repo / CHAT
     two = house.work(
         "Two", lines(hears("please look"), says("human", "I look"), "echo b > b && git add b", "git commit -qm b")
@@ -45,15 +49,20 @@ def test_agents_and_a_person_talk_by_files_alone(house: Stage) -> None:
     one = house.work(
         "One", lines(says(two, "please look"), hears("thanks, both"), "echo a > a && git add a", "git commit -qm a")
     )
-    until(lambda: own.exists() and "I look" in own.read_text(), "the answer")
+    until(lambda: "I look" in text(own), "the answer")
     add(own, f"[human-to-{one}] @ [{two}]: thanks, both\n")
     until(lambda: len([each for each in house.queue() if each["state"] == "landed"]) == 2, "both to land")
 
     shown = [each for each in own.read_text().splitlines() if "look" in each]
     # whoever has mail begins again, and so these commands say it again
     assert [*dict.fromkeys(shown)] == [f"[{one}-to-{two}]: please look", f"[{two}-to-human]: I look"]
-    worktrees = house.state / "worktrees"
-    until(lambda: not [*worktrees.glob(f"*/{one}/.git")], "its worktree to go")
+
+
+def test_the_last_words_are_heard_and_the_worktree_goes(house: Stage) -> None:
+    """A chat file is no work that would have to be kept."""
+    name = house.work("Bye", lines("echo a > a && git add a", "git commit -qm a", says("human", "bye")))
+    until(lambda: "bye" in text(house.repo / CHAT), "its last words")
+    until(lambda: not [*(house.state / "worktrees").glob(f"*/{name}")], "its worktree to go")
 
 
 def test_lines_are_heard_after_a_crash(house: Stage) -> None:

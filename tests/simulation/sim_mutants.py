@@ -208,7 +208,7 @@ def act_before_commit(patch: Patch) -> None:
 MUTANTS: dict[Callable[[Patch], None], str] = {
     forget_to_adopt: r"I9: r\d+ was started in .*, where r\d+ lives",
     forget_the_claim: r"I6: agent .* has r\d+ and r\d+ alive|I9: r\d+ was started in .*, where r\d+ lives",
-    start_twice: r"I9: r\d+ (was started in .*, where r\d+ lives|lives, and its run has ended)",
+    start_twice: r"(I9: r\d+ (was started in .*, where r\d+ lives|lives, and its run has ended)|trouble in start: )",
     deliver_twice: r"I4|end: r\d+ is live",
     ignore_limits: r"limits: r\d+ was started beside \d others",
     lose_mail: r"rest: t\d+ of .* is active for ever",

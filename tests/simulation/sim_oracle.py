@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
@@ -159,7 +160,9 @@ class Oracle:
                 yield f"{delivery.id} is {delivery.receipt} for ever"
 
     def _may_rest(self, reader: str) -> bool:
-        """Whether an agent with mail has a reason not to be woken."""
+        """Whether an agent with mail has a reason not to be woken. One that has a task before it is told with that."""
+        if any(each.agent == reader for each in self.world.now.ready_tasks()):
+            return True
         mail = next((each for each in waiting(self.world.now) if each.agent.id == reader), None)
         if mail is None or not self._slot():
             return mail is not None
@@ -323,6 +326,7 @@ class Oracle:
         paths = [each.path for each in now.projects()]
         yield from (f"{each} is several projects" for each in set(paths) if paths.count(each) > 1)
         yield from self._mail()
+        yield from self._words()
 
     def _is_spared(self, task: Task) -> bool:
         """Whether it was only to look, or a person has dropped what it wanted in one of its repositories."""
@@ -347,21 +351,51 @@ class Oracle:
     def _mail(self) -> Iterator[str]:
         """I4: what counts as read stood in the prompt of the run that is named; once, unless that run crashed."""
         now = self.world.now
-        shown: dict[str, list[Run]] = {}
+        shown: dict[tuple[str, str], list[Run]] = {}
         for run in now._all(Run):
-            numbers = [int(each) for each in _MAIL.findall(self._prompt(run.id))]
+            numbers = [int(each) for each in _MAIL.findall(self._prompt(run.id)) if self._ran(run)]
             if numbers != sorted(numbers):
                 yield f"I4: {run.id} was told {numbers}, out of order"
             for each in numbers:
-                shown.setdefault(f"m{each}", []).append(run)
-        for key, runs in shown.items():
+                shown.setdefault((f"m{each}", run.agent), []).append(run)
+        for (key, _), runs in shown.items():
             if any(each.outcome is not Outcome.CRASHED and each.hitch is None for each in runs[:-1]):
                 yield f"I4: {key} was shown to {', '.join(each.id for each in runs)}"
         for delivery in now._all(Delivery):
             if delivery.receipt is Receipt.READ and delivery.run not in {
-                each.id for each in shown.get(delivery.message, ())
+                each.id for each in shown.get((delivery.message, delivery.reader), ())
             }:
                 yield f"I4: {delivery.id} counts as read in {delivery.run}, which was not told"
+
+    def _words(self) -> Iterator[str]:
+        """I4: what was accepted is there as it was said, owed to each reader, and taken once by those who take it."""
+        now, witness = self.world.now, self.world.witness
+        for key, message in witness.spoken.items():
+            if now.find(Message, key) != message:
+                yield f"I4: {key} is not what was said"
+            for reader in message.to:
+                if now.find(Delivery, f"{key}/{reader}") is None:
+                    yield f"I4: {key} is lost on its way to {reader}"
+        for each, times in Counter(witness.heard).items():
+            shown = [run for run in now.runs_of(each[1]) if f"## {each[0]} from " in self._prompt(run.id)]
+            read = [run for run in shown if self._ran(run) and run.outcome is not Outcome.CRASHED and run.hitch is None]
+            if times + len(read) > 1:
+                yield f"I4: {each[1]} has heard {each[0]} more than once"
+        for (sender, reader), numbers in self._orders().items():
+            if numbers != sorted(numbers):
+                yield f"I4: {reader} heard {sender} out of order: {numbers}"
+
+    def _orders(self) -> dict[tuple[str, str], list[int]]:
+        """The numbers of what readers took, in the order of taking, by sender and reader."""
+        orders: dict[tuple[str, str], list[int]] = {}
+        for key, reader in self.world.witness.heard:
+            message = self.world.now.find(Message, key)
+            if message is not None:
+                orders.setdefault((message.sender, reader), []).append(int(key[1:]))
+        return orders
+
+    def _ran(self, run: Run) -> bool:
+        return run.id in self.world.processes.started
 
     def _prompt(self, run: str) -> str:
         return self.world.workdirs.files.get(f"{self.world.workdirs.home}/runs/{run}/prompt.md", "")

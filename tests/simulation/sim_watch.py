@@ -11,6 +11,7 @@ from dataclasses import replace
 from windlass.core.agent import Agent
 from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
 from windlass.core.errors import Unavailable
+from windlass.core.message import Message
 from windlass.core.ports import Launch
 from windlass.core.project import Project
 from windlass.core.reviews import open_blocking
@@ -43,6 +44,10 @@ class Witness:
         """Tasks that were taken."""
         self.answers: dict[str, str] = {}
         """Messages that were taken, each with its reader."""
+        self.spoken: dict[str, Message] = {}
+        """What was said and accepted."""
+        self.heard: list[tuple[str, str]] = []
+        """What readers took for themselves: the message, and who."""
         self.most = 0
         """The largest number of runs that was ever allowed."""
         self.spawned = 0

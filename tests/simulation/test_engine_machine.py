@@ -12,6 +12,7 @@ import pytest
 from sim_gate import PRESSED
 from sim_people import ARRANGED
 from sim_play import play
+from sim_talk import TALKED
 
 from windlass.daemon.steps import EFFECTS
 
@@ -20,8 +21,10 @@ SEEDS = int(os.environ.get("WINDLASS_SIMULATION_SEEDS", "2000"))
 ONE = os.environ.get("WINDLASS_SIMULATION_SEED", "")
 """The one that is to be shown again, act by act (with `pytest -s`)."""
 SHARDS = 20
+ONCE_BROKEN = (2553, 5186, 5524, 8820, 12267, 13352, 21790)
 ARRANGED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 4, 5) for shard in range(5)]
 PRESSED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 8, 5) for shard in range(5)]
+TALKED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 4, 5) for shard in range(5)]
 HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS, SHARDS) for shard in range(SHARDS)]
 
 
@@ -30,6 +33,12 @@ def test_every_promise_holds_in_every_history(seeds: Iterable[int]) -> None:
     """Whatever agents, people and the machine do, and wherever the daemon dies: nothing is lost, doubled or stuck."""
     for seed in seeds:
         play(seed, tell=bool(ONE))
+
+
+@pytest.mark.parametrize("seed", ONCE_BROKEN)
+def test_what_was_once_found_stays_mended(seed: int) -> None:
+    """Histories far beyond those above in which something was lost or stuck before it was mended."""
+    play(seed)
 
 
 @pytest.mark.parametrize("seeds", ARRANGED_HISTORIES, ids=lambda seeds: f"from-{seeds[0]}")
@@ -44,6 +53,13 @@ def test_every_promise_holds_where_much_presses_on_the_gate(seeds: Iterable[int]
     """Many changes at once, given up or held just as they land, on a main that is red, by a daemon that dies there."""
     for seed in seeds:
         play(seed, tell=bool(ONE), rules=PRESSED)
+
+
+@pytest.mark.parametrize("seeds", TALKED_HISTORIES, ids=lambda seeds: f"from-{seeds[0]}")
+def test_every_promise_holds_where_people_and_agents_talk(seeds: Iterable[int]) -> None:
+    """Whatever was said and accepted reaches each of its readers, once and in order, or waits with a reason."""
+    for seed in seeds:
+        play(seed, tell=bool(ONE), rules=TALKED)
 
 
 def test_the_daemon_can_die_before_and_after_every_effect() -> None:

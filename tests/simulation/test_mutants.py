@@ -12,6 +12,8 @@ from sim_gate_mutants import GATE_MUTANTS
 from sim_mutants import ARRANGED_MUTANTS, MUTANTS, Patch
 from sim_people import ARRANGED
 from sim_play import play
+from sim_talk import TALKED
+from sim_talk_mutants import TALK_MUTANTS
 
 SEEDS = range(300)
 """Histories in which a broken engine must be found out."""
@@ -52,3 +54,11 @@ def test_a_broken_gate_is_found_out(mutant: Callable[[Patch], None], monkeypatch
     mutant(monkeypatch)
     said = found_out(GATE_SEEDS, PRESSED)
     assert re.match(GATE_MUTANTS[mutant], said), said
+
+
+@pytest.mark.parametrize("mutant", TALK_MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_broken_log_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    """So does each of these, where people and agents talk."""
+    mutant(monkeypatch)
+    said = found_out(range(150), TALKED)
+    assert re.match(TALK_MUTANTS[mutant], said), said

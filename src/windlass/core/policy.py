@@ -61,7 +61,7 @@ def decide_wake(
         return Wait("it has not begun yet, and this need not start it")
     if brake := decide_brake(runs, letters, limits, now=now):
         return Wait(brake.reason, brake.until)
-    if latest and not _from_person(mail, since=latest.ended_at or 0.0):
+    if latest and not _from_person(letters, latest):
         if latest.hitch and latest.hitch.kind in hitches.FOR_A_PERSON:
             return Wait(f"needs a person: {latest.reason}")
         until = hitches.rest_until(runs)
@@ -74,18 +74,17 @@ def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> 
     """Why only a person can wake it, who writes to it alone; nothing if anyone can, or one has."""
     if agent.attended:
         return "a person drives this agent"
-    alone = [each for each in mail if each.spawns]
-    if agent.retired_at is not None and not _from_person(alone, since=agent.retired_at):
+    if any(each.spawns and each.sender == str(HUMAN) for each in mail):
+        return ""
+    if agent.retired_at is not None:
         return "its work is finished"
-    stopped = latest is not None and latest.outcome is Outcome.STOPPED
-    if latest and stopped and not _from_person(alone, since=latest.ended_at or 0.0):
-        return "stopped by hand"
-    return ""
+    return "stopped by hand" if latest and latest.outcome is Outcome.STOPPED else ""
 
 
-def _from_person(mail: Iterable[Message], *, since: float) -> bool:
-    """Whether a person has said something since: nobody rests then."""
-    return any(each.sender == str(HUMAN) and each.sent_at >= since for each in mail)
+def _from_person(letters: Iterable[Letter], latest: Run) -> bool:
+    """Whether a person has said something that the latest run was not told: nobody rests then."""
+    said = (each for each in letters if each.calls and each.message.sender == str(HUMAN))
+    return any(each.delivery.run != latest.id for each in said)
 
 
 def _session(latest: Run) -> str:

@@ -130,7 +130,8 @@ def judge_delivery(delivery: Delivery, message: Message | None, run: Run | None,
         return f"{delivery.id} is delivered twice"
     if not known and delivery.receipt in (Receipt.PENDING, Receipt.DELIVERED):
         return f"{delivery.id} waits for someone who is not there"
-    carried = run is not None and run.outcome in (Outcome.DONE, Outcome.ASKED, Outcome.STOPPED)
+    well = (Outcome.DONE, Outcome.ASKED, Outcome.STOPPED)
+    carried = run is not None and run.identity is not None and run.outcome in well
     if carried and delivery.receipt is Receipt.DELIVERED:
         return f"{delivery.id} is stuck: {delivery.run} carried it and ended, but it does not count as read"
     return ""

@@ -20,7 +20,7 @@ from windlass.engine.fences import Fences
 from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake
 from windlass.engine.landing import Gate
-from windlass.engine.lanes import Lanes, Moves
+from windlass.engine.lanes import Lanes, Moves, Seats
 from windlass.engine.line import Line
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
@@ -77,6 +77,7 @@ class Engine:
         self.talk = Talk(ports, bell, fences, self.directory)
         self.documents = Documents(ports, bell, fences)
         moves: Moves = Moves(asyncio.Lock)
+        seats: Seats = Seats(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
         self.line = Line(ports, bell, self.projects, self.changes, moves)
         self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes)
@@ -88,7 +89,7 @@ class Engine:
         self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
         self.audit = Audit(ports)
-        self.runs = Runs(ports, bell, fences, self._starts, slots)
+        self.runs = Runs(ports, bell, fences, slots, lanes=self._starts, seats=seats)
         intake = Intake(ports, bell, fences)
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
@@ -97,7 +98,7 @@ class Engine:
         self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)
         self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents), self.troubles)
-        self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles)
+        self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, seats=seats)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:

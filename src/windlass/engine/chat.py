@@ -66,7 +66,7 @@ class Chat:
         async with self._lock:
             last, now = await self.store.read(lambda store: store.last_seq()), self.clock.monotonic()
             everything = now - self._looked >= EVERY
-            known = [each for each in await corners.corners(self.ports) if not self._leaves(each)]
+            known = self._staying(await corners.corners(self.ports))
             self._attend_to(known)
             stirred, self._stirred = self._stirred, set()
             for corner in known:
@@ -88,9 +88,13 @@ class Chat:
                 await self._take_all(corner, final=True)
             self._leaving[agent.id] = self.clock.monotonic()
 
-    def _leaves(self, corner: Corner) -> bool:
-        since = self._leaving.get(corner.writer)
-        return since is not None and self.clock.monotonic() - since < FAREWELL
+    def _staying(self, known: list[Corner]) -> list[Corner]:
+        """Without those that are about to go. Who is gone, and comes back, is there again."""
+        there, now = {each.writer for each in known}, self.clock.monotonic()
+        self._leaving = {
+            name: since for name, since in self._leaving.items() if name in there and now - since < FAREWELL
+        }
+        return [each for each in known if each.writer not in self._leaving]
 
     def close(self) -> None:
         """Listen no longer."""

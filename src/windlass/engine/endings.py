@@ -24,10 +24,19 @@ def end_task(store: Writing, task: Task, to: TaskState, *, now: float, reason: s
         why = f"{task.id} is {to}"
         failed = (replace(each.move(Receipt.FAILED), reason=why) for each in dead)
         store.record("message.dropped", task.agent, *failed, reason=why)
+    if task.agent and to is TaskState.CANCELLED:
+        hush(store, task.agent, "stopped by hand")
     for change in store.changes_of_task(task.id):
         if change.state is ChangeState.REJECTED:  # nobody will mend it
             close_change(store, change, reason or f"{task.id} is {to}", now)
     withdraw(store, channel_of(task.id), f"{task.id} is {to}.", now)
+
+
+def hush(store: Writing, agent: str, reason: str) -> None:
+    """What an agent has not been told yet wakes it no more: it is told when a person calls on it again."""
+    owed = [replace(each, wakes=False, reason=reason) for each in store.undelivered(reader=agent) if each.wakes]
+    if owed:
+        store.record("message.held", agent, *owed, reason=reason)
 
 
 def _about(store: Reading, task: Task) -> list[Delivery]:

@@ -21,7 +21,7 @@ from windlass.core.signal import Signal, read_signal
 from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site, Tree
 from windlass.engine.bell import Bell
-from windlass.engine.endings import end_task
+from windlass.engine.endings import close_change, end_task
 from windlass.engine.fences import Fences
 from windlass.engine.rehearse import own_result
 from windlass.engine.remarks import conclude
@@ -192,6 +192,9 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
             continue  # it is on its way, or may even have landed
         else:
             _queue_again(store, run, known, head, now)
+    for each in before:
+        if each.project not in heads and each.state is ChangeState.REJECTED:
+            close_change(store, each, "its author has nothing left to land there", now)
     if run.result:
         _tell(store, run, run.result, now)
 

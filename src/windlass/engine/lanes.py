@@ -12,6 +12,9 @@ Work = Callable[[], Awaitable[object]]
 Moves = defaultdict[str, asyncio.Lock]
 """By project: held by whoever moves main, or says that it must not move."""
 
+Seats = defaultdict[str, asyncio.Lock]
+"""By agent: held by whoever makes its worktree ready, or takes it away."""
+
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 60.0
 """Seconds before what failed again and again is tried once more."""

@@ -105,12 +105,19 @@ def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Lett
 
 
 def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
-    """All that waits for the speaker, acknowledged."""
-    found = [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
-    read = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in found[:limit]]
-    if read:
-        store.record("message.acked", speaker.address, *(each.delivery for each in read))
-    return read
+    """All that waits for the speaker, acknowledged. What a prompt has told it already is not told again."""
+    here = [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
+    told = [each for each in here if _is_told(each.delivery, speaker.run)]
+    new = [each for each in here if each.delivery.owed and each not in told][:limit]
+    acked = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in (*told, *new)]
+    if acked:
+        store.record("message.acked", speaker.address, *(each.delivery for each in acked))
+    return acked[len(told) :]
+
+
+def _is_told(delivery: Delivery, run: str) -> bool:
+    """Whether it stood in the prompt of this run, or of an earlier one that ended well."""
+    return delivery.receipt is Receipt.READ or (delivery.receipt is Receipt.DELIVERED and delivery.run == run)
 
 
 def ack(speaker: Speaker, message: str, store: Writing) -> Delivery:

@@ -24,7 +24,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.briefing import Briefings, context_files, task_file
 from windlass.engine.endings import end_task
 from windlass.engine.fences import Fences
-from windlass.engine.lanes import Lanes
+from windlass.engine.lanes import Lanes, Seats
 from windlass.engine.say import current_task
 from windlass.engine.setup import Place, Setup
 from windlass.engine.sites import site_of
@@ -47,7 +47,7 @@ class Assignment:
 class Runs:
     """Starts and stops runs. The row of a live run is the claim: one per agent."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences, lanes: Lanes, slots: Slots) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences, slots: Slots, *, lanes: Lanes, seats: Seats) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -59,6 +59,7 @@ class Runs:
         self.fences = fences
         self.lanes = lanes
         self.slots = slots
+        self.seats = seats
         self.setup = Setup(ports, bell, fences)
         self.briefings = Briefings(ports)
         self.home = ports.home
@@ -93,7 +94,8 @@ class Runs:
             return
         try:
             given = await self.store.read(lambda store: _assignment(store, run))
-            place = await self.setup.place(run, given.site)
+            async with self.seats[run.agent]:
+                place = await self.setup.place(run, given.site)
             identity = await self.processes.start(await self._prepare(run, given, place))
         except Unavailable as error:
             await self._delayed(run, str(error))

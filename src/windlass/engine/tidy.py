@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
@@ -15,6 +16,8 @@ from windlass.core.sandbox import own_folder
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.chat import Chat
+from windlass.engine.endings import hush
+from windlass.engine.lanes import Seats
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.say import channel_of, say
 from windlass.engine.troubles import Troubles
@@ -40,7 +43,9 @@ class Finished:
 class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
-    def __init__(self, ports: Ports, bell: Bell, mirrors: Mirrors, chat: Chat, troubles: Troubles) -> None:
+    def __init__(
+        self, ports: Ports, bell: Bell, mirrors: Mirrors, chat: Chat, troubles: Troubles, *, seats: Seats
+    ) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -50,6 +55,7 @@ class Tidy:
         self.mirrors = mirrors
         self.chat = chat
         self.troubles = troubles
+        self.seats = seats
 
     async def tick(self) -> bool:
         """Retire every agent whose task is done, or was given up a while ago; and tell what went wrong."""
@@ -64,6 +70,12 @@ class Tidy:
         return False
 
     async def _retire(self, finished: Finished) -> None:
+        """Unless someone has called on it meanwhile; who does so from now on waits until its worktree is gone."""
+        async with self.seats[finished.agent.id]:
+            if not await self.store.read(partial(_is_called, finished)):
+                await self._let_go(finished)
+
+    async def _let_go(self, finished: Finished) -> None:
         agent = finished.agent
         await self.chat.collect(agent)
         rescues, kept = await self._clear_all(finished) if finished.landed else ({}, "its work has not landed")
@@ -71,6 +83,9 @@ class Tidy:
         now = self.clock.now()
 
         def step(store: Writing) -> None:
+            if _is_called(finished, store):
+                return
+            hush(store, agent.id, "its work is finished")
             store.record(
                 "agent.retired", agent.id, replace(agent, retired_at=now), rescue=first, rescues=rescues, kept=kept
             )
@@ -107,6 +122,12 @@ class Tidy:
         except NotAllowed as error:
             log.warning("%s", error)
             return "", f"{error} {error.hint}".strip()
+
+
+def _is_called(finished: Finished, store: Reading) -> bool:
+    """Whether it has something to do after all."""
+    task = store.task_of(finished.agent.id)
+    return task is None or task.id != finished.task or not task.ended
 
 
 def _finished(store: Reading, now: float) -> list[Finished]:

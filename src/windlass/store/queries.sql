@@ -92,36 +92,37 @@ SELECT * FROM events WHERE kind = 'document.written' AND subject = :document ORD
 -- name: said_newest
 SELECT * FROM messages WHERE project = :project AND place > :after
     AND (:viewer = '' OR NOT direct OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :to))
+        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
+    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place DESC LIMIT :limit;
 
 -- name: said_oldest
 SELECT * FROM messages WHERE project = :project AND place > :after
     AND (:viewer = '' OR NOT direct OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :to))
+        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
+    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place LIMIT :limit;
 
 -- name: said_in_newest
 SELECT * FROM messages WHERE project = :project AND channel = :channel AND place > :after
     AND (:viewer = '' OR NOT direct OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :to))
+        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
+    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place DESC LIMIT :limit;
 
 -- name: said_in_oldest
 SELECT * FROM messages WHERE project = :project AND channel = :channel AND place > :after
     AND (:viewer = '' OR NOT direct OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE message = messages.id AND reader = :to))
+        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
+    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place LIMIT :limit;
 
 -- name: keyed
 SELECT * FROM messages WHERE sender = :sender AND "key" = :key AND "key" <> '';
 
 -- name: deliveries_unacked
-SELECT * FROM deliveries WHERE reader = :reader AND receipt <> 'acked' AND sent > :after ORDER BY sent LIMIT :limit;
+SELECT * FROM deliveries INDEXED BY deliveries_unacked
+WHERE reader = :reader AND receipt <> 'acked' AND sent > :after ORDER BY sent LIMIT :limit;
 
 -- name: deliveries_to
 SELECT * FROM deliveries WHERE reader = :reader AND sent > :after ORDER BY sent LIMIT :limit;
@@ -130,9 +131,10 @@ SELECT * FROM deliveries WHERE reader = :reader AND sent > :after ORDER BY sent 
 SELECT * FROM deliveries WHERE message = :message ORDER BY place;
 
 -- name: asks_to
-SELECT messages.* FROM messages JOIN deliveries ON deliveries.message = messages.id AND deliveries.reader = :reader
-WHERE kind = 'ask' AND NOT EXISTS (SELECT 1 FROM messages AS given WHERE kind = 'answer' AND reply_to = messages.id)
-ORDER BY messages.place LIMIT :limit;
+SELECT messages.* FROM deliveries CROSS JOIN messages ON messages.id = deliveries.message
+WHERE reader = :reader AND kind = 'ask'
+    AND NOT EXISTS (SELECT 1 FROM messages AS given WHERE given.kind = 'answer' AND given.reply_to = messages.id)
+ORDER BY deliveries.sent LIMIT :limit;
 
 -- name: deliveries_of
 SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;

@@ -18,6 +18,6 @@ CREATE INDEX messages_by_project ON messages (project, place);
 CREATE INDEX messages_in_channel ON messages (project, channel, place);
 CREATE INDEX deliveries_unacked ON deliveries (reader, sent) WHERE receipt <> 'acked';
 CREATE INDEX deliveries_by_reader ON deliveries (reader, sent);
-CREATE INDEX deliveries_by_message ON deliveries (message, reader);
+CREATE INDEX deliveries_by_message ON deliveries (message);
 CREATE INDEX events_of_documents ON events (subject, seq) WHERE kind = 'document.written';
 CREATE INDEX documents_by_project ON documents (project);

@@ -1,0 +1,52 @@
+"""Ways to lose, double or misdeliver what is said, each of which the judge must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sim_mutants import Patch
+
+from windlass.core.message import Delivery, Receipt
+from windlass.engine import endings, letters
+from windlass.engine.say import put
+
+
+def read_without_acknowledging(patch: Patch) -> None:
+    """What is read stays unread."""
+    patch.setattr(letters, "_is_told", lambda delivery, run: False)
+    move = Delivery.move
+
+    def forgetful(self: Delivery, to: Receipt, *, run: str = "") -> Delivery:
+        return move(self, Receipt.DELIVERED if to is Receipt.ACKED else to, run=run)
+
+    patch.setattr(Delivery, "move", forgetful)
+
+
+def drop_what_others_want(patch: Patch) -> None:
+    """With its task, all mail of an agent is taken for told."""
+
+    def all_of_it(store: Any, task: Any) -> list[Delivery]:
+        return [replace(each, receipt=Receipt.READ) for each in store.undelivered(reader=task.agent)]
+
+    patch.setattr(endings, "_about", all_of_it)
+    patch.setattr(endings, "Receipt", type("Receipts", (), {"FAILED": Receipt.READ}))
+
+
+def lose_a_reader(patch: Patch) -> None:
+    """Of several readers, the last is forgotten."""
+
+    def careless(store: Any, message: Any, **given: Any) -> Any:
+        sent = put(store, replace(message, to=message.to[:-1] or message.to), **given)
+        return replace(sent, to=message.to)
+
+    patch.setattr(letters, "put", careless)
+
+
+TALK_MUTANTS: dict[Callable[[Patch], None], str] = {
+    read_without_acknowledging: r"(end: )?I4: \S+ (has heard|is stuck)|end: I4: m\d+ was shown",
+    drop_what_others_want: r"end: I4: \S+ counts as read",
+    lose_a_reader: r"end: I4: m\d+ is (not what was said|lost)",
+}
+"""Each with how it is found out."""
