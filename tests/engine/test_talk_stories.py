@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from stage import Stage
 
+from windlass.core.change import ChangeState
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.message import Kind, Message, Receipt
 from windlass.core.run import Cause
@@ -183,6 +184,34 @@ class TestWaking:
             await room.move()
             run = await room.run_of("alice")
             assert run.live and "Faster." in room.prompt_of(run)
+
+        play(story)
+
+    def test_what_an_agent_brought_does_not_land_while_it_is_being_stopped(self, room: Room) -> None:
+        """It was called again while its change was in line; stopping it gives both up."""
+
+        async def story() -> None:
+            await room.begin("alice")
+            name = await room.order()
+            await room.move()
+            await room.engine.line.pause(str(room.repo), "")
+            await room.finish(name, "b.txt", "b\n")
+            await room.move()
+            await room.send(to=(name,), body="One thing more.")
+            await room.move()
+            assert (await room.run_of(name)).live
+            stir, room.engine.runs.stir = room.engine.runs.stir, lambda _: None  # it takes a while to stop
+            await room.engine.runs.stop(name, "stopped by hand")
+            await room.engine.line.resume(str(room.repo))
+            await room.engine.ticks["land"].tick()
+            await room.engine._landings.settle()
+            await room.engine._tests.settle()
+            await room.engine._landings.settle()
+            assert (await room.change_of(name)).state is ChangeState.TESTING
+            stir((await room.run_of(name)).id)
+            await room.move()
+            assert (await room.change_of(name)).state is ChangeState.CLOSED
+            assert not (room.repo / "b.txt").exists()
 
         play(story)
 

@@ -26,9 +26,11 @@ from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
 from windlass.engine.pages import Pages
 from windlass.engine.projects import Projects
+from windlass.engine.prospects import Prospects
 from windlass.engine.radar import Radar
 from windlass.engine.readers import Directory
 from windlass.engine.rehearse import Rehearsals
+from windlass.engine.replies import Replies
 from windlass.engine.rescue import Rescue
 from windlass.engine.reviews import Reviews
 from windlass.engine.runs import Runs
@@ -94,6 +96,8 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
+        self.prospects = Prospects(ports, self._deliver)
+        self.replies = Replies(ports, bell)
         lanes = {"lanes": self._landings, "tests": self._tests}
         self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)

@@ -51,6 +51,11 @@ class Holds:
             await self.verdicts.closed(change, task.reason)
         return True
 
+    async def in_doubt(self, change: Change) -> bool:
+        """Whether its author is being stopped just now: if so, it is given up as soon as that is done."""
+        latest = await self.store.read(lambda store: store.latest_runs([change.agent] if change.agent else []))
+        return any(each.live and each.stopping for each in latest.values())
+
     async def hold(self, change: Change, hold: Hold, reason: str, hint: str) -> None:
         self.tried(change.id)
         ask = f"{change.id} ({change.title}) waits: {reason} {hint}".strip()
