@@ -25,9 +25,9 @@ from windlass.core.change import ChangeState
 from windlass.core.document import Document
 from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Receipt
-from windlass.core.ports import Noun
 from windlass.core.project import Project
 from windlass.core.run import Cost, Outcome, Usage
+from windlass.core.store import Noun
 from windlass.core.task import Task, TaskState
 
 

@@ -20,7 +20,8 @@ from windlass.core.errors import BadInput, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Kind
 from windlass.core.near import near_miss
 from windlass.core.notification import ROOT, write_notification
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports
+from windlass.core.store import Writing
 from windlass.engine import corners
 from windlass.engine.bell import Bell
 from windlass.engine.corners import Corner

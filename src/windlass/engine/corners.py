@@ -12,8 +12,9 @@ from windlass.core.chatline import EVERYONE, digest_of, write_line
 from windlass.core.chats import Place
 from windlass.core.document import Document
 from windlass.core.message import Kind, Message
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.store import Reading, Writing
 from windlass.engine.readers import Speaker
 from windlass.engine.say import home_channel, put
 

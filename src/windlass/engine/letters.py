@@ -8,8 +8,8 @@ from windlass.core.agent import Agent
 from windlass.core.brakes import linked
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.message import Delivery, Kind, Letter, Message, Receipt
-from windlass.core.ports import Reading, Writing
 from windlass.core.project import Project
+from windlass.core.store import Reading, Writing
 from windlass.engine.readers import Speaker, settled
 from windlass.engine.say import home_channel, put
 

@@ -18,9 +18,10 @@ from windlass.core.document import Document
 from windlass.core.errors import Unavailable
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Kind, Message, Receipt
-from windlass.core.ports import Clock, N, Noun, Reading, Writing
+from windlass.core.ports import Clock
 from windlass.core.project import Project
 from windlass.core.run import Chunk, Cost, Run
+from windlass.core.store import N, Noun, Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.store import journal, rows
 from windlass.store.audit import Audit
@@ -44,7 +45,7 @@ class _Tables:
 
 
 class MemoryReading:
-    """`core.ports.Reading` on plain dictionaries."""
+    """`core.store.Reading` on plain dictionaries."""
 
     def __init__(self, tables: _Tables) -> None:
         self._tables = tables
@@ -232,7 +233,7 @@ class MemoryReading:
 
 
 class MemoryWriting(MemoryReading):
-    """`core.ports.Writing` that remembers how to take everything back."""
+    """`core.store.Writing` that remembers how to take everything back."""
 
     def __init__(self, tables: _Tables, clock: Clock) -> None:
         super().__init__(tables)
@@ -285,7 +286,7 @@ class MemoryWriting(MemoryReading):
 
 
 class MemoryStore:
-    """`core.ports.Store` without a disk, on the caller's own thread."""
+    """`core.store.Store` without a disk, on the caller's own thread."""
 
     def __init__(self, clock: Clock, *, home_id: str = "00000000-0000-4000-8000-000000000000") -> None:
         self._clock = clock
