@@ -163,7 +163,7 @@ class TestAgentsFromFiles:
     @pytest.mark.parametrize(("cause", "resumed"), [(Cause.TASK, False), (Cause.MAIL, False), (Cause.MAIL, True)])
     def test_told_apart_it_is_told_in_every_run_and_once(self, cause: Cause, *, resumed: bool) -> None:
         """A program that takes this apart forgets it when its session is resumed; the prompt does not say it again."""
-        told = both(cause, resumed=resumed, apart=True, project_rules="Speak plainly.")
+        told = both(cause, resumed=resumed, apart=True, blocks={"project_rules": "Speak plainly."})
 
         who = ["agent_role", "workplace", "project_structure", "agent_instructions", "communication", "status_report"]
         assert tags(told.system) == who
