@@ -354,6 +354,20 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_the_longest_way_is_what_came_through_most_hands(self, store: AnyStore) -> None:
+        """Of all that one run was told; no run was told nothing."""
+
+        async def story() -> None:
+            said = [replace(a_message(f"m{each}"), hops=each % 3) for each in range(1, 6)]
+            owed = [a_delivery(each.id, run="r1" if each.id != "m5" else "r2") for each in said]
+            await store.write(putting(*said, *owed, a_delivery("m1", "ann")))
+
+            found = await store.read(lambda reading: [reading.longest_way(run) for run in ("r1", "r2", "r9", "")])
+
+            assert [each.id if each else "" for each in found] == ["m2", "m5", "", ""]
+
+        asyncio.run(story())
+
     def test_a_question_is_open_until_it_is_answered(self, store: AnyStore) -> None:
         """For each of those it was put to."""
 

@@ -136,6 +136,10 @@ class Reading(Protocol):
         """Questions to a reader that have no answer yet, oldest first."""
         ...
 
+    def longest_way(self, run: str, /) -> Message | None:
+        """Of all that a run was told, what has come through the most hands."""
+        ...
+
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         """What a run's prompt carries, in order of sending."""
         ...

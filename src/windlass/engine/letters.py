@@ -60,9 +60,9 @@ class Sending:
 
 
 def _heard(store: Reading, speaker: Speaker) -> list[Message]:
-    """What an agent was told in its run, and read in it: that may have led to what it says."""
-    found = (store.find(Message, each.message) for each in store.deliveries_of(speaker.run))
-    return [each for each in found if each is not None]
+    """What may have led to what an agent says: of all that it was told in its run, and read in it, the longest way."""
+    led = store.longest_way(speaker.run)
+    return [led] if led else []
 
 
 def _channel(store: Reading, speaker: Speaker, message: Message) -> str:

@@ -187,6 +187,10 @@ class MemoryReading:
         found = (each for each in asks if self._is_owed(each.id, reader))
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
+    def longest_way(self, run: str, /) -> Message | None:
+        told = (self.find(Message, each.message) for each in self.deliveries_of(run))
+        return max((each for each in told if each), key=lambda message: message.hops, default=None)
+
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)
 
