@@ -99,6 +99,7 @@ class TestAPerson:
         assert "Did you mean coder?" in house.wl("peek", "--to", "codr", code=3).err
         assert "Did you mean coder?" in house.wl("inbox", "codr", code=3).err
         assert house.wl("peek", "--json").value == []
+        assert inbox(house, "coder") == [], "nobody has written to it, and it is there"
 
     def test_speaks_for_an_agent_only_as_a_claim(self, house: Stage) -> None:
         """What a person types under another name is the person's, and says so."""
@@ -339,6 +340,19 @@ def test_watching_shows_messages_status_and_files(house: Stage) -> None:
     assert "running" in [each["status"] for each in seen if each["kind"] == "status.changed"]
 
 
+def fits(value: Any, schema: Any) -> None:
+    """What comes has the keys that are described, and no others; lists have something in them to show it."""
+    if "array" in schema["type"]:
+        assert value
+        for each in value:
+            fits(each, schema["items"])
+    elif "properties" in schema and value is not None:
+        assert set(schema["required"]) <= set(value) <= set(schema["properties"])
+        for key, each in value.items():
+            if schema["properties"][key].get("items", {}).get("properties"):
+                fits(each, schema["properties"][key])
+
+
 class TestTheApi:
     def test_describes_itself(self, house: Stage) -> None:
         """Every route with a summary; the shapes of the talk's are those that come."""
@@ -348,9 +362,19 @@ class TestTheApi:
         operations = [each for path in described["paths"].values() for each in path.values()]
         assert [each["operationId"] for each in operations if not each["summary"].endswith((".", "?"))] == []
         assert len({each["operationId"] for each in operations}) == len(operations)
-        answer = described["paths"]["/messages"]["get"]["responses"]["2XX"]["content"]["application/json"]["schema"]
-        item = house.ask(f"/messages?path={house.repo}")["items"][0]
-        assert list(item) == answer["properties"]["items"]["items"]["required"]
+        asked = house.wl("ask", "--agent-id", "tester", "--no-wait", "Why?", "--json").value["conversationId"]
+        house.wl("context", "document", "write", "A page.")
+        for path, real in (
+            ("/messages", "/messages?"),
+            ("/inbox", "/inbox?name=coder&all=1&"),
+            ("/conversations/{id}", f"/conversations/{asked}?"),
+            ("/conversations/listen", "/conversations/listen?agent_id=tester&"),
+            ("/documents", "/documents?"),
+            ("/documents/{name}", "/documents/notes?"),
+            ("/documents/{name}/history", "/documents/notes/history?"),
+        ):
+            schema = described["paths"][path]["get"]["responses"]["2XX"]["content"]["application/json"]["schema"]
+            fits(house.ask(f"{real}path={house.repo}"), schema)
         assert "id" in [each["name"] for each in described["paths"]["/messages/{id}/ack"]["post"]["parameters"]]
 
     def test_the_stream_of_events_goes_on_from_any_number(self, house: Stage) -> None:
