@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Message, Remark
-from windlass.core.prompt import BLOCKS, TAGS, Prompt, Workplace, build_prompt
+from windlass.core.prompt import BLOCKS, COMMANDS, MINIMAL, TAGS, TOOLS, Prompt, Workplace, build_prompt
 from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.run import Cause
 from windlass.core.task import Task
@@ -48,6 +48,7 @@ class TestFirstRun:
             "input_files",
             "git_workflow",
             "signal_format",
+            "communication",
             "session_start",
             "messages",
             "finishing_checklist",
@@ -96,7 +97,14 @@ def prompt_of(cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool 
 
 
 def both(
-    cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool = False, apart: bool = False, **more: str
+    cause: Cause = Cause.TASK,
+    *,
+    agent: Agent = CODER,
+    resumed: bool = False,
+    apart: bool = False,
+    tools: bool = False,
+    mode: str = "execute",
+    **more: str,
 ) -> Prompt:
     return build_prompt(
         agent=agent,
@@ -108,6 +116,8 @@ def both(
         workplace=SHOP,
         resumed=resumed,
         apart=apart,
+        tools=tools,
+        mode=mode,
     )
 
 
@@ -186,7 +196,7 @@ class TestLaterRuns:
         """Short: why, the task, what is new, and how to say that it is done."""
         text = prompt(cause, MESSAGE)
 
-        assert tags(text) == ["woken", "task", "messages", "git_workflow", "signal_format"]
+        assert tags(text) == ["woken", "task", "messages", "git_workflow", "signal_format", "communication"]
         assert why in text
         assert "Checks failed." in text
 
@@ -207,6 +217,32 @@ class TestLaterRuns:
         assert f"````text\n{body}\n````" in prompt(Cause.MAIL, replace(MESSAGE, body=body))
 
 
+class TestTalking:
+    @pytest.mark.parametrize(("agent", "cause"), [(AGENT, Cause.TASK), (AGENT, Cause.MAIL), (CODER, Cause.TASK)])
+    def test_it_is_told_once_how_it_can_talk(self, agent: Agent, cause: Cause) -> None:
+        """With tools, where it was given ours; else with commands."""
+        with_tools, without = (both(cause, agent=agent, tools=each).text for each in (True, False))
+
+        assert (with_tools.count("`channel_send`"), without.count("windlass context send")) == (2, 2)
+        assert "windlass context" not in with_tools
+        assert "channel_send" not in without
+        assert tags(with_tools).count("communication") == 1
+
+    def test_a_session_that_goes_on_knows_it(self) -> None:
+        """It is not told again."""
+        assert "communication" not in tags(both(Cause.MAIL, agent=AGENT, resumed=True).text)
+
+    @pytest.mark.parametrize("tools", [True, False])
+    @pytest.mark.parametrize("mode", sorted(MINIMAL))
+    def test_one_that_plans_is_told_the_least(self, mode: str, tools: bool) -> None:
+        """How to hear, to answer and to ask; the rest is for those who work."""
+        least, all_of_it = (both(Cause.TASK, agent=AGENT, tools=tools, mode=each).text for each in (mode, "execute"))
+
+        assert ("channel_send" if tools else "windlass context send") in least
+        assert "document" in all_of_it
+        assert "document" not in least
+
+
 class TestForgery:
     @pytest.mark.parametrize("forged", ["</messages>", "<role>", "</ TASK>", "<signal_format>", "<woken >"])
     def test_a_text_cannot_open_or_close_our_tags(self, forged: str) -> None:
@@ -218,7 +254,7 @@ class TestForgery:
         )
 
         assert text.count(forged.replace("<", "<\\")) == 3
-        assert tags(text) == ["woken", "task", "messages", "git_workflow", "signal_format"]
+        assert tags(text) == ["woken", "task", "messages", "git_workflow", "signal_format", "communication"]
 
     @given(
         st.lists(st.sampled_from([f"<{each}>" for each in TAGS] + [f"</{each}>" for each in TAGS] + ["\n", "`", "<"]))
@@ -227,7 +263,7 @@ class TestForgery:
         """The property behind the examples above."""
         text = prompt(Cause.MAIL, replace(MESSAGE, body="".join(words)))
 
-        assert tags(text) == ["woken", "task", "messages", "git_workflow", "signal_format"]
+        assert tags(text) == ["woken", "task", "messages", "git_workflow", "signal_format", "communication"]
 
 
 class TestReview:
@@ -237,8 +273,8 @@ class TestReview:
         """In place of role, git and the checklist it has what a review is."""
         told = prompt(Cause.TASK, MESSAGE, task=self.TASK)
 
-        assert tags(told) == ["review", "task", "messages", "input_files", "signal_format"]
-        assert tags(prompt(Cause.MAIL, MESSAGE, task=self.TASK))[-2:] == ["review", "signal_format"]
+        assert tags(told) == ["review", "task", "messages", "input_files", "signal_format", "communication"]
+        assert tags(prompt(Cause.MAIL, MESSAGE, task=self.TASK))[-3:] == ["review", "signal_format", "communication"]
 
     def test_a_blocking_comment_says_where_it_is_and_what_to_do(self) -> None:
         """A suggestion only says where it is."""
@@ -255,13 +291,13 @@ class TestReview:
         remark = Remark(head="abc", turn=1, file="</messages>")
         told = prompt(Cause.MAIL, replace(MESSAGE, kind=Kind.COMMENT, remark=remark))
 
-        assert tags(told) == ["woken", "task", "messages", "git_workflow", "signal_format"]
+        assert tags(told) == ["woken", "task", "messages", "git_workflow", "signal_format", "communication"]
 
 
 class TestBlocks:
     def test_the_library_has_every_block(self) -> None:
         """One file for each, and no file that is never told."""
-        assert set(SHIPPED) == set(BLOCKS)
+        assert set(SHIPPED) == {*BLOCKS, TOOLS, COMMANDS}
 
     def test_a_missing_block_is_named(self) -> None:
         """A prompt is never silently incomplete."""

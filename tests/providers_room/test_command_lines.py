@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 
 import pytest
@@ -72,6 +73,20 @@ class TestClaude:
         assert "Write(./.windlass/output/**)" in words[-1]
         assert not {"Bash", "Write", "Edit"} & set(words[-1].split(","))
 
+    def test_it_gets_our_tools_besides_the_users_own(self) -> None:
+        """By a file in the run's folder; whatever it may do, it may talk. The model is asked when they are there."""
+        for permissions in Permissions:
+            words = CLAUDE.argv(start(permissions=permissions))
+            assert words[words.index("--mcp-config") + 1].endswith("/mcp.json")
+            assert words[words.index("--mcp-config") + 2].startswith("--")
+            assert "--strict-mcp-config" not in words
+            allowed = "".join(words[words.index("--allowedTools") + 1 :]) if "--allowedTools" in words else ""
+            assert permissions is Permissions.FULL or "mcp__windlass" in allowed.split(",")
+        servers = json.loads(CLAUDE.writes["mcp.json"])["mcpServers"]
+        assert servers == {"windlass": {"type": "stdio", "command": "windlass", "args": ["mcp"]}}
+        assert CLAUDE.environment(start())["MCP_CONNECTION_NONBLOCKING"] == "0"
+        assert CLAUDE.tools
+
     def test_it_talks_to_nobody_else(self) -> None:
         """Updates, telemetry and the like are off."""
         assert CLAUDE.environment(start())["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
@@ -101,6 +116,17 @@ class TestCodex:
         assert values["default_permissions"] == "windlass"
         allowed = values["permissions"]["windlass"]["filesystem"]
         assert allowed == {":root": "read", "/trees/brave-otter/.windlass/output": "write"}
+
+    @pytest.mark.parametrize("permissions", Permissions)
+    def test_it_gets_our_tools_besides_the_users_own(self, permissions: Permissions) -> None:
+        """By a setting of this run only: they must be there before the model is asked, and need no approval."""
+        words = CODEX.argv(start(permissions=permissions))
+        [value] = [each for each in words if each.startswith("mcp_servers.")]
+        server = tomllib.loads(value)["mcp_servers"]["windlass"]
+        assert (server["command"], server["args"]) == ("windlass", ["mcp"])
+        assert (server["required"], server["default_tools_approval_mode"]) == (True, "approve")
+        assert "WINDLASS_HOME" in server["env_vars"]
+        assert CODEX.tools
 
     def test_one_sandbox_is_enough(self) -> None:
         """Inside our sandbox, which holds it to reading too, or with full permissions, its own is off."""

@@ -76,6 +76,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "For agents, inside a run": {
         "agent": ("signal", "Say that your work is done, ask, or give up; your messages."),
         "context": ("context", "Talk to the others, and share documents with them."),
+        "mcp": ("mcp", "The tools for agents, over standard input and output: for programs that speak MCP."),
     },
 }
 """Every command by topic: the module that has it, and its line of help."""

@@ -7,7 +7,7 @@ import select
 import sys
 import time
 from _socket import AF_UNIX, SOCK_STREAM, socket  # `socket` itself builds enums that take longer than our request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from windlass.core.errors import TimedOut, Unavailable
 
@@ -75,9 +75,10 @@ class Wire:
         if outlet is not None:
             self.poll.register(outlet, 0)
 
-    def send(self, method: str, target: str, body: bytes) -> None:
+    def send(self, method: str, target: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Send one request; the daemon closes the connection after its answer."""
         head = f"{method} {target} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
         if body:
             head += "Content-Type: application/json\r\n"
         try:

@@ -512,6 +512,11 @@ class SettingsReader(Protocol):
         ...
 
 
+def _no_token(run: str) -> str:
+    del run
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """The outside world, as the engine is given it."""
@@ -535,3 +540,5 @@ class Ports:
     """The daemon's process."""
     processors: int = 2
     """How many the machine has."""
+    token: Callable[[str], str] = _no_token
+    """The token of a run, by which it is known where its connection does not tell; of no run, the person's own."""

@@ -30,6 +30,11 @@ BLOCKS = (
 )
 """The blocks that must be there. Each becomes a tag of its name."""
 
+TOOLS, COMMANDS = "talk_tools", "talk_commands"
+"""Two more, of which one is the end of `communication`: how to talk with our tools, or with our commands."""
+MINIMAL = frozenset({"plan", "refine"})
+"""Modes in which an agent has little to say: of how to talk it is told the first paragraph."""
+
 PROJECT = "project_rules"
 """The block that only a project has: what it tells all of its agents."""
 
@@ -84,27 +89,32 @@ def build_prompt(
     resumed: bool = False,
     repositories: Mapping[str, str] | None = None,
     apart: bool = False,
+    tools: bool = False,
+    mode: str = "execute",
 ) -> Prompt:
     """The prompt of a run: the whole briefing for a first one, what is new for a later one.
 
     An agent that does not remember its earlier runs is told again who it is. `apart`, it is told so in every run: no
-    conversation keeps that.
+    conversation keeps that. `tools` are ours, which it was given to talk with.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
+    said["communication"] = _communication(said, TOOLS if tools else COMMANDS, mode)
     who = _who(agent, workplace, said) if workplace and agent.role else []
+    talk = [] if who else _some(said, "communication")
     system = _system(who, agent) if apart else ""
     who = [] if system else who
     what = (("task", _task(task)), ("recent_channel", _timeline(recent, mail)), ("messages", _messages(mail)))
     if repositories:
         who = [*who, ("repositories", _repositories(repositories))]
     if cause is Cause.TASK and task.reviews:
-        sections = [*who, *_some(said, "review"), *what, *_some(said, "input_files", "signal_format", PROJECT)]
+        rest = [*_some(said, "input_files", "signal_format"), *talk, *_some(said, PROJECT)]
+        sections = [*who, *_some(said, "review"), *what, *rest]
     elif cause is Cause.TASK or (cause is Cause.CALL and not resumed):
-        sections = [*who, *_first(said, *what)]
+        sections = [*who, *_first(said, *what, talk=talk)]
     else:
         known = [] if resumed else [*who, *_some(said, PROJECT)]
         how = _some(said, "review" if task.reviews else "git_workflow", "signal_format")
-        sections = [*known, ("woken", _WOKEN[cause]), *what, *how]
+        sections = [*known, ("woken", _WOKEN[cause]), *what, *how, *([] if resumed else talk)]
     return Prompt(text=f"{_joined(sections, agent)}\n", system=system)
 
 
@@ -148,15 +158,22 @@ def _role(role: str, project: str) -> str:
     return f"You are {role} for the {project} project."
 
 
-def _first(said: Mapping[str, str], task: Section, recent: Section, messages: Section) -> list[Section]:
+def _first(said: Mapping[str, str], task: Section, *mail: Section, talk: Sequence[Section]) -> list[Section]:
     return [
         *_some(said, "role"),
         task,
-        *_some(said, "input_files", "git_workflow", "signal_format", "session_start"),
-        recent,
-        messages,
+        *_some(said, "input_files", "git_workflow", "signal_format"),
+        *talk,
+        *_some(said, "session_start"),
+        *mail,
         *_some(said, PROJECT, "finishing_checklist"),
     ]
+
+
+def _communication(said: Mapping[str, str], block: str, mode: str) -> str:
+    """How to speak: what holds for all, then how this agent does it."""
+    how = said[block]
+    return f"{said['communication']}\n\n{how.partition(chr(10) * 2)[0] if mode in MINIMAL else how}"
 
 
 def _some(said: Mapping[str, str], *names: str) -> list[Section]:
@@ -165,10 +182,11 @@ def _some(said: Mapping[str, str], *names: str) -> list[Section]:
 
 def _filled(blocks: Mapping[str, str], *, main: str, branch: str) -> dict[str, str]:
     """The blocks with the names of this project's branches in them."""
-    missing = [name for name in BLOCKS if not blocks.get(name, "").strip()]
+    needed = (*BLOCKS, TOOLS, COMMANDS)
+    missing = [name for name in needed if not blocks.get(name, "").strip()]
     if missing:
         raise BadInput(f"The prompt has no block {missing[0]}.", hint=f"Write it to prompts/{missing[0]}.md.")
-    given = {name: blocks.get(name, "").strip() for name in (*BLOCKS, PROJECT)}
+    given = {name: blocks.get(name, "").strip() for name in (*needed, PROJECT)}
     return {name: text.replace("{MAIN}", word(main)).replace("{BRANCH}", branch) for name, text in given.items()}
 
 

@@ -149,6 +149,10 @@ class Provider:
     """The options it must have, such as `command`."""
     files: tuple[str, ...] = ()
     """Options whose text the run finds in a file."""
+    writes: Mapping[str, str] = field(default_factory=dict)
+    """Files that its runs find in their own folder, by name."""
+    tools: bool = False
+    """Its flags give it our tools, by MCP; any other is told to talk by our commands."""
     claim: Claim = Claim.SIGNAL
     resumes: bool = False
     """It can go on in the session of an earlier run."""

@@ -174,6 +174,9 @@ class DaemonSettings:
     """A daemon that started by itself leaves after this long with nothing to do. 0: never."""
     stop_grace_seconds: float = 5.0
     """How long a process may take to end after being asked, before it is killed."""
+    port: int = 0
+    """The port on 127.0.0.1 where programs with a token reach the tools (`/mcp`). 0: any, see the file `port` in the
+    home; -1: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +197,7 @@ class Settings:
 
 _LEAST = {
     "limits.runs": 1,
+    "daemon.port": -1,
     "worktree.setup_seconds": 0.1,
     "worktree.first_port": 1024,
     "checks.timeout_seconds": 0.1,

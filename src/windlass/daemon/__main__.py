@@ -10,16 +10,18 @@ import signal
 import sys
 from pathlib import Path
 
-from windlass.core.errors import Conflict, WindlassError
-from windlass.daemon.boot import build
+from windlass.core.errors import Conflict, Unavailable, WindlassError
+from windlass.daemon.boot import Building, build
 from windlass.daemon.hush import Hushed
 from windlass.daemon.idle import leave_when_idle
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
 from windlass.daemon.loops import keep_all
+from windlass.daemon.port import OFF, close_port, open_port
 from windlass.daemon.server import Server
 from windlass.daemon.settings import home_folder
 from windlass.providers import load
 from windlass.web.app import build as build_app
+from windlass.web.app import build_port
 
 log = logging.getLogger("windlass")
 
@@ -68,18 +70,30 @@ async def _serve(home: Path, *, foreground: bool) -> None:
     async with build(home, leaving.set) as building:
         door = listen(home)
         log.info("listening, pid %s", os.getpid())
-        server = Server(build_app(building.engine, building.house, building.door), door)
+        app = build_app(building.engine, building.house, building.door, building.tools)
+        servers = [Server(app, door), *_on_port(home, building)]
         moving = [asyncio.create_task(keep_all(building.engine))]
         if not foreground:  # a daemon that a service manager keeps stays
             moving.append(asyncio.create_task(leave_when_idle(building, home, leaving)))
         try:
-            await server.run_until(leaving, building.engine.bell.fall_silent)
+            await asyncio.gather(*(each.run_until(leaving, building.fall_silent) for each in servers))
         finally:
             hang_up(home)
+            close_port(home)
             for task in moving:
                 task.cancel()
             await asyncio.gather(*moving, return_exceptions=True)
     log.info("left; agents go on")
+
+
+def _on_port(home: Path, building: Building) -> list[Server]:
+    """The port, unless it is switched off. One that can't be had is said, and missed by nobody else."""
+    wanted = building.settings.at("").daemon.port
+    try:
+        return [Server(build_port(building.keeper, building.tools), open_port(home, wanted))] if wanted != OFF else []
+    except Unavailable as error:
+        building.engine.troubles.report("port", error)
+        return []
 
 
 if __name__ == "__main__":

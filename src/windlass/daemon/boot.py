@@ -20,6 +20,8 @@ from windlass.daemon.desk import Desk
 from windlass.daemon.doctor import Doctor
 from windlass.daemon.settings import SettingsFiles
 from windlass.daemon.steps import Steps, stepped
+from windlass.daemon.tokens import Tokens
+from windlass.daemon.tools import LateTools
 from windlass.engine import Engine
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
@@ -32,7 +34,7 @@ from windlass.providers import load
 from windlass.providers.presence import look
 from windlass.store.sqlite import SqliteStore
 from windlass.web.call import House
-from windlass.web.callers import Doorkeeper
+from windlass.web.callers import Doorkeeper, TokenKeeper
 from windlass.workdir import RunFolders
 from windlass.workdir.setup import WorktreeSetup
 
@@ -44,7 +46,14 @@ class Building:
     engine: Engine
     house: House
     door: Doorkeeper
+    keeper: TokenKeeper
+    tools: LateTools
     settings: SettingsFiles
+
+    def fall_silent(self) -> None:
+        """Let everyone go who reads along."""
+        self.engine.bell.fall_silent()
+        self.tools.leave()
 
 
 @asynccontextmanager
@@ -60,6 +69,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
     processes = DetachedProcesses(home / "runs", store.home_id)
     git = HubGit(home, environment=os.environ, now=clock.now, step=step)
     await git.sweep()
+    tokens = Tokens(home)
     ports = Ports(
         store=store,
         git=git,
@@ -76,6 +86,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         home=str(home),
         pid=os.getpid(),
         processors=len(os.sched_getaffinity(0)),
+        token=tokens.of,
     )
     engine = Engine(stepped(ports, step) if step.wanted else ports)
     doctor = Doctor(engine, home)
@@ -91,9 +102,11 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         leave=leave,
     )
     door = Doorkeeper(os.getuid(), partial(trace, home_id=store.home_id))
+    tools = LateTools(engine)
     try:
-        yield Building(engine, house, door, settings)
+        yield Building(engine, house, door, TokenKeeper(tokens.owner), tools, settings)
     finally:
+        await tools.close()
         await engine.close()
         processes.close()
         await store.close()

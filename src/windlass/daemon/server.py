@@ -1,4 +1,4 @@
-"""Serving the API on the Unix socket, with the peer's credentials at hand."""
+"""Serving the API: on the Unix socket, with the peer's credentials at hand, and on the port."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Briefings:
 
     async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
         """The prompt of a run, with what the project adds to it; who is called hears what was said before."""
-        agent, project = site.agent, site.project
+        agent, project, provider = site.agent, site.project, self.providers.get(run.provider)
         called = run.cause is Cause.CALL
         recent = await self.store.read(lambda store: recent_in(store, agent)) if called else []
         return build_prompt(
@@ -47,7 +47,8 @@ class Briefings:
             repositories={name: each.main for name, each in zip(site.names, site.projects, strict=True)}
             if agent.also
             else {},
-            apart=self.providers.get(run.provider).system,
+            apart=provider.system,
+            tools=provider.tools,
         )
 
     async def _workplace(self, project: Project, worktree: str) -> Workplace:

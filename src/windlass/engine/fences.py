@@ -24,6 +24,7 @@ class Fences:
         self.providers = ports.providers
         self.git = ports.git
         self.home = ports.home
+        self.token = ports.token
 
     async def check(self, agent: Agent, project: Project, *, reviews: bool = False) -> None:
         """Refuse an agent that must have a sandbox where there is none, before anything is created."""
@@ -75,4 +76,5 @@ class Fences:
         """What makes a run's secrets unreadable."""
         provider = self.providers.get(run.provider)
         named = (each for each in self.variables(project, provider) if is_secret_name(each))
-        return Blotter(self.processes.values((*provider.secrets, *named), run.identity))
+        theirs = self.processes.values((*provider.secrets, *named), run.identity)
+        return Blotter((*theirs, self.token(run.id), self.token("")))

@@ -63,6 +63,7 @@ class Runs:
         self.setup = Setup(ports, bell, fences)
         self.briefings = Briefings(ports)
         self.home = ports.home
+        self.token = ports.token
         self.stir: Callable[[str], None] = lambda _: None
 
     async def start(
@@ -118,7 +119,7 @@ class Runs:
             manifest={"agentId": agent.id, "agentName": agent.name, "mode": "execute"},
             inputs={"task.md": task_file(task)},
             context=given.context,
-            files={each: agent.options[each] for each in provider.files} | _apart(prompt),
+            files={each: agent.options[each] for each in provider.files} | {**provider.writes} | _apart(prompt),
         )
         start = Start(
             prompt=prompt.text,
@@ -147,6 +148,7 @@ class Runs:
             "WINDLASS_PROJECT": project.path,
             "WINDLASS_PROMPT": briefing.prompt,
             "WINDLASS_SIGNAL": briefing.signal,
+            "WINDLASS_TOKEN": self.token(run.id),
         }
         around = self.fences.around(given.site, provider, place.folders, folder=start.folder)
         return Launch(

@@ -7,6 +7,7 @@ begun in; `--dangerously-skip-permissions` is refused to root, unless IS_SANDBOX
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 from windlass.core.agent import Permissions
@@ -17,9 +18,12 @@ from windlass.providers.output.troubles import hitch, kind_of, patterns
 
 _READS = (
     "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),"
-    "Bash(windlass agent:*),Bash(windlass change:*)"
+    "Bash(windlass agent:*),Bash(windlass change:*),Bash(windlass context:*),mcp__windlass"
 )
-_EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch"
+_EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch,mcp__windlass"
+_TOOLS = "mcp.json"
+_SERVER = {"type": "stdio", "command": "windlass", "args": ["mcp"]}
+"""Our tools, besides whatever servers the user has. Which run calls them, the daemon sees by itself."""
 
 
 _THEIRS = (".claude.json", "settings.json", "CLAUDE.md", "agents", "commands", "output-styles", "plugins", "skills")
@@ -31,8 +35,9 @@ def argv(start: Start) -> tuple[str, ...]:
     model = ("--model", start.model) if start.model else ()
     system = ("--append-system-prompt", start.system) if start.system else ()
     more = tuple(word for each in start.repositories for word in ("--add-dir", each))
+    tools = ("--mcp-config", f"{start.folder}/{_TOOLS}")
     fixed = ("claude", "-p", "--output-format", "stream-json", "--verbose")
-    return (*fixed, *session, *model, *system, *more, *permit(start))
+    return (*fixed, *session, *model, *system, *more, *tools, *permit(start))
 
 
 def permit(start: Start) -> tuple[str, ...]:
@@ -197,6 +202,8 @@ provider = Provider(
     environment=environment,
     read=reader(_event, _plain),
     system=True,
+    writes={_TOOLS: json.dumps({"mcpServers": {"windlass": _SERVER}}, indent=2) + "\n"},
+    tools=True,
     models=True,
     resumes=True,
     gently="INT",

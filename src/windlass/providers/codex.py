@@ -29,6 +29,14 @@ _SHELL = ("-c", "allow_login_shell=false")
 """So that its commands have the PATH that we gave it: a login shell would begin with that of /etc/profile."""
 
 
+_TOOLS = (
+    "-c",
+    'mcp_servers.windlass={command="windlass",args=["mcp"],env_vars=["WINDLASS_HOME","WINDLASS_RUN"],required=true,'
+    'startup_timeout_sec=60,tool_timeout_sec=120,default_tools_approval_mode="approve"}',
+)
+"""Our tools, besides whatever servers the user has: they must be there before the model is asked, and need no leave."""
+
+
 _THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
 """What of the user's own counts in every session: from the next one outside, it could do anything."""
 
@@ -37,7 +45,7 @@ def argv(start: Start) -> tuple[str, ...]:
     model = ("-m", start.model) if start.model else ()
     resume = ("resume", start.session) if start.session else ()
     anywhere = ("--skip-git-repo-check",) if start.repositories else ()
-    return ("codex", "exec", "--json", *_QUIET, *_SHELL, *anywhere, *model, *permit(start), *resume, "-")
+    return ("codex", "exec", "--json", *_TOOLS, *_QUIET, *_SHELL, *anywhere, *model, *permit(start), *resume, "-")
 
 
 def permit(start: Start) -> tuple[str, ...]:
@@ -186,6 +194,7 @@ provider = Provider(
     argv=argv,
     read=reader(_event, _plain),
     price=partial(price, OPENAI),
+    tools=True,
     models=True,
     resumes=True,
     gently="INT",

@@ -8,6 +8,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
@@ -30,7 +31,7 @@ from windlass.web import (
     wire,
 )
 from windlass.web.call import Call, House
-from windlass.web.callers import Doorkeeper
+from windlass.web.callers import Doorkeeper, Keeper
 from windlass.web.rule import READ, WRITE, Rule
 
 _PLACE = {"path": schemas.TEXT}
@@ -157,12 +158,40 @@ RULES = (
 )
 
 
-def build(engine: Engine, house: House, door: Doorkeeper) -> Starlette:
+Tools = Callable[[str, Scope, Receive, Send], Awaitable[None]]
+"""What answers at `/mcp`; it is told which run calls, nothing for a person."""
+
+
+def build(engine: Engine, house: House, door: Doorkeeper, tools: Tools) -> Starlette:
     """The whole API."""
     routes = [Route(rule.path, _endpoint(engine, house, door, rule), methods=[rule.method]) for rule in RULES]
+    return _app([*routes, Route("/mcp", Entrance(door, tools))])
+
+
+def build_port(keeper: Keeper, tools: Tools) -> Starlette:
+    """What is served on the port: the tools, and nothing else."""
+    return _app([Route("/mcp", Entrance(keeper, tools))])
+
+
+def _app(routes: list[Route]) -> Starlette:
     app = Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
     app.router.redirect_slashes = False
     return app
+
+
+class Entrance:
+    """Lets callers in to the tools, once it is clear who they are."""
+
+    def __init__(self, keeper: Keeper, tools: Tools) -> None:
+        self.keeper = keeper
+        self.tools = tools
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            caller = self.keeper.caller(Request(scope))
+            await self.tools(caller.run, scope, receive, send)
+        except WindlassError as error:
+            await wire.refusal(error)(scope, receive, send)
 
 
 def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Callable[[Request], Awaitable[Response]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from starlette.requests import Request
 
@@ -11,6 +12,8 @@ from windlass.core.errors import NotAllowed
 
 Trace = Callable[[int], str | None]
 """From a process to the run it belongs to, if any."""
+Owner = Callable[[str], str]
+"""From a token to the run it belongs to, nothing for the person's own; refuses any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,12 @@ def _refuse_browsers(request: Request) -> None:
         raise NotAllowed(f"This daemon is not {host[:80]!r}.")
 
 
+class Keeper(Protocol):
+    """Tells callers apart."""
+
+    def caller(self, request: Request, /) -> Caller: ...
+
+
 class Doorkeeper:
     """Looks at the other end of the socket."""
 
@@ -61,3 +70,21 @@ class Doorkeeper:
         if uid != self.uid:
             raise NotAllowed(f"This daemon belongs to another user (uid {self.uid}).")
         return Caller(self.trace(pid) or "")
+
+
+class TokenKeeper:
+    """Looks at the token: on a port, nothing else tells callers apart."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+
+    def caller(self, request: Request) -> Caller:
+        """Whoever has the token of a run is that run."""
+        _refuse_browsers(request)
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            raise NotAllowed(
+                "Callers on this port need a token.",
+                hint="Send `Authorization: Bearer …` with $WINDLASS_TOKEN, or with what the file `token` holds.",
+            )
+        return Caller(self.owner(token.strip()))

@@ -1,0 +1,99 @@
+"""Messages of MCP, as far as a bridge must understand them: which era they are of, and what may be asked twice."""
+
+from __future__ import annotations
+
+import json
+from binascii import b2a_base64
+from collections.abc import Iterator
+from typing import Any
+
+LARGEST = 4_000_000
+"""Bytes of one message that the daemon takes."""
+BAD_JSON, BAD_REQUEST = -32700, -32600
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+REPEATABLE = frozenset(
+    "channel_send channel_peek channel_wait inbox_read inbox_ack document_list document_read agents_list "
+    "complete".split()
+)
+"""Tools that may be called again when nobody knows whether the first call arrived."""
+
+Message = dict[str, Any]
+
+
+def read_line(line: bytes) -> tuple[Message | None, int, str]:
+    """The message in a line, if there is one; and what is wrong with it, if something is."""
+    if not line.strip():
+        return None, 0, ""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, BAD_JSON, "That line is no JSON."
+    if not isinstance(message, dict):
+        return None, BAD_REQUEST, "A line must be one message, a JSON object."
+    return message, BAD_REQUEST, f"The message has more than {LARGEST} bytes." if len(line) > LARGEST else ""
+
+
+def era(message: Message) -> str:
+    """The version that a request of the newer era carries in itself; nothing in the older."""
+    meta = params(message).get("_meta")
+    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) and version.isascii() and version.isprintable() else ""
+
+
+def params(message: Message) -> Message:
+    found = message.get("params")
+    return found if isinstance(found, dict) else {}
+
+
+def is_stream(message: Message) -> bool:
+    return message.get("method") == "subscriptions/listen"
+
+
+def wanted(message: Message) -> list[str]:
+    """What a request to listen asks for."""
+    wanted = params(message).get("notifications")
+    uris = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
+    return [each for each in uris if isinstance(each, str)] if isinstance(uris, list) else []
+
+
+def may_repeat(message: Message) -> bool:
+    return message.get("method") != "tools/call" or params(message).get("name") in REPEATABLE
+
+
+def encoded(value: str) -> str:
+    """A text as a header may carry it."""
+    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?base64?"):
+        return value
+    return f"=?base64?{b2a_base64(value.encode('utf-8', 'surrogatepass'), newline=False).decode()}?="
+
+
+def refusal(value: Message, status: int) -> str:
+    """What the daemon said no with, in its own words."""
+    said = value.get("error")
+    if isinstance(said, dict):
+        return f"{said.get('message', '')} {said.get('hint', '')}".strip()
+    return f"The daemon answered {status} and did not say why."
+
+
+def values(headers: dict[str, str], pieces: Iterator[bytes]) -> Iterator[Message]:
+    """The messages of an answer: one, or as many as a stream has."""
+    if headers.get("content-type", "").startswith("text/event-stream"):
+        yield from _events(pieces)
+        return
+    body = b"".join(pieces)
+    value = json.loads(body) if body.strip() else None
+    if isinstance(value, dict):
+        yield value
+
+
+def _events(pieces: Iterator[bytes]) -> Iterator[Message]:
+    rest, said = b"", []
+    for piece in pieces:
+        *lines, rest = (rest + piece).replace(b"\r\n", b"\n").split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                said.append(line[5:].removeprefix(b" "))
+            elif not line and said:
+                text, said = b"\n".join(said), []
+                if text.strip():
+                    yield json.loads(text)

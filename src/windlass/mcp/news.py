@@ -1,0 +1,101 @@
+"""Telling those who listen that there is something new for them. What it is, they read themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from windlass.core.message import Message
+from windlass.core.ports import Reading
+from windlass.core.run import Run
+from windlass.engine import Engine
+
+PAGE = 100
+PATIENCE = 0.5
+"""Seconds that telling one may take: one that does not read is told no more, so that the others need not wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Listener:
+    """Someone who wants to be told: the reader that it stands for, and its run, if it is one."""
+
+    reader: str
+    run: str
+    tell: Callable[[Message], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class News:
+    """Follows the journal for as long as someone listens."""
+
+    engine: Engine
+    _listeners: dict[Listener, None] = field(default_factory=dict)
+    _following: asyncio.Task[None] | None = None
+
+    async def add(self, listener: Listener) -> None:
+        """Tell someone from now on."""
+        after = await self.engine.ports.store.read(lambda store: store.last_seq())
+        self._listeners[listener] = None
+        if self._following is None or self._following.done():
+            self._following = asyncio.create_task(self._follow(after))
+
+    def has(self, listener: Listener) -> bool:
+        return listener in self._listeners
+
+    def drop(self, listener: Listener) -> None:
+        """Tell someone no more."""
+        self._listeners.pop(listener, None)
+
+    async def close(self) -> None:
+        self._listeners.clear()
+        if self._following is not None:
+            self._following.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._following
+
+    async def _follow(self, after: int) -> None:
+        bell = self.engine.bell
+        ear = bell.ear()
+        while self._listeners and not bell.silent:
+            ear.clear()
+            try:
+                while (page := await self.engine.ports.store.read(partial(_page, after)))[0] > after:
+                    after = page[0]
+                    await self._tell(page[1])
+            except Exception as error:  # noqa: BLE001 - who listens must not fall silent for one bad message
+                self.engine.troubles.report("news", error)
+            await ear.wait()
+
+    async def _tell(self, owed: list[tuple[str, Message]]) -> None:
+        for reader, message in owed:
+            for each in [each for each in self._listeners if each.reader == reader]:
+                if not await self._told(each, message):
+                    self.drop(each)
+
+    async def _told(self, listener: Listener, message: Message) -> bool:
+        if listener.run and not await self._is_live(listener.run):
+            return False
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await listener.tell(message)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _is_live(self, run: str) -> bool:
+        found = await self.engine.ports.store.read(lambda store: store.find(Run, run))
+        return found is not None and found.live
+
+
+def _page(after: int, store: Reading) -> tuple[int, list[tuple[str, Message]]]:
+    """What came to be owed to whom, and the number of the last event that was looked at."""
+    events = store.events(after=after, limit=PAGE)
+    owed = []
+    for event in events:
+        message = store.find(Message, event.subject) if event.kind == "message.sent" else None
+        if message is not None:
+            owed += [(reader, message) for reader in dict.fromkeys(message.to)]
+    return (events[-1].seq if events else after), owed

@@ -1,0 +1,202 @@
+"""The MCP server: tools and the inbox over streamable HTTP, for clients of both eras of the protocol.
+
+The older era opens a session with a handshake and hears of news on a stream of its own; in the newer each request
+stands for itself, and news come on the answer of `subscriptions/listen`. The official SDK knows both; here is what we
+put into it. Who calls is told by whoever lets them in, anew for each request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListResourcesResult,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    TextContent,
+    TextResourceContents,
+    Tool,
+    ToolAnnotations,
+)
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from windlass import __version__
+from windlass.core.errors import WindlassError
+from windlass.core.near import near_miss
+from windlass.engine import Engine
+from windlass.mcp import arguments, tools
+from windlass.mcp.catalogue import TOOLS
+from windlass.mcp.grants import granted
+from windlass.mcp.listening import INBOX, Listening
+from windlass.mcp.visitors import RUN, Context, Visit, Visitors
+
+IDLE_SECONDS = 6 * 3600.0
+"""After which a session that nobody uses is forgotten; the client begins a new one."""
+MOST_SESSIONS = 4000
+INSTRUCTIONS = "Talk to the other agents of this project and to people: see channel_send, channel_read and inbox_read."
+
+
+class ToolServer:
+    """Answers at `/mcp` for as long as the daemon lives."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.visitors = Visitors(engine)
+        self.listening = Listening(engine, self.visitors)
+        self._sessions = StreamableHTTPSessionManager(
+            self._built(), session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_SESSIONS
+        )
+        self._leaving = asyncio.Event()
+        self._open = asyncio.Event()
+        self._living: asyncio.Task[None] | None = None
+        logging.getLogger("mcp").setLevel(logging.ERROR)  # what clients do wrong is told to them
+
+    def _built(self) -> Server[Any]:
+        server = Server[Any](
+            "windlass",
+            version=__version__,
+            instructions=INSTRUCTIONS,
+            get_tool_input_schema=_no_headers,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_read_resource=self._read_resource,
+            on_subscribe_resource=self.listening.subscribe,
+            on_unsubscribe_resource=self.listening.unsubscribe,
+            on_subscriptions_listen=self.listening.listen,
+        )
+        server.add_notification_handler("notifications/initialized", NotificationParams, self.listening.greet)
+        server.middleware.clear()  # nobody here collects its traces
+        return server
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def open(self) -> None:
+        """Begin; sessions live in a task of their own, whoever opens them."""
+        self._living = asyncio.create_task(self._live())
+        await self._open.wait()
+
+    async def _live(self) -> None:
+        async with self._sessions.run():
+            self._open.set()
+            await self._leaving.wait()
+
+    def leave(self) -> None:
+        """End every session and stream."""
+        self._leaving.set()
+
+    async def close(self) -> None:
+        """Leave, and wait until all have ended."""
+        self.leave()
+        await self.listening.close()
+        if self._living is not None:
+            await self._living
+
+    async def serve(self, run: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request of a run's, or of a person's. A session is only of use to the one who began it."""
+        await self.engine.talk.speaker(run)  # which refuses one whose run is over
+        if scope["method"] == "DELETE":
+            self.listening.forget(Request(scope))
+        user = AuthenticatedUser(AccessToken(token="", client_id=run or "human", scopes=[]))
+        await self._sessions.handle_request({**scope, RUN: run, "user": user}, receive, send)
+
+    # ── what clients ask for ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _list_tools(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        visit = await self.visitors.visit(ctx)
+        return ListToolsResult(tools=[_shown(each) for each in granted(visit.speaker, TOOLS).values()])
+
+    async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        try:
+            visit = await self.visitors.visit(ctx)
+            tool = _known(params.name, granted(visit.speaker, TOOLS))
+            return _result(await self._called(tool, visit, params.arguments or {}))
+        except WindlassError as error:
+            return _problem(error)
+        except MCPError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a sentence and the log the rest
+            self.engine.troubles.report("mcp", error)
+            return _problem(WindlassError("Something went wrong.", hint="See `windlass daemon logs`."))
+
+    async def _called(self, tool: tools.Tool, visit: Visit, given: Mapping[str, Any]) -> dict[str, Any]:
+        clean = arguments.checked(tool.arguments, given)
+        claims = self.visitors.claimed(visit, str(clean.pop("from", "")))
+        call = tools.Call(
+            engine=self.engine,
+            speaker=visit.speaker,
+            project=await self.visitors.project(visit),
+            given=clean,
+            key=visit.key,
+            claims=claims,
+        )
+        return await tool.call(call)
+
+    async def _list_resources(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+        about = "What is for you and not acknowledged yet; subscribe to it to hear of something new."
+        return ListResourcesResult(
+            resources=[Resource(uri=INBOX, name="inbox", description=about, mime_type="application/json")]
+        )
+
+    async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        if str(params.uri) != INBOX:
+            raise MCPError(INVALID_PARAMS, f"There is no resource {str(params.uri)[:80]!r}; there is {INBOX}.")
+        visit = await self.visitors.visit(ctx)
+        found = await tools.inbox_read(tools.Call(engine=self.engine, speaker=visit.speaker, project=""))
+        content = TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
+        return ReadResourceResult(contents=[content])
+
+
+def _known(name: str, allowed: Mapping[str, tools.Tool]) -> tools.Tool:
+    if name not in allowed:
+        hint = near_miss(name[:80], allowed)
+        raise MCPError(INVALID_PARAMS, f"There is no tool {name[:80]!r}. {hint}".strip())
+    return allowed[name]
+
+
+def _shown(tool: tools.Tool) -> Tool:
+    return Tool(
+        name=tool.name,
+        description=tool.about,
+        input_schema=arguments.schema(tool.arguments),
+        annotations=ToolAnnotations(
+            read_only_hint=tool.looks,
+            destructive_hint=False,
+            idempotent_hint=tool.looks or tool.repeatable,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _no_headers(_tool: str) -> None:
+    """No argument of ours travels in a header of its own."""
+
+
+def _result(value: dict[str, Any]) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=_json(value))], structured_content=value)
+
+
+def _problem(error: WindlassError) -> CallToolResult:
+    """An error as its caller reads it: what is wrong, and what to do."""
+    return CallToolResult(content=[TextContent(text=f"{error} {error.hint}".strip())], is_error=True)
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)

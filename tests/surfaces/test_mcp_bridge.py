@@ -1,0 +1,269 @@
+"""`windlass mcp`: lines in, lines out; and a daemon that is killed in between is not noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_stage import WITHIN, until
+from mcp_stage import ERAS, NEWER, OLDER, Place, Way, Worker, call, place
+from test_mcp_news import INBOX, Ears, soon
+
+from windlass.cli.mcp_messages import REPEATABLE
+from windlass.mcp.catalogue import TOOLS
+
+pytestmark = [
+    pytest.mark.xdist_group("mcp"),
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+]
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": NEWER,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Place]:
+    with place() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def worker(here: Place) -> Worker:
+    return here.worker()
+
+
+class Lines:
+    """A bridge, spoken to by hand."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
+    def write(self, line: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, key: Any, method: str, **params: Any) -> None:
+        """A request of the newer era."""
+        given = {"_meta": ENVELOPE, **params}
+        self.write(json.dumps({"jsonrpc": "2.0", "id": key, "method": method, "params": given}).encode())
+
+    def read(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+
+@contextmanager
+def bridge(here: Place, **more: str) -> Iterator[Lines]:
+    house = here.house
+    process = subprocess.Popen(
+        (*house.program, "mcp"),
+        cwd=house.repo,
+        env=house.environment | more,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        try:
+            yield Lines(process)
+        finally:
+            process.kill()
+
+
+def killed(here: Place) -> None:
+    """The daemon dies; agents live on, and the next command starts another."""
+    os.kill(here.house.daemon, 9)
+
+
+class TestLines:
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            (b"not json", -32700),
+            (b"\xff\xfe", -32700),
+            (b"[" * 100_000, -32700),
+            (b"[]", -32600),
+            (b"5", -32600),
+            (b'{"jsonrpc":"2.0","id":"long","method":"ping","params":{"x":"' + b"y" * 5_000_000 + b'"}}', -32600),
+        ],
+    )
+    def test_what_is_no_message_is_answered_by_an_error(self, here: Place, line: bytes, code: int) -> None:
+        """And the next line counts."""
+        with bridge(here) as lines:
+            lines.write(b"")
+            lines.write(line)
+            assert lines.read()["error"]["code"] == code
+            lines.ask("next", "tools/list")
+            assert lines.read()["id"] == "next"
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"jsonrpc": "2.0", "id": 7, "method": "tools/list"},
+            {"jsonrpc": "2.0", "id": 7, "method": 5},
+            {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"_meta": ENVELOPE, "name": {"a": 1}}},
+            {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": [1]},
+            {"jsonrpc": "1.0", "id": 7, "method": "no\r\nX-Evil: 1", "params": {"_meta": ENVELOPE}},
+            {"id": 7, "method": "x", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "é\n"}}},
+        ],
+    )
+    def test_a_request_that_cannot_be_served_has_an_answer(self, here: Place, message: dict[str, Any]) -> None:
+        """With its own id, so that nobody waits for it."""
+        with bridge(here) as lines:
+            lines.write(json.dumps(message).encode())
+            answer = lines.read()
+            assert answer["id"] == 7
+            assert answer["error"]["message"]
+
+    def test_it_ends_with_its_input_and_answers_before(self, here: Place) -> None:
+        """What was asked last is still answered."""
+        with bridge(here) as lines:
+            lines.ask(1, "tools/list")
+            assert lines.process.stdin
+            lines.process.stdin.close()
+            assert lines.read()["id"] == 1
+            assert lines.process.wait(WITHIN) == 0
+
+    def test_it_imports_nothing_heavy(self, here: Place) -> None:
+        """Agents wait for it at every start."""
+        with bridge(here, PYTHONPROFILEIMPORTTIME="1") as lines:
+            lines.ask(1, "tools/list")
+            lines.read()
+            assert lines.process.stdin
+            assert lines.process.stderr
+            lines.process.stdin.close()
+            rows = lines.process.stderr.read().decode().splitlines()
+        names = {row.rpartition("|")[2].strip() for row in rows}
+        assert "windlass.cli.wire" in names
+        assert not names & {"mcp", "pydantic", "asyncio", "msgspec", "starlette", "http.client", "subprocess", "urllib"}
+
+    def test_a_cancelled_request_is_hung_up_and_not_asked_again(self, here: Place) -> None:
+        """Closing the stream is how the newer era cancels."""
+        with bridge(here) as lines:
+            lines.ask("slow", "tools/call", name="channel_wait", arguments={"timeout": 40})
+            lines.ask("quick", "tools/list")
+            assert lines.read()["id"] == "quick"
+            lines.write(
+                json.dumps(
+                    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "slow"}}
+                ).encode()
+            )
+            here.house.wl("list")
+            lines.ask("last", "tools/list")
+            assert lines.read()["id"] == "last"
+
+    def test_it_repeats_only_what_the_tools_say_may_be_repeated(self) -> None:
+        """The two lists are one."""
+        assert {each.name for each in TOOLS if each.looks or each.repeatable} == REPEATABLE
+
+
+class TestRestarts:
+    @pytest.mark.parametrize("era", ERAS.values())
+    def test_a_person_goes_on_with_the_next_daemon(self, here: Place, era: str) -> None:
+        """It is started by the next call; nothing is said twice."""
+
+        async def story() -> None:
+            async with here.person(Way("stdio", era)) as person:
+                for number in range(3):
+                    await call(person, "channel_send", message=f"{era} {number}")
+                    killed(here)
+                entries = (await call(person, "channel_peek", limit=3))["entries"]
+                assert [each["message"] for each in entries] == [f"{era} {number}" for number in range(3)]
+
+        asyncio.run(story())
+
+    @pytest.mark.parametrize("era", ERAS.values())
+    def test_an_agent_waits_for_the_next_daemon(self, here: Place, worker: Worker, era: str) -> None:
+        """From inside a run none is started; what it asked meanwhile is answered when there is one."""
+
+        async def story() -> None:
+            async with worker.client(Way("stdio", era)) as agent:
+                await call(agent, "channel_peek")
+                killed(here)
+                asking = asyncio.create_task(call(agent, "channel_send", message=f"Through {era}"))
+                await asyncio.to_thread(here.house.wl, "list")
+                sent = await asking
+                entries = (await call(agent, "channel_peek", limit=2))["entries"]
+                assert [each["id"] for each in entries if each["message"] == f"Through {era}"] == [sent["id"]]
+
+        asyncio.run(story())
+
+    def test_a_wait_that_was_cut_off_goes_on(self, here: Place, worker: Worker) -> None:
+        """The client hears what came after the restart."""
+
+        async def story() -> None:
+            async with worker.client(Way("stdio", OLDER)) as agent:
+                last = (await call(agent, "channel_send", message="Before"))["id"]
+                waiting = asyncio.create_task(call(agent, "channel_wait", since=last, timeout=40))
+                await call(agent, "channel_peek")
+                killed(here)
+                await asyncio.to_thread(here.house.wl, "list")
+                async with here.person() as person:
+                    await call(person, "channel_send", message="After")
+                assert [each["message"] for each in (await waiting)["entries"]] == ["After"]
+
+        asyncio.run(story())
+
+    def test_what_cannot_be_repeated_is_an_error(self, here: Place) -> None:
+        """Nobody knows whether it was done, so nobody does it again."""
+        with bridge(here) as lines:
+            lines.ask(1, "tools/list")
+            lines.read()
+            os.kill(here.house.daemon, 19)
+            lines.ask("once", "tools/call", name="document_append", arguments={"text": "x"})
+            until(lambda: _waits(lines.process.pid), "its request")
+            killed(here)
+            assert "went away" in lines.read()["error"]["message"]
+        here.house.wl("list")  # for whoever comes next
+
+    def test_subscriptions_of_the_older_era_are_begun_anew(self, here: Place, worker: Worker) -> None:
+        """And the client is told to look, as something may have come meanwhile."""
+
+        async def story() -> None:
+            ears = Ears()
+            async with worker.client(Way("stdio", OLDER), message_handler=ears) as agent:
+                await agent.subscribe_resource(INBOX)
+                killed(here)
+                await asyncio.to_thread(here.house.wl, "list")
+                assert await soon(ears.updates) == INBOX
+                async with here.person() as person:
+                    await call(person, "channel_send", message=f"@{worker.name} again")
+                assert await soon(ears.updates) == INBOX
+
+        asyncio.run(story())
+
+    def test_so_is_listening_in_the_newer_era(self, here: Place, worker: Worker) -> None:
+        """The stream that broke goes on."""
+
+        async def story() -> None:
+            way = Way("stdio", NEWER)
+            async with worker.client(way) as agent, agent.listen(resource_subscriptions=[INBOX]) as news:
+                killed(here)
+                await asyncio.to_thread(here.house.wl, "list")
+                events = aiter(news)
+                await asyncio.wait_for(anext(events), WITHIN)
+                async with here.person() as person:
+                    await call(person, "channel_send", message=f"@{worker.name} again")
+                    await asyncio.wait_for(anext(events), WITHIN)
+
+        asyncio.run(story())
+
+
+def _waits(pid: int) -> bool:
+    """Whether a bridge has a line to the daemon."""
+    links = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            links.append(str(each.readlink()))
+    return any(each.startswith("socket:") for each in links)
