@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -303,13 +303,15 @@ class TestWithoutADaemon:
         assert len(house.agent("coder")["runs"]) == 2
 
 
-def lines(watching: subprocess.Popen[bytes]) -> Iterator[Any]:
-    """What it prints, line by line, until it is quiet for too long."""
+def lines(watching: subprocess.Popen[bytes]) -> Generator[Any]:
+    """What it prints, line by line; after too long a time it is ended."""
     assert watching.stdout is not None
-    poll = select.poll()
-    poll.register(watching.stdout, select.POLLIN)
-    while poll.poll(WITHIN * 1000):
-        yield json.loads(watching.stdout.readline())
+    late = threading.Timer(WITHIN, watching.kill)
+    late.start()
+    try:
+        yield from map(json.loads, watching.stdout)
+    finally:
+        late.cancel()
 
 
 def test_watching_shows_messages_status_and_files(house: Stage) -> None:
@@ -328,6 +330,7 @@ def test_watching_shows_messages_status_and_files(house: Stage) -> None:
     go.touch()
     while (seen[-1]["kind"], seen[-1].get("status")) != ("status.changed", "completed"):
         seen.append(next(feed))
+    feed.close()
     said = [each["message"]["message"] for each in seen if each["kind"] == "message.sent"]
     files = next(each for each in seen if each["kind"] == "files.changed")
     assert said[0] == "Begin."
