@@ -282,6 +282,25 @@ class TestAgents:
 
 
 class TestWithoutADaemon:
+    def test_what_an_agent_says_meanwhile_is_delivered_when_there_is_one(self, house: Stage) -> None:
+        """It is left in the chat of its worktree, word by word, and reaches its reader once."""
+        house.wl("init", "--yes")
+        go, left = house.flag("go"), house.flag("left")
+        words = "Look at it.\n\n    def f(): ...\n[x-to-y]: no"
+        plays(house, "coder", house.waits_for(go), f"windlass send '{words}' --to reviewer > '{left}'", "sleep 60")
+        house.wl("send", "Begin.", "--to", "coder")
+        until(lambda: "Begin." in told(house, "coder"), "its run")
+        until(lambda: list(house.state.glob("worktrees/*/coder/.windlass/chat.md")), "its chat")
+        os.kill(house.daemon, signal.SIGKILL)
+        go.touch()
+        until(lambda: left.exists() and left.read_text(), "what it says")
+        assert "Left in chat.md" in left.read_text()
+        house.wl("list")
+        until(lambda: "Look at it." in told(house, "reviewer"), "the reviewer")
+        said = [each for each in house.wl("peek", "--json").value if each["from"] == "coder"]
+        assert [(each["to"], each["message"]) for each in said] == [(["reviewer"], words)]
+        house.wl("stop", "--all")
+
     def test_what_a_person_says_starts_it_and_is_delivered(self, house: Stage) -> None:
         """Nothing needs to be started first."""
         house.wl("daemon", "stop", code=None)
