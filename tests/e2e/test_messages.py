@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,7 @@ class TestAPerson:
         assert "Did you mean coder?" in house.wl("peek", "--to", "codr", code=3).err
         assert "Did you mean coder?" in house.wl("inbox", "codr", code=3).err
         assert house.wl("peek", "--json").value == []
+        assert inbox(house, "coder") == [], "nobody has written to it, and it is there"
 
     def test_speaks_for_an_agent_only_as_a_claim(self, house: Stage) -> None:
         """What a person types under another name is the person's, and says so."""
@@ -281,6 +282,25 @@ class TestAgents:
 
 
 class TestWithoutADaemon:
+    def test_what_an_agent_says_meanwhile_is_delivered_when_there_is_one(self, house: Stage) -> None:
+        """It is left in the chat of its worktree, word by word, and reaches its reader once."""
+        house.wl("init", "--yes")
+        go, left = house.flag("go"), house.flag("left")
+        words = "Look at it.\n\n    def f(): ...\n[x-to-y]: no"
+        plays(house, "coder", house.waits_for(go), f"windlass send '{words}' --to reviewer > '{left}'", "sleep 60")
+        house.wl("send", "Begin.", "--to", "coder")
+        until(lambda: "Begin." in told(house, "coder"), "its run")
+        until(lambda: list(house.state.glob("worktrees/*/coder/.windlass/chat.md")), "its chat")
+        os.kill(house.daemon, signal.SIGKILL)
+        go.touch()
+        until(lambda: left.exists() and left.read_text(), "what it says")
+        assert "Left in chat.md" in left.read_text()
+        house.wl("list")
+        until(lambda: "Look at it." in told(house, "reviewer"), "the reviewer")
+        said = [each for each in house.wl("peek", "--json").value if each["from"] == "coder"]
+        assert [(each["to"], each["message"]) for each in said] == [(["reviewer"], words)]
+        house.wl("stop", "--all")
+
     def test_what_a_person_says_starts_it_and_is_delivered(self, house: Stage) -> None:
         """Nothing needs to be started first."""
         house.wl("daemon", "stop", code=None)
@@ -302,13 +322,15 @@ class TestWithoutADaemon:
         assert len(house.agent("coder")["runs"]) == 2
 
 
-def lines(watching: subprocess.Popen[bytes]) -> Iterator[Any]:
-    """What it prints, line by line, until it is quiet for too long."""
+def lines(watching: subprocess.Popen[bytes]) -> Generator[Any]:
+    """What it prints, line by line; after too long a time it is ended."""
     assert watching.stdout is not None
-    poll = select.poll()
-    poll.register(watching.stdout, select.POLLIN)
-    while poll.poll(WITHIN * 1000):
-        yield json.loads(watching.stdout.readline())
+    late = threading.Timer(WITHIN, watching.kill)
+    late.start()
+    try:
+        yield from map(json.loads, watching.stdout)
+    finally:
+        late.cancel()
 
 
 def test_watching_shows_messages_status_and_files(house: Stage) -> None:
@@ -327,6 +349,7 @@ def test_watching_shows_messages_status_and_files(house: Stage) -> None:
     go.touch()
     while (seen[-1]["kind"], seen[-1].get("status")) != ("status.changed", "completed"):
         seen.append(next(feed))
+    feed.close()
     said = [each["message"]["message"] for each in seen if each["kind"] == "message.sent"]
     files = next(each for each in seen if each["kind"] == "files.changed")
     assert said[0] == "Begin."
@@ -339,6 +362,19 @@ def test_watching_shows_messages_status_and_files(house: Stage) -> None:
     assert "running" in [each["status"] for each in seen if each["kind"] == "status.changed"]
 
 
+def fits(value: Any, schema: Any) -> None:
+    """What comes has the keys that are described, and no others; lists have something in them to show it."""
+    if "array" in schema["type"]:
+        assert value
+        for each in value:
+            fits(each, schema["items"])
+    elif "properties" in schema and value is not None:
+        assert set(schema["required"]) <= set(value) <= set(schema["properties"])
+        for key, each in value.items():
+            if schema["properties"][key].get("items", {}).get("properties"):
+                fits(each, schema["properties"][key])
+
+
 class TestTheApi:
     def test_describes_itself(self, house: Stage) -> None:
         """Every route with a summary; the shapes of the talk's are those that come."""
@@ -348,9 +384,19 @@ class TestTheApi:
         operations = [each for path in described["paths"].values() for each in path.values()]
         assert [each["operationId"] for each in operations if not each["summary"].endswith((".", "?"))] == []
         assert len({each["operationId"] for each in operations}) == len(operations)
-        answer = described["paths"]["/messages"]["get"]["responses"]["2XX"]["content"]["application/json"]["schema"]
-        item = house.ask(f"/messages?path={house.repo}")["items"][0]
-        assert list(item) == answer["properties"]["items"]["items"]["required"]
+        asked = house.wl("ask", "--agent-id", "tester", "--no-wait", "Why?", "--json").value["conversationId"]
+        house.wl("context", "document", "write", "A page.")
+        for path, real in (
+            ("/messages", "/messages?"),
+            ("/inbox", "/inbox?name=coder&all=1&"),
+            ("/conversations/{id}", f"/conversations/{asked}?"),
+            ("/conversations/listen", "/conversations/listen?agent_id=tester&"),
+            ("/documents", "/documents?"),
+            ("/documents/{name}", "/documents/notes?"),
+            ("/documents/{name}/history", "/documents/notes/history?"),
+        ):
+            schema = described["paths"][path]["get"]["responses"]["2XX"]["content"]["application/json"]["schema"]
+            fits(house.ask(f"{real}path={house.repo}"), schema)
         assert "id" in [each["name"] for each in described["paths"]["/messages/{id}/ack"]["post"]["parameters"]]
 
     def test_the_stream_of_events_goes_on_from_any_number(self, house: Stage) -> None:

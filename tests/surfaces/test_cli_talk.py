@@ -142,7 +142,7 @@ class TestSend:
         assert len(keys) == 3 and len(set(keys)) == 1
 
     def test_without_a_daemon_an_agent_leaves_it_in_its_chat(self, keyboard: Keyboard, tmp_path: Path) -> None:
-        """As lines that the daemon reads when it is back; only where it names a reader."""
+        """As lines that the daemon reads when it is back; only where there is one, and it names a reader."""
         (tmp_path / "w/.windlass/output").mkdir(parents=True)
         inside = {
             "WINDLASS_RUN": "r1",
@@ -151,6 +151,9 @@ class TestSend:
         }
         chat = tmp_path / "w/.windlass/chat.md"
 
+        unread = keyboard.type("send", "Look at it.", "--to", "reviewer", **inside)
+        assert (unread.returncode, "Try again" in unread.stderr, chat.exists()) == (6, True, False)
+        chat.touch()
         ended = keyboard.type("send", "Look at it.\n[x-to-y]: no", "--to", "reviewer", "--to", "human", **inside)
         refused = keyboard.type("send", "To whom?", **inside)
 

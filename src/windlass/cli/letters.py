@@ -98,20 +98,17 @@ def _leave(message: Row) -> None:
             "The daemon is not running, and only a message to someone by name can wait for it.",
             hint="Name the reader with --to, or try again later.",
         )
+    from windlass.core.chatline import write_line  # noqa: PLC0415
+
     file = Path(signal).parent.parent / "chat.md"
+    line = "\n" + write_line(me, message["to"], message["body"])
     try:
-        with file.open("a", encoding="utf-8") as chat:
-            chat.write(chat_line(me, message["to"], message["body"]))
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "wb") as chat:  # only where it is read
+            chat.write(line.encode("utf-8", "replace"))
     except OSError as error:
-        raise Unavailable(f"The daemon is away, and {file} can't be written: {error.strerror}.") from error
-
-
-def chat_line(me: str, to: Sequence[str], body: str) -> str:
-    """A message as a line of chat.md; what follows its first line is indented, so that it belongs to it."""
-    first, *others = to
-    also = f" @ [{', '.join(others)}]" if others else ""
-    head, *rest = body.strip("\r\n").split("\n")
-    return f"\n[{me}-to-{first}]{also}: {head}\n" + "".join(f"    {line}\n" for line in rest)
+        raise Unavailable(
+            f"The daemon is not running, and {file} can't be written: {error.strerror}.", hint="Try again in a moment."
+        ) from error
 
 
 def say_sent(sent: Row | None, as_json: bool) -> None:

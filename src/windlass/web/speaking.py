@@ -33,8 +33,10 @@ async def listener(call: Call, named: str) -> Speaker:
     own = await speaker(call, named)
     if call.caller.run or named in ("", own.address):
         return own
-    key = await resolved(call, own, await project(call, own, call.path), named) if call.path else named
-    agent = await call.engine.ports.store.read(lambda store: store.find(Agent, key))
+    if call.path:
+        where = await project(call, own, call.path)
+        return Speaker(await resolved(call, own, where, named), where)
+    agent = await call.engine.ports.store.read(lambda store: store.find(Agent, named))
     if agent is None:
         raise NotFound(f"There is no agent {named}.")
     return Speaker(agent.id, agent.project)
