@@ -263,7 +263,7 @@ class TestAtSize:
         """No question walks a whole table, and none sorts what an index has in order."""
         fill(tmp_path)
         words = "agent agents after before channel limit offset path run runs sender task reader message key project"
-        values = dict.fromkeys([*words.split(), "viewer", "to", "begin", "length", "document"], "[]")
+        values = dict.fromkeys([*words.split(), "viewer", "home", "to", "begin", "length", "document"], "[]")
         with closing(sqlite3.connect(tmp_path / "windlass.db")) as connection:
             plan = connection.execute("EXPLAIN QUERY PLAN " + queries.load()[name], values).fetchall()
         steps = [step[-1] for step in plan]

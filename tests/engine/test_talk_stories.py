@@ -13,6 +13,7 @@ from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.message import Kind, Receipt
 from windlass.core.run import Cause
 from windlass.core.task import TaskState
+from windlass.engine.readers import Speaker
 from windlass.engine.talk import Handoff
 
 
@@ -30,7 +31,7 @@ class TestWaking:
             sent = await room.send(to=("reviewer",), body="Please look at auth.py.\nIt is odd.")
             await room.move()
             run, task = await room.run_of("reviewer"), await room.task_of("reviewer")
-            assert (run.cause, task.title, sent.direct) == (Cause.CALL, "Please look at auth.py.", True)
+            assert (run.cause, task.title, sent.direct) == (Cause.CALL, "m1 from human", True)
             assert "It is odd." in room.prompt_of(run) and "You are reviewer of this project" in room.prompt_of(run)
             await room.signal("reviewer")
             await room.exit("reviewer")
@@ -349,6 +350,33 @@ class TestHearing:
 
             assert [await sees(each) for each in ("alice", "bob", "carol", "human")] == [True, True, False, True]
             assert [each.message.body for each in await talk.inbox("carol")] == ["Begin, carol."]
+
+        play(story)
+
+    def test_instances_never_see_one_another(self, room: Room) -> None:
+        """Neither what is said to all there, nor documents; each has its own channel, and a person sees all."""
+
+        async def story() -> None:
+            await room.begin("coder")
+            for instance in ("one", "two"):
+                await room.send(to=(f"coder@{instance}",), body="Begin.")
+            await room.move()
+            one, two = await room.speaker("coder@one"), await room.speaker("coder@two")
+            said = await room.send(one, body="For all of us.")
+            assert said.channel == "@one"
+            talk, pages = room.engine.talk, room.engine.documents
+
+            async def sees(speaker: Speaker) -> bool:
+                return said in await talk.peek(speaker, room.project)
+
+            assert [await sees(each) for each in (one, two, room.person)] == [True, False, True]
+            assert await talk.peek(two, room.project, channel="@one") == []
+            assert await pages.instance(one, "") == "one"
+            with pytest.raises(NotAllowed, match="do not belong to one"):
+                await pages.instance(two, "one")
+            assert await pages.instance(room.person, "one") == "one"
+            everyone = await room.send(to=("@one",), body="You there.")
+            assert everyone.to == ("coder@one",) and everyone.broadcast
 
         play(story)
 

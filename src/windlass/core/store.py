@@ -107,6 +107,7 @@ class Reading(Protocol):
         *,
         channel: str = "",
         viewer: str = "",
+        home: str = "main",
         to: str = "",
         after: int = 0,
         limit: int = 100,
@@ -114,7 +115,7 @@ class Reading(Protocol):
     ) -> list[Message]:
         """What was said in a project, in order: the newest so many after a number, or the oldest.
 
-        A viewer sees what is for all, what it said, and what is for it; nobody named sees everything.
+        A viewer sees what is for all in its home channel, what it said, and what is for it; nobody named sees all.
         """
         ...
 

@@ -59,7 +59,8 @@ class Briefings:
 
 def recent_in(store: Reading, agent: Agent) -> list[Message]:
     """What was lately said to all in an agent's channel."""
-    said = store.said(agent.project, channel=home_channel(store, agent), viewer=agent.id, limit=RECENT)
+    home = home_channel(store, agent)
+    said = store.said(agent.project, channel=home, viewer=agent.id, home=home, limit=RECENT)
     return [each for each in said if not each.direct]
 
 

@@ -80,7 +80,7 @@ def stored(corner: Corner, store: Reading) -> tuple[str, int]:
     found = store.find(Document, f"{corner.project.id}/{corner.key}")
     if found:
         return found.body, 0
-    said = store.said(corner.project.id, viewer=_viewer(corner), limit=AT_FIRST + 1)
+    said = store.said(corner.project.id, viewer=_viewer(corner), home=_home(corner, store), limit=AT_FIRST + 1)
     return "", number(said[0]) if len(said) > AT_FIRST else 0
 
 
@@ -111,7 +111,12 @@ def unshown(corner: Corner, place: Place, store: Reading) -> list[Message]:
     after, viewer = place.shown, _viewer(corner)
     if len(place.owed) >= AT_ONCE:
         return []
-    return store.said(corner.project.id, viewer=viewer, after=after, limit=AT_ONCE, newest=False)
+    home = _home(corner, store)
+    return store.said(corner.project.id, viewer=viewer, home=home, after=after, limit=AT_ONCE, newest=False)
+
+
+def _home(corner: Corner, store: Reading) -> str:
+    return home_channel(store, corner.agent) if corner.agent else "main"
 
 
 def shows(corner: Corner, message: Message) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 from windlass.core.address import check_name
+from windlass.core.agent import Agent
 from windlass.core.document import Document
-from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Run
@@ -16,6 +17,7 @@ from windlass.core.store import Writing
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.readers import Speaker
+from windlass.engine.say import home_channel
 
 NOTES = "notes"
 LARGEST = 4_000_000
@@ -33,6 +35,17 @@ class Documents:
         self.clock = ports.clock
         self.bell = bell
         self.fences = fences
+
+    async def instance(self, speaker: Speaker, wanted: str) -> str:
+        """Whose pages: an agent's own instance's, and no others; a person may look at any."""
+        if speaker.is_person:
+            return wanted
+        agent = await self.store.read(lambda store: store.find(Agent, speaker.address))
+        home = await self.store.read(lambda store: home_channel(store, agent)) if agent else "main"
+        own = home.removeprefix("@") if home.startswith("@") else ""
+        if wanted and wanted != own:
+            raise NotAllowed(f"You do not belong to {wanted}, and can't see its documents.", hint="Name no instance.")
+        return own
 
     async def read(self, project: str, name: str = NOTES, *, instance: str = "") -> Document:
         """A page as it is now."""

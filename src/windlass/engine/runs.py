@@ -310,7 +310,8 @@ class Claim:
         calling = next((each.message for each in mail if each.calls), None)
         if calling is None:
             return None
-        title = title_of(calling.body)
+        hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and what is said to one is not
+        title = hidden if calling.direct else title_of(calling.body)
         task = Task(
             id=store.next_id(Task), project=self.agent.project, title=title, agent=self.agent.id, created_at=self.now
         )

@@ -24,7 +24,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.letters import Sending
 from windlass.engine.readers import Directory, Readers, Speaker
-from windlass.engine.say import current_task, open_questions, say
+from windlass.engine.say import current_task, home_channel, open_questions, say
 
 MOST = 10_000
 LONGEST_BODY = 1_000_000
@@ -205,9 +205,13 @@ class Talk:
         await self.store.read(partial(_project, project))
         viewer = "" if speaker.is_person else speaker.address
         after = letters.place(since)
-        return await self.store.read(
-            lambda store: store.said(project, channel=channel, viewer=viewer, to=to, after=after, limit=limit)
-        )
+        agent = await self.store.read(lambda store: store.find(Agent, viewer)) if viewer else None
+
+        def question(store: Reading) -> list[Message]:
+            home = home_channel(store, agent) if agent else "main"
+            return store.said(project, channel=channel, viewer=viewer, home=home, to=to, after=after, limit=limit)
+
+        return await self.store.read(question)
 
     async def inbox(self, reader: str, *, everything: bool = False) -> list[Letter]:
         """What a reader has not acknowledged, or all that it ever got, oldest first."""

@@ -172,29 +172,30 @@ async def answer(call: Call) -> dict[str, Any]:
 
 
 async def document_read(call: Call) -> dict[str, Any]:
-    return page(await call.engine.documents.read(call.project, **_which(call)))
+    return page(await call.engine.documents.read(call.project, **await _which(call)))
 
 
 async def document_write(call: Call) -> dict[str, Any]:
     written = await call.engine.documents.write(
-        call.speaker, call.project, call.text("text"), **_which(call), revision=call.given.get("revision")
+        call.speaker, call.project, call.text("text"), **await _which(call), revision=call.given.get("revision")
     )
     return {"name": _called(written), "revision": written.revision}
 
 
 async def document_append(call: Call) -> dict[str, Any]:
-    written = await call.engine.documents.append(call.speaker, call.project, call.text("text"), **_which(call))
+    written = await call.engine.documents.append(call.speaker, call.project, call.text("text"), **await _which(call))
     return {"name": _called(written), "revision": written.revision}
 
 
 async def document_list(call: Call) -> dict[str, Any]:
-    found = await call.engine.documents.every(call.project, instance=_which(call)["instance"])
+    found = await call.engine.documents.every(call.project, instance=(await _which(call))["instance"])
     return {"documents": [{"name": _called(each), "revision": each.revision, "author": each.author} for each in found]}
 
 
-def _which(call: Call) -> dict[str, str]:
+async def _which(call: Call) -> dict[str, str]:
     """The page that is meant."""
-    return {"name": call.text("name", NOTES), "instance": call.text("instance")}
+    instance = await call.engine.documents.instance(call.speaker, call.text("instance"))
+    return {"name": call.text("name", NOTES), "instance": instance}
 
 
 # ── others, and oneself ──────────────────────────────────────────────────────────────────────────────────────

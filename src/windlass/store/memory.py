@@ -151,13 +151,15 @@ class MemoryReading:
         *,
         channel: str = "",
         viewer: str = "",
+        home: str = "main",
         to: str = "",
         after: int = 0,
         limit: int = 100,
         newest: bool = True,
     ) -> list[Message]:
         def seen(message: Message) -> bool:
-            mine = viewer in ("", message.sender) or not message.direct or self._is_owed(message.id, viewer)
+            open_there = not message.direct and message.channel == home
+            mine = viewer in ("", message.sender) or open_there or self._is_owed(message.id, viewer)
             return mine and (not to or self._is_owed(message.id, to))
 
         here = (each for each in self._all(Message) if each.project == project and channel in ("", each.channel))

@@ -91,28 +91,28 @@ SELECT * FROM events WHERE kind = 'document.written' AND subject = :document ORD
 
 -- name: said_newest
 SELECT * FROM messages WHERE project = :project AND place > :after
-    AND (:viewer = '' OR NOT direct OR sender = :viewer
+    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
         OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
     AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place DESC LIMIT :limit;
 
 -- name: said_oldest
 SELECT * FROM messages WHERE project = :project AND place > :after
-    AND (:viewer = '' OR NOT direct OR sender = :viewer
+    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
         OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
     AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place LIMIT :limit;
 
 -- name: said_in_newest
 SELECT * FROM messages WHERE project = :project AND channel = :channel AND place > :after
-    AND (:viewer = '' OR NOT direct OR sender = :viewer
+    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
         OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
     AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place DESC LIMIT :limit;
 
 -- name: said_in_oldest
 SELECT * FROM messages WHERE project = :project AND channel = :channel AND place > :after
-    AND (:viewer = '' OR NOT direct OR sender = :viewer
+    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
         OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
     AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place LIMIT :limit;

@@ -113,12 +113,13 @@ class SqlReading:
         *,
         channel: str = "",
         viewer: str = "",
+        home: str = "main",
         to: str = "",
         after: int = 0,
         limit: int = 100,
         newest: bool = True,
     ) -> list[Message]:
-        wanted = {"project": project, "viewer": viewer, "to": to, "after": after, "limit": max(limit, 0)}
+        wanted = {"project": project, "viewer": viewer, "home": home, "to": to, "after": after, "limit": max(limit, 0)}
         name = f"said{'_in' if channel else ''}_{'newest' if newest else 'oldest'}"
         found = self._nouns(Message, name, **wanted, **({"channel": channel} if channel else {}))
         return found[::-1] if newest else found

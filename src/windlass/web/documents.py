@@ -44,8 +44,8 @@ async def write(call: Call) -> Response:
     given = await wire.body(call.request)
     who = await speaking.speaker(call)
     project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
-    where = {"name": _name(call), "instance": await speaking.instance(call, who, wire.text(given, "instance", ""))}
     body, documents = wire.text(given, "body"), call.engine.documents
+    where = {"name": _name(call), "instance": await documents.instance(who, wire.text(given, "instance", ""))}
     if wire.truth(given, "append"):
         written = await documents.append(who, project, body, **where)
     else:
@@ -57,7 +57,7 @@ async def _place(call: Call) -> tuple[str, str]:
     """The project and the instance whose documents are asked for."""
     who = await speaking.speaker(call)
     wanted = call.request.query_params.get("instance", "")
-    return await speaking.project(call, who, call.path), await speaking.instance(call, who, wanted)
+    return await speaking.project(call, who, call.path), await call.engine.documents.instance(who, wanted)
 
 
 def _name(call: Call) -> str:

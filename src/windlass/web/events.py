@@ -71,7 +71,7 @@ async def _sight(call: Call) -> Sight:
     if not call.caller.run:
         return Sight()
     who = await speaking.speaker(call)
-    return Sight(who.address, who.project, await speaking.instance(call, who, ""))
+    return Sight(who.address, who.project, await call.engine.documents.instance(who, ""))
 
 
 async def _follow(engine: Engine, after: int, sight: Sight, feed: Feed | None) -> AsyncIterator[bytes]:

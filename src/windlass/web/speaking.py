@@ -8,7 +8,6 @@ from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.near import near_miss
 from windlass.core.project import Project
 from windlass.engine.readers import Speaker
-from windlass.engine.say import home_channel
 from windlass.web.call import Call
 
 
@@ -59,15 +58,3 @@ async def project(call: Call, who: Speaker, path: str, *, new: bool = False) -> 
         return (await call.engine.projects.at(path)).id
     known = await call.engine.projects.known_at(path)
     return known.id if known else "none"
-
-
-async def instance(call: Call, who: Speaker, wanted: str) -> str:
-    """Whose documents: an agent's own, and no others; a person may look at any."""
-    if not call.caller.run:
-        return wanted
-    agent = await call.engine.ports.store.read(lambda store: store.find(Agent, who.address))
-    home = await call.engine.ports.store.read(lambda store: home_channel(store, agent)) if agent else "main"
-    own = home.removeprefix("@") if home.startswith("@") else ""
-    if wanted and wanted != own:
-        raise NotAllowed(f"You do not belong to {wanted}, and can't see its documents.", hint="Leave --instance out.")
-    return own
