@@ -93,7 +93,7 @@ SHOP = Workplace(name="Shop", path="/w/coder", uuid="u-1", structure="src/ (3 fi
 
 
 def prompt_of(cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool = False, **more: str) -> str:
-    return both(cause, agent=agent, resumed=resumed, apart=False, **more).text
+    return both(cause, agent=agent, resumed=resumed, apart=False, tools=False, **more).text
 
 
 def both(
