@@ -16,7 +16,7 @@ from windlass.providers.script.parse import parse
 TOP = Path(__file__).parent.parent
 TEXTS = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *(TOP / "changelog.d").glob("*.md")])
 SOURCES = sorted((TOP / "src").rglob("*.py"))
-COMMAND = re.compile(r"(?:`|^\$ |^\s*)(?:\./)?windlass ([a-z]+)(?: ([a-z]+)\b)?", re.MULTILINE)
+COMMAND = re.compile(r"(?:`|^\$ |^\s*)(?:\./)?windlass ([a-z]+)(?: ([a-z]+(?:-[a-z]+)*)\b)?", re.MULTILINE)
 
 
 def test_the_settings_page_is_current() -> None:

@@ -31,6 +31,7 @@ from windlass.store.memory import MemoryStore
 from windlass.store.sqlite import SqliteStore
 from windlass.testing import FakeProcesses
 from windlass.workdir import RunFolders
+from windlass.workdir.chatfile import ChatFiles
 from windlass.workdir.setup import WorktreeSetup
 
 HOME_ID = f"home-{os.getpid()}"
@@ -100,6 +101,7 @@ class Stage:
                 git=git,
                 processes=self.processes,
                 workdirs=RunFolders(self.home),
+                chats=ChatFiles(),
                 checks=CommandChecks(self.home, HOME_ID, trees=git.trees, shell=run_shell, environment=os.environ),
                 providers=load(),
                 settings=self.settings,

@@ -200,11 +200,15 @@ class TestWaking:
             await room.send(to=(name,), body="One thing more.")
             await room.move()
             assert (await room.run_of(name)).live
+            stir, room.engine.runs.stir = room.engine.runs.stir, lambda _: None  # it takes a while to stop
             await room.engine.runs.stop(name, "stopped by hand")
             await room.engine.line.resume(str(room.repo))
             await room.engine.ticks["land"].tick()
             await room.engine._landings.settle()
-            assert (await room.change_of(name)).state is ChangeState.QUEUED
+            await room.engine._tests.settle()
+            await room.engine._landings.settle()
+            assert (await room.change_of(name)).state is ChangeState.TESTING
+            stir((await room.run_of(name)).id)
             await room.move()
             assert (await room.change_of(name)).state is ChangeState.CLOSED
             assert not (room.repo / "b.txt").exists()

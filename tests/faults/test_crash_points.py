@@ -15,6 +15,7 @@ import pytest
 from crash_stage import CrashStage
 
 from windlass.core import ports
+from windlass.core.chats import Chats
 from windlass.core.setup import Setups
 from windlass.daemon.steps import EFFECTS
 
@@ -41,6 +42,7 @@ QUESTIONS = {
     "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"}
     | {"values", "warden", "overwrite"},  # what is blotted out again is blotted out
     "workdirs": {"signal", "signal_places", "has_mirrors", "shows"},
+    "chats": {"look", "follow", "notification"},
     "setups": set[str](),
     "checks": set[str](),
 }
@@ -71,7 +73,7 @@ def uncrashed() -> tuple[dict[str, Any], tuple[str, ...]]:
 def test_every_effect_of_every_port_has_its_steps() -> None:
     """A port's method is known as an effect, which has steps, or as a question; a new one must choose."""
     kinds = {"git": ports.Git, "processes": ports.Processes, "workdirs": ports.Workdirs, "checks": ports.Checks}
-    kinds["setups"] = Setups
+    kinds |= {"setups": Setups, "chats": Chats}
     for port, kind in kinds.items():
         methods = {name for name in vars(kind) if not name.startswith("_")}
         assert methods == set(EFFECTS[port]) | QUESTIONS[port], port
@@ -79,13 +81,14 @@ def test_every_effect_of_every_port_has_its_steps() -> None:
 
 def test_the_scenario_goes_through_every_effect() -> None:
     """What the crash points do not reach is not proven: each effect happens in the scenario, but for some that are
-    proven elsewhere: undoing, beginning anew (tests/git_room/test_git_renew.py), several repositories, and taking a
-    person's branch, which leaves nothing but a hidden ref until it is asked for again."""
+    proven elsewhere: undoing, beginning anew (tests/git_room/test_git_renew.py), several repositories, pages that
+    people edit (tests/engine/test_page_stories.py), and taking a person's branch, which leaves nothing but a hidden ref
+    until it is asked for again."""
     _, names = uncrashed()
     reached = {name.rsplit(".", 1)[0] for name in names}
 
     effects = {f"{port}.{effect}" for port, effects in EFFECTS.items() for effect in effects}
-    assert effects - reached == {"git.revert", "git.renew", "git.take", "workdirs.gather"}
+    assert effects - reached == {"git.revert", "git.renew", "git.take", "workdirs.gather", "chats.replace"}
 
 
 @pytest.mark.slow

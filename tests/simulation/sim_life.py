@@ -50,7 +50,7 @@ TARGETS = (
     ),
 )
 """Places that are worth dying at, and rarely come to by chance."""
-PORTS = ("git", "processes", "workdirs", "checks", "setups", "library")
+PORTS = ("git", "processes", "workdirs", "chats", "checks", "setups", "library")
 
 
 class Strain:

@@ -339,9 +339,9 @@ class Oracle:
         agent, latest = now.find(Agent, task.agent), now.latest_runs([task.agent]).get(task.agent)
         if agent is None or latest is None or latest.task != task.id:
             return True
-        return all(
-            self._had(each.path, git.hubs[each.id].refs[f"refs/heads/{agent.branch}"]) for each in _projects(now, agent)
-        )
+        refs = {each.path: git.hubs[each.id].refs for each in _projects(now, agent) if each.id in git.hubs}
+        branch = f"refs/heads/{agent.branch}"  # which is not there where a task was given up before it began
+        return all(self._had(path, refs[path][branch]) for path in refs if branch in refs[path])
 
     def _had(self, path: str, commit: str) -> bool:
         repository = self.world.git.repositories[path]

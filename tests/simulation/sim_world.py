@@ -21,7 +21,7 @@ from windlass.core.run import Run
 from windlass.daemon.loops import keep_all
 from windlass.engine import Engine
 from windlass.store.memory import MemoryReading, MemoryStore
-from windlass.testing import FakeProcess, FakeRepository, FakeWorkdirs, FakeWorktree
+from windlass.testing import FakeChats, FakeProcess, FakeRepository, FakeWorkdirs, FakeWorktree
 
 Verb = Callable[[Engine], Coroutine[Any, Any, Any]]
 EXPECTED = ("says no.", "has no room for checks.", "no such folder")
@@ -53,6 +53,7 @@ class World:
         self.repositories = [self.git.repository(each, first) for each in (REPOSITORY, OTHER)]
         self.processes = WatchedProcesses(self.witness, monotonic=self.clock.monotonic)
         self.checks = WatchedChecks(self.git, self.witness, self.strain.chance)
+        self.chats = FakeChats()
         self.workdirs = FakeWorkdirs(HOME, exists=self.git.worktrees.__contains__)
         if chance.random() < 0.15:
             self.workdirs.mirrored.add(REPOSITORY)
@@ -80,6 +81,7 @@ class World:
             git=self.git,
             processes=self.processes,
             workdirs=self.workdirs,
+            chats=self.chats,
             checks=self.checks,
             providers=PROVIDERS,
             settings=self.settings,

@@ -21,7 +21,7 @@ SEEDS = int(os.environ.get("WINDLASS_SIMULATION_SEEDS", "2000"))
 ONE = os.environ.get("WINDLASS_SIMULATION_SEED", "")
 """The one that is to be shown again, act by act (with `pytest -s`)."""
 SHARDS = 20
-ONCE_BROKEN = (2553, 5186, 5524, 8820, 12267, 13352, 21790)
+ONCE_BROKEN = (2553, 5186, 5524, 8820, 12267, 13352, 21790, 25784)
 ARRANGED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 4, 5) for shard in range(5)]
 PRESSED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 8, 5) for shard in range(5)]
 TALKED_HISTORIES = [[int(ONE)]] if ONE else [range(shard, SEEDS // 4, 5) for shard in range(5)]
@@ -68,6 +68,7 @@ def test_the_daemon_can_die_before_and_after_every_effect() -> None:
     seen = {name for seed in seeds for name in play(seed).world.strain.points}
     seen |= {name for seed in range(10) for name in play(seed, rules=ARRANGED).world.strain.points}
     effects = {f"{port}.{effect}" for port, names in EFFECTS.items() for effect in names} | {"store.write"}
+    effects.remove("chats.replace")  # nobody edits pages here: tests/engine/test_page_stories.py
     assert {f"{each}.{when}" for each in effects for when in ("before", "after")} <= seen
 
 

@@ -47,6 +47,10 @@ class _Conversation(BaseHTTPRequestHandler):
     def answer(self, method: str, body: Any) -> None:
         path, _, query = self.path.partition("?")
         self.server.asked.append((method, path, query, body))
+        if self.server.cut:
+            self.server.cut -= 1
+            self.close_connection = True
+            return
         answer = self.server.answers.get(f"{method} {path}", Refusal("NotFound", f"Nothing is at {path}."))
         if callable(answer):
             answer = answer(query)
@@ -92,6 +96,8 @@ class FakeDaemon(socketserver.ThreadingUnixStreamServer):
         home.mkdir(exist_ok=True)
         self.answers: dict[str, Any] = {}
         self.asked: list[tuple[str, str, str, Any]] = []
+        self.cut = 0
+        """How many more requests end without an answer, as if the daemon died."""
         self.folder = os.open(home, os.O_PATH | os.O_DIRECTORY)
         super().__init__(f"/proc/self/fd/{self.folder}/daemon.sock", _Conversation)  # the home's path may be long
 

@@ -56,7 +56,7 @@ class TestWatch:
         silence.set()
 
         assert seen == [4, 5, 6, 7]
-        assert [query for _, _, query, _ in daemon.asked] == ["since=3", "since=5"]
+        assert [query for _, _, query, _ in daemon.asked] == ["since=3&feed=1", "since=5&feed=1"]
         assert process.returncode == 130
 
     def test_a_restart_before_the_first_event_misses_nothing(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
@@ -71,7 +71,7 @@ class TestWatch:
         process.kill()
         process.communicate(timeout=WITHIN)
         silence.set()
-        assert daemon.asked[-1][2] == "since=9"
+        assert daemon.asked[-1][2] == "since=9&feed=1"
 
     def test_kinds_are_chosen_by_pattern(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """Only what matches is printed."""
@@ -93,6 +93,50 @@ class TestWatch:
         process.kill()
         process.communicate(timeout=WITHIN)
         silence.set()
+        assert daemon.asked[-1][2] == "", "nobody derives what is not wanted"
+
+    def test_messages_status_and_files_are_lines_too(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """What is in no journal has no number, is told again by the next daemon, and printed once."""
+        silence = threading.Event()
+        row: dict[str, Any] = {"noun": "message", "id": "m1", "sender": "human", "to": ["coder"], "body": "Hello."}
+        row |= {"channel": "main", "kind": "say", "reply_to": ""}
+        said = {"seq": 4, "time": 1.0, "kind": "message.sent", "subject": "m1", "became": [row]}
+        status: dict[str, Any] = {
+            "time": 1.0,
+            "kind": "status.changed",
+            "subject": "coder",
+            "status": "running",
+            "was": None,
+        }
+        files = {
+            "time": 1.0,
+            "kind": "files.changed",
+            "subject": "coder",
+            "added": ["a.py"],
+            "edited": [],
+            "removed": [],
+        }
+        first = ["id: 3\n\n", f"data: {json.dumps(status)}\n\n", f"id: 4\ndata: {json.dumps(said)}\n\n"]
+        again = [f"data: {json.dumps(status | {'time': 2.0})}\n\n", f"data: {json.dumps(files)}\n\n"]
+
+        def later() -> Iterator[str]:
+            yield from again
+            silence.wait(WITHIN)
+
+        answers = iter([Stream(first, cut=True), Stream(later())])
+        daemon.teach("GET /events", lambda _: next(answers))
+        process = keyboard.open("watch")
+        assert process.stdout is not None
+
+        seen = [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.kill()
+        process.communicate(timeout=WITHIN)
+        silence.set()
+
+        message: dict[str, Any] = {"id": "m1", "from": "human", "to": ["coder"], "message": "Hello."}
+        message |= {"channel": "main", "kind": "say", "reply_to": None}
+        assert seen == [status, said | {"message": message}, files]
+        assert daemon.asked[-1][2] == "since=4&feed=1"
 
 
 def a_view(state: str, /, *, settled: bool = False, landed: bool = False, **change: Any) -> dict[str, Any]:

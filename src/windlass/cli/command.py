@@ -51,6 +51,36 @@ class AgentName(click.ParamType[str]):
         return _completed(incomplete, "name", "task_title", "agents", all=1)
 
 
+class Reader(click.ParamType[str]):
+    """Whom something is for: coder, coder@pr-7, or everyone in @pr-7."""
+
+    name = "whom"
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        from windlass.core.address import Address  # noqa: PLC0415 - most commands take no name
+
+        return str(Address.parse(value))
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        at_work = _completed(incomplete, "name", "task_title", "agents")
+        defined = _completed(incomplete, "name", "role", "projects", "agents", within="agents", path=here())
+        return list({each.value: each for each in (*defined, *at_work)}.values())
+
+
+class MessageId(click.ParamType[str]):
+    """The id of a message, such as m12."""
+
+    name = "message"
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        if not (value.isascii() and value.isalnum()):
+            raise BadInput(f"{value[:40]!r} is not the id of a message.", hint="Run `windlass inbox` to see the ids.")
+        return value
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _completed(incomplete, "id", "message", "inbox")
+
+
 class Word(click.ParamType[str]):
     """A name of something; an empty one is a slip, such as a variable that is not set."""
 
@@ -60,6 +90,13 @@ class Word(click.ParamType[str]):
         if not value.strip():
             self.fail("it is empty.", param, ctx)
         return value
+
+
+class DocumentName(Word):
+    """The name of a shared document, such as notes."""
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _completed(incomplete, "name", "author", "documents", path=here())
 
 
 class ChangeId(click.ParamType[str]):

@@ -48,6 +48,15 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "receipt": ("changes", "Proof of a landed change, and how to undo it."),
         "watch": ("watch", "Everything that happens, as JSON lines."),
     },
+    "Talk": {
+        "send": ("talk", "Say something to agents."),
+        "peek": ("talk", "What was said."),
+        "inbox": ("talk", "What someone was told and has not acknowledged."),
+        "read": ("talk", "What you have not read; this acknowledges it."),
+        "ack": ("talk", "Acknowledge one message."),
+        "ask": ("converse", "Ask an agent, and wait for its answer."),
+        "listen": ("converse", "Wait for the next question to an agent."),
+    },
     "Decide": {
         "questions": ("questions", "What agents want to know."),
         "answer": ("questions", "Answer an agent's questions."),
@@ -65,7 +74,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("completion", "Let your shell complete commands and names."),
     },
     "For agents, inside a run": {
-        "agent": ("signal", "Say that your work is done, ask, or give up."),
+        "agent": ("signal", "Say that your work is done, ask, or give up; your messages."),
+        "context": ("context", "Talk to the others, and share documents with them."),
         "mcp": ("mcp", "The tools for agents, over standard input and output: for programs that speak MCP."),
     },
 }

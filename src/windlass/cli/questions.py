@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from windlass.cli.agents import given_text, name_argument
+from windlass.cli.agents import given_text
 from windlass.cli.client import Client
-from windlass.cli.command import command, here_option, json_option
-from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_json
+from windlass.cli.command import AgentName, MessageId, command, here_option, json_option
+from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_json, say_json_line
 from windlass.core.plain import age
 
 
@@ -31,22 +31,58 @@ def questions_command(daemon: Client, path: str | None, as_json: bool) -> None:
     say(as_of(answer))
 
 
+class _WhoOrText(AgentName):
+    """An agent's name; with --conversation-id, the answer itself."""
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        return value
+
+
 @command(
     "answer",
     """
     windlass answer swift-otter "Yes, drop the old table."
     windlass answer swift-otter q1="yes" q2="port 8080"     by the questions' ids
     windlass answer swift-otter - < reply.txt
+    windlass answer --conversation-id m12 "It is 8080."     what one agent asked another
     """,
 )
-@name_argument
-@click.argument("words", nargs=-1, required=True, metavar="TEXT|ID=TEXT…")
+@click.argument("name", type=_WhoOrText(), required=False)
+@click.argument("words", nargs=-1, metavar="TEXT|ID=TEXT…")
+@click.option(
+    "--conversation-id", "conversation", type=MessageId(), metavar="ID", help="Answer this question, as the one asked."
+)
 @json_option
-@click.pass_obj
-def answer_command(daemon: Client, name: str, words: tuple[str, ...], as_json: bool) -> None:
-    """Answer an agent's questions; it goes on with its work. TEXT may be - to read standard input."""
-    answer = daemon.post("agents", name, "answer", words=[given_text(each, "TEXT") for each in words])
+@click.pass_context
+def answer_command(
+    ctx: click.Context, name: str | None, words: tuple[str, ...], conversation: str | None, as_json: bool
+) -> None:
+    """Answer an agent's questions; it goes on with its work. TEXT may be - to read standard input.
+
+    With --conversation-id it is what an agent asked with `windlass ask`, and there is no NAME; it prints
+    {conversationId, status}.
+    """
+    if name is None or bool(words) == bool(conversation):
+        usage = (
+            'Write `answer --conversation-id ID "…"`, without a name.' if conversation else 'Write `answer NAME "…"`.'
+        )
+        raise click.UsageError(usage, ctx)
+    if conversation:
+        _settle(ctx.obj, conversation, given_text(name, "TEXT"), as_json=as_json)
+        return
+    who = AgentName().convert(name, None, ctx)
+    answer = ctx.obj.post("agents", who, "answer", words=[given_text(each, "TEXT") for each in words])
     if as_json:
         say_json(answer)
     else:
-        say(f"{name} has your answer. See it go on: windlass logs {name} -f")
+        say(f"{who} has your answer. See it go on: windlass logs {who} -f")
+
+
+def _settle(daemon: Client, conversation: str, answer: str, *, as_json: bool) -> None:
+    """Answer a conversation; programs read what comes of it, so it is JSON in any case."""
+    settled = daemon.post("conversations", conversation, "answer", answer=answer)
+    said = {key: settled[key] for key in ("conversationId", "status")}
+    if as_json:
+        say_json(said)
+    else:
+        say_json_line(said)

@@ -1,4 +1,4 @@
-"""Signals: how an agent says from inside its run that it is done, has questions, or gives up."""
+"""For agents, inside a run: saying that it is done, has questions or gives up; and its messages."""
 
 from __future__ import annotations
 
@@ -12,17 +12,26 @@ import click
 from windlass.cli.agents import given_text
 from windlass.cli.changes import check_line
 from windlass.cli.client import Client, NotRunning, OutOfReach
-from windlass.cli.command import command, json_option
+from windlass.cli.command import MessageId, Reader, command, json_option
+from windlass.cli.letters import as_option, everyone_option, mail, post, say_messages, say_sent
 from windlass.cli.output import say, say_json
+from windlass.cli.talk import acknowledge
 from windlass.core.errors import NotAllowed, WindlassError
 
 _A_LONG_CHECK = 4 * 3600.0
 """Seconds that an answer may take."""
 
 
+class _WhoFirst(Reader):
+    """A reader's name, then the text."""
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        return value
+
+
 @click.group("agent", epilog='\b\nExamples:\n  windlass agent complete "Fixed the race; added a test."')
 def agent_command() -> None:
-    """For agents, inside a run: end it by saying how it went. What you claim is checked."""
+    """For agents, inside a run: talk to others, and end it by saying how it went. What you claim is checked."""
 
 
 @command(
@@ -67,6 +76,62 @@ def check_command(daemon: Client, as_json: bool) -> None:
         say(check_line(found))
     if not found["passed"]:
         raise WindlassError("The checks did not pass.", hint="Mend it, commit, and check again.")
+
+
+@command(
+    "send-message",
+    """
+    windlass agent send-message supervisor "The auth requirements are unclear."
+    windlass agent send-message --all "Main is red; wait with your merges."
+    windlass agent send-message reviewer - < summary.md
+    """,
+    group=agent_command,
+)
+@click.argument("words", nargs=-1, required=True, metavar="[TO] TEXT", type=_WhoFirst())
+@everyone_option
+@as_option
+@json_option
+@click.pass_context
+def send_message_command(
+    ctx: click.Context, words: tuple[str, ...], everyone: bool, sender: str | None, as_json: bool
+) -> None:
+    """Say something to an agent, to a person (human), or with --all to everyone. TEXT may be - for standard input."""
+    if len(words) != (1 if everyone else 2):
+        usage = 'Write `send-message --all "…"`.' if everyone else 'Write `send-message TO "…"`.'
+        raise click.UsageError(usage, ctx)
+    to = [] if everyone else [Reader().convert(words[0], None, ctx)]
+    message = {"body": given_text(words[-1], "TEXT"), "to": to, "all": everyone or None, "from": sender}
+    say_sent(post(ctx.obj, **message), as_json)
+
+
+@command(
+    "list-messages",
+    "windlass agent list-messages\nwindlass agent list-messages --all --json",
+    group=agent_command,
+)
+@click.option("--all", "everything", is_flag=True, help="What you have acknowledged, too.")
+@json_option
+@click.pass_obj
+def list_messages_command(daemon: Client, everything: bool, as_json: bool) -> None:
+    """Show what you were told and have not acknowledged.
+
+    --json is a list of {id, from, to, timestamp, body, status, reason, channel, kind, reply_to}; status is pending,
+    delivered, read, acked or failed.
+    """
+    answer = daemon.get("inbox", all=1 if everything else None)
+    if as_json:
+        say_json([mail(each) for each in answer["items"]])
+    else:
+        say_messages(answer["items"], "No messages.")
+
+
+@command("ack-message", "windlass agent ack-message m12", group=agent_command)
+@click.argument("message", type=MessageId())
+@json_option
+@click.pass_obj
+def ack_message_command(daemon: Client, message: str, as_json: bool) -> None:
+    """Acknowledge one message to you."""
+    acknowledge(daemon, message, as_json=as_json)
 
 
 def _signal(daemon: Client, signal: dict[str, Any]) -> None:

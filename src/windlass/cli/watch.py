@@ -20,10 +20,16 @@ T = TypeVar("T")
 _RETRY_SECONDS = 0.2
 
 
+_DERIVED = ("status.changed", "files.changed")
+"""What is in no journal, and follows from it."""
+
+
 @command(
     "watch",
     """
     windlass watch
+    windlass watch --kind message.sent | jq -r '.message | "\\(.from): \\(.message)"'
+    windlass watch --kind status.changed --kind files.changed    who does what, and to which files
     windlass watch --since 0 --kind 'change.*'     every step of every change, from the beginning
     windlass watch --kind change.landed | head -1  wait for the next landing
     """,
@@ -32,28 +38,66 @@ _RETRY_SECONDS = 0.2
 @click.option("--kind", "kinds", multiple=True, metavar="GLOB", help="Only these kinds, such as 'run.*'.")
 @click.pass_obj
 def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...]) -> None:
-    """Print everything that happens, one JSON object per line, for as long as you like."""
-    for event in events(daemon, since):
-        if not kinds or any(fnmatchcase(event["kind"], each) for each in kinds):
-            say_json_line(event)
+    """Print everything that happens, one JSON object per line, for as long as you like.
+
+    \b
+    Each line has time, kind and subject; a step of the journal also seq, and became: the rows as they are now.
+    message.sent     has message: {id, from, to, message, channel, kind, reply_to}
+    status.changed   has status, was, evidence, task and project; in the beginning, one for each agent
+    files.changed    has added, edited and removed: all that an agent has changed since it left main
+    change.landed    has in became which files main has got
+    """
+    wanted = partial(_is_wanted, kinds)
+    for event in _once(events(daemon, since, feed=any(map(wanted, _DERIVED)))):
+        if wanted(event["kind"]):
+            say_json_line(_with_message(event))
 
 
-def events(daemon: Client, last: int | None = None) -> Iterator[dict[str, Any]]:
+def _is_wanted(kinds: tuple[str, ...], kind: str) -> bool:
+    return not kinds or any(fnmatchcase(kind, each) for each in kinds)
+
+
+def _once(lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The next daemon tells everyone's status and files again: nobody wants to read twice what is as it was."""
+    known: dict[tuple[str, str], Any] = {}
+    for line in lines:
+        if line["kind"] in _DERIVED:
+            key = (line["kind"], line["subject"])
+            facts = {name: value for name, value in line.items() if name not in ("time", "was", "evidence")}
+            if known.get(key) == facts:
+                continue
+            known[key] = facts
+        yield line
+
+
+def _with_message(event: dict[str, Any]) -> dict[str, Any]:
+    """What was said, with the keys that it has everywhere else."""
+    said = [each for each in event.get("became") or () if each.get("noun") == "message"]
+    if event["kind"] != "message.sent" or not said:
+        return event
+    row = said[0]
+    message = {"id": row["id"], "from": row["sender"], "to": row["to"], "message": row["body"]}
+    message |= {"channel": row["channel"], "kind": row["kind"], "reply_to": row["reply_to"] or None}
+    return {**event, "message": message}
+
+
+def events(daemon: Client, last: int | None = None, *, feed: bool = False) -> Iterator[dict[str, Any]]:
     """Each event once, in order, from now on or after one. We listen already when this returns."""
-    return _events(daemon, daemon.lines("events", since=last), last)
+    wanted = 1 if feed else None
+    return _events(daemon, daemon.lines("events", since=last, feed=wanted), last, wanted)
 
 
-def _events(daemon: Client, lines: Iterator[bytes], last: int | None) -> Iterator[dict[str, Any]]:
+def _events(daemon: Client, lines: Iterator[bytes], last: int | None, feed: int | None) -> Iterator[dict[str, Any]]:
     """When the daemon goes, wait for the next one and go on where we were."""
     while True:
         try:
             for number, event in _parsed(lines):
-                if event and (last is None or number > last):
+                if event and (number is None or last is None or number > last):
                     yield event
-                last = max(number, last or 0)
+                last = last if number is None else max(number, last or 0)
         except Gone:
             pass
-        lines = when_back(partial(daemon.only_if_running().lines, "events", since=last))
+        lines = when_back(partial(daemon.only_if_running().lines, "events", since=last, feed=feed))
 
 
 def when_back(ask: Callable[[], T]) -> T:
@@ -69,15 +113,16 @@ def when_back(ask: Callable[[], T]) -> T:
             watch_outlet(_RETRY_SECONDS)
 
 
-def _parsed(lines: Iterator[bytes]) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Server-sent events: a number, and an event unless it only says where the journal stands."""
-    number, data = 0, b""
+def _parsed(lines: Iterator[bytes]) -> Iterator[tuple[int | None, dict[str, Any] | None]]:
+    """Server-sent events: a number, unless it is in no journal; an event, unless it says where the journal stands."""
+    number: int | None = None
+    data = b""
     for line in lines:
         field, _, value = line.rstrip(b"\r").partition(b": ")
         if field == b"id":
             number = int(value)
         elif field == b"data":
             data += value
-        elif not line.strip() and number:
+        elif not line.strip() and (number is not None or data):
             yield number, json.loads(data) if data else None
-            number, data = 0, b""
+            number, data = None, b""

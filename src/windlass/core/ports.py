@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from windlass.core.agent import Agent
 from windlass.core.archive import Archive
 from windlass.core.change import Candidate, Change, CheckResult, Landing, Shape
+from windlass.core.chats import Chats
 from windlass.core.definition import Library
 from windlass.core.document import Document
 from windlass.core.event import Event
@@ -525,6 +526,7 @@ class Ports:
     git: Git
     processes: Processes
     workdirs: Workdirs
+    chats: Chats
     checks: Checks
     providers: Providers
     settings: SettingsReader

@@ -36,6 +36,7 @@ from windlass.store.sqlite import SqliteStore
 from windlass.web.call import House
 from windlass.web.callers import Doorkeeper, TokenKeeper
 from windlass.workdir import RunFolders
+from windlass.workdir.chatfile import ChatFiles
 from windlass.workdir.setup import WorktreeSetup
 
 
@@ -75,6 +76,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
         git=git,
         processes=processes,
         workdirs=RunFolders(home),
+        chats=ChatFiles(processes.listen),
         checks=CommandChecks(home, store.home_id, trees=git.trees, shell=run_shell, environment=os.environ),
         providers=providers,
         settings=settings,

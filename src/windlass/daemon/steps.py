@@ -28,6 +28,7 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     ),
     "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "gather", "mirror"),
+    "chats": ("append", "replace"),
     "setups": ("prepare",),
     "checks": ("run",),
 }

@@ -10,6 +10,7 @@ from windlass.core.ports import Ports
 from windlass.engine.audit import Audit
 from windlass.engine.bell import Bell
 from windlass.engine.changes import Changes
+from windlass.engine.chat import Chat
 from windlass.engine.definitions import Definitions
 from windlass.engine.deliver import Deliver
 from windlass.engine.diffs import Diffs
@@ -23,10 +24,13 @@ from windlass.engine.lanes import Lanes, Moves, Seats
 from windlass.engine.line import Line
 from windlass.engine.mirrors import Mirrors
 from windlass.engine.output import Output
+from windlass.engine.pages import Pages
 from windlass.engine.projects import Projects
+from windlass.engine.prospects import Prospects
 from windlass.engine.radar import Radar
 from windlass.engine.readers import Directory
 from windlass.engine.rehearse import Rehearsals
+from windlass.engine.replies import Replies
 from windlass.engine.rescue import Rescue
 from windlass.engine.reviews import Reviews
 from windlass.engine.runs import Runs
@@ -92,15 +96,18 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
+        self.prospects = Prospects(ports, self._deliver)
+        self.replies = Replies(ports, bell)
         lanes = {"lanes": self._landings, "tests": self._tests}
         self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)
-        self._tidy = Tidy(ports, bell, self._mirrors, self.troubles, seats=seats)
+        self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents), self.troubles)
+        self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, seats=seats)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
-        """The five ticks, and the radar's. What the kernel stirs, `watch` attends to at once; its tick is for what
-        nobody stirs."""
+        """The five ticks, the radar's and the chat's. What the kernel stirs, `watch` attends to at once; its tick is
+        for what nobody stirs."""
         return {
             "watch": Rhythm(self._watch.tick, 2.0, hears=False),
             "dispatch": Rhythm(self._dispatch.tick, 30.0),
@@ -108,6 +115,7 @@ class Engine:
             "land": Rhythm(self._gate.tick, 5.0),
             "tidy": Rhythm(self._tidy.tick, 60.0),
             "radar": Rhythm(self.radar.tick, 10.0, ear=self.radar.ear),
+            "chat": Rhythm(self._chat.tick, 2.0, ear=self._chat.ear),
         }
 
     async def settle(self) -> None:
@@ -121,4 +129,5 @@ class Engine:
         """Break off what is under way; the next daemon takes it up from the store."""
         for lanes in (self._landings, self._tests, self._starts, self._attendants):
             await lanes.close()
+        self._chat.close()
         await self._mirrors.leave()

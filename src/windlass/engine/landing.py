@@ -119,8 +119,9 @@ class Gate:
             await self._reject(board, changes[each], settings)
             board.refused += 1
         if decided.land:
-            await self._land(project, board, [changes[each] for each in decided.land], settings)
-        if decided.land or decided.reject:
+            landed = await self._land(project, board, [changes[each] for each in decided.land], settings)
+            return landed or bool(decided.reject)
+        if decided.reject:
             return True
         started = [await self._start(project, board, stack, changes, settings) for stack in decided.start]
         return not all(started)
@@ -185,13 +186,7 @@ class Gate:
         """One that was in line with main where it is now can't have landed."""
         if not known and await self.holds.landed_before(project, change):
             return True
-        return await self._is_stayed(project, change)
-
-    async def _is_stayed(self, project: Project, change: Change) -> bool:
-        """Whether it must not land as things are: it was given up, or is about to be, or someone objects."""
-        if await self.holds.given_up(project, change) or await self.holds.in_doubt(change):
-            return True
-        return await self._objected(change)
+        return await self.holds.given_up(project, change) or await self._objected(change)
 
     async def _objected(self, change: Change) -> bool:
         """Whether a reviewer has something against it that is not answered yet; then it waits for that."""
@@ -277,13 +272,15 @@ class Gate:
 
     # ── landing ──
 
-    async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> None:
-        """Move main to a stack that has passed, and write down the receipts."""
+    async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> bool:
+        """Move main to a stack that has passed, and write down the receipts. False: it has to wait a little."""
         async with self.moves[project.id]:
             if (await self.projects.get(project.id)).paused:
-                return
-            if any([await self._is_stayed(project, each) for each in changes]):
-                return
+                return True
+            if any([await self.holds.given_up(project, each) or await self._objected(each) for each in changes]):
+                return True
+            if any([await self.holds.in_doubt(each) for each in changes]):
+                return False
             stack = tuple(each.id for each in changes)
             chain = board.chain(stack)
             top = chain[-1]
@@ -293,9 +290,10 @@ class Gate:
             passed = [each for each in await self._results(project, top.tree, settings) if each.passed]
             if not passed or not await self.verdicts.chosen(pairs, passed[-1]):
                 board.forget(stack)
-                return
+                return True
             try:
                 await self._move(project, board, pairs, passed[-1])
+                return True
             except Exception as error:
                 await self._blame(changes[-1], error)
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -122,11 +123,19 @@ class Talk:
         return sent
 
     async def converse(
-        self, speaker: Speaker, project: str, body: str, *, agent: str = "", task: str = "", phase: str = ""
+        self,
+        speaker: Speaker,
+        project: str,
+        body: str,
+        *,
+        agent: str = "",
+        task: str = "",
+        phase: str = "",
+        claims: str = "",
     ) -> Message:
         """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle."""
         target = agent or await self.store.read(partial(_target, task, phase))
-        return await self.send(speaker, Post(body=body, project=project, to=(target,), kind=Kind.ASK))
+        return await self.send(speaker, Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims))
 
     async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
         """Answer what one was asked. Whoever asked is told."""
@@ -240,16 +249,14 @@ class Talk:
 
     async def _until(self, look: Callable[[], Awaitable[list[Message]]], patience: float) -> list[Message]:
         ear = self.bell.ear()
-        try:
+        found = await look()  # also for those who have no time at all
+        with suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                while not self.bell.silent:
-                    ear.clear()
-                    if found := await look():
-                        return found
+                while not found and not self.bell.silent:
                     await ear.wait()
-        except TimeoutError:
-            pass
-        return []
+                    ear.clear()
+                    found = await look()
+        return found
 
     # ── a person's answers ──
 

@@ -15,6 +15,7 @@ from windlass.core.project import Project
 from windlass.core.sandbox import own_folder
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
+from windlass.engine.chat import Chat
 from windlass.engine.endings import hush
 from windlass.engine.lanes import Seats
 from windlass.engine.mirrors import Mirrors
@@ -42,7 +43,9 @@ class Finished:
 class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
-    def __init__(self, ports: Ports, bell: Bell, mirrors: Mirrors, troubles: Troubles, *, seats: Seats) -> None:
+    def __init__(
+        self, ports: Ports, bell: Bell, mirrors: Mirrors, chat: Chat, troubles: Troubles, *, seats: Seats
+    ) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -50,6 +53,7 @@ class Tidy:
         self.clock = ports.clock
         self.bell = bell
         self.mirrors = mirrors
+        self.chat = chat
         self.troubles = troubles
         self.seats = seats
 
@@ -73,6 +77,7 @@ class Tidy:
 
     async def _let_go(self, finished: Finished) -> None:
         agent = finished.agent
+        await self.chat.collect(agent)
         rescues, kept = await self._clear_all(finished) if finished.landed else ({}, "its work has not landed")
         first = next(iter(rescues.values()), "")
         now = self.clock.now()

@@ -15,7 +15,7 @@ from windlass.git.places import Places
 from windlass.git.run import ANY, GitProgram
 from windlass.git.user import UPLOAD, Habits, UserRepository
 
-RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/process-status.json\n"
+RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
 """What we put into a worktree ourselves: no part of anyone's work."""
 
 LOST = "refs/windlass/lost/"

@@ -95,6 +95,10 @@ class DetachedProcesses:
             *(self._tail.listen(Path(each), tell) for each in places),
         )
 
+    def listen(self, folder: Path, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` on the loop after each change in a folder; where the kernel can't tell us, never."""
+        return self._tail.listen(folder, changed)
+
     def forget(self, run: str, /) -> None:
         """Follow a run no longer."""
         self._children.reap()

@@ -16,15 +16,18 @@ from windlass.web.call import Call
 
 
 async def every(call: Call) -> Response:
+    """Who is at work, with the evidence."""
     views = await call.engine.status.every(retired=wire.flag(call.request, "all"), project=await call.project())
     return wire.listing([shapes.agent(each) for each in views], now=call.now)
 
 
 async def show(call: Call) -> Response:
+    """All about one agent."""
     return wire.answer(shapes.page(await call.engine.status.page(call.name), now=call.now))
 
 
 async def logs(call: Call) -> Response:
+    """What an agent printed, as JSON lines; with follow, as it comes."""
     output, number, follow = call.engine.output, wire.number(call.request, "run", 0), wire.flag(call.request, "follow")
     await output.check(call.name, number)
     age = wire.seconds(call.request, "newer")
@@ -53,10 +56,12 @@ def _piece(piece: Piece) -> dict[str, Any]:
 
 
 async def diff(call: Call) -> Response:
+    """What an agent has changed since main."""
     return wire.answer({"diff": await call.engine.diffs.of(call.name)})
 
 
 async def stop(call: Call) -> Response:
+    """Stop an agent, with all that it started."""
     engine, reason = call.engine, "stopped by hand"
     if not (await engine.runs.stop(call.name, reason) or await engine.changes.withdraw(call.name, reason)):
         raise Conflict(
@@ -66,6 +71,7 @@ async def stop(call: Call) -> Response:
 
 
 async def stop_all(call: Call) -> Response:
+    """Stop every agent that is at work."""
     tasks = await call.engine.ports.store.read(lambda store: store.unfinished_tasks())
     names = dict.fromkeys(each.agent for each in tasks if each.agent)
     stopped = [name for name in names if await call.engine.runs.stop(name, "stopped by hand")]
@@ -73,6 +79,7 @@ async def stop_all(call: Call) -> Response:
 
 
 async def reply(call: Call) -> Response:
+    """Answer an agent's open questions; it goes on."""
     given = await wire.body(call.request)
     words = wire.texts(given, "words") if "words" in given else [wire.text(given, "body")]
     if not all(each.strip() for each in words):
@@ -81,6 +88,7 @@ async def reply(call: Call) -> Response:
 
 
 async def questions(call: Call) -> Response:
+    """What a person can answer now, oldest first."""
     asked = await call.engine.talk.questions(await call.project())
     return wire.listing([shapes.question(each, now=call.now) for each in asked], now=call.now)
 

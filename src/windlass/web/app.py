@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -13,21 +12,36 @@ from starlette.types import Receive, Scope, Send
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import agents, changes, events, projects, providers, radar, rescue, reviews, system, tasks, wire
+from windlass.web import (
+    agents,
+    changes,
+    conversations,
+    documents,
+    events,
+    messages,
+    openapi,
+    projects,
+    providers,
+    radar,
+    rescue,
+    reviews,
+    schemas,
+    system,
+    tasks,
+    wire,
+)
 from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper, Keeper
+from windlass.web.rule import READ, WRITE, Rule
 
-READ, WRITE = "GET", "POST"
+_PLACE = {"path": schemas.TEXT}
+_SAID = {**_PLACE, "channel": schemas.TEXT, "since": schemas.TEXT}
+_WAITS = {"timeout": schemas.NUMBER}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A route: how it is called, the verb behind it, and whether agents may call it, too."""
-
-    method: str
-    path: str
-    verb: Callable[[Call], Awaitable[Response]]
-    by_runs: bool = False
+async def describe(call: Call) -> Response:
+    """This description: every route, how it is called and what it answers."""
+    return wire.answer(openapi.describe(RULES, version=call.house.version))
 
 
 RULES = (
@@ -54,6 +68,70 @@ RULES = (
     Rule(WRITE, "/agent/signal", agents.signal, by_runs=True),
     Rule(WRITE, "/agent/check", agents.check, by_runs=True),
     Rule(WRITE, "/stop", agents.stop_all),
+    Rule(WRITE, "/messages", messages.send, by_runs=True, takes=schemas.SEND, gives=schemas.SENT),
+    Rule(
+        *(READ, "/messages", messages.every),
+        by_runs=True,
+        asks={**_SAID, "to": schemas.TEXT, "limit": schemas.WHOLE},
+        gives=schemas.listing(schemas.MESSAGE),
+    ),
+    Rule(
+        *(READ, "/messages/wait", messages.wait),
+        by_runs=True,
+        asks=_SAID | _WAITS,
+        gives=schemas.listing(schemas.MESSAGE),
+    ),
+    Rule(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True, gives=schemas.DELIVERY),
+    Rule(
+        *(READ, "/inbox", messages.inbox),
+        by_runs=True,
+        asks={**_PLACE, "name": schemas.TEXT, "all": schemas.TRUTH},
+        gives=schemas.listing(schemas.LETTER),
+    ),
+    Rule(
+        *(WRITE, "/inbox/read", messages.read),
+        by_runs=True,
+        takes=schemas.READ,
+        gives=schemas.listing(schemas.LETTER),
+    ),
+    Rule(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.CONVERSATION),
+    Rule(
+        *(READ, "/conversations/listen", conversations.listen),
+        by_runs=True,
+        asks={"agent_id": schemas.TEXT, **_WAITS},
+        gives=schemas.LISTENED,
+    ),
+    Rule(READ, "/conversations/{id}", conversations.show, by_runs=True, asks=_WAITS, gives=schemas.CONVERSATION),
+    Rule(
+        *(WRITE, "/conversations/{id}/answer", conversations.answer),
+        by_runs=True,
+        takes=schemas.ANSWER,
+        gives=schemas.ANSWERED,
+    ),
+    Rule(
+        *(READ, "/documents", documents.every),
+        by_runs=True,
+        asks={**_PLACE, "instance": schemas.TEXT},
+        gives=schemas.listing(schemas.TITLE),
+    ),
+    Rule(
+        *(READ, "/documents/{name}", documents.show),
+        by_runs=True,
+        asks={**_PLACE, "instance": schemas.TEXT, "revision": schemas.WHOLE},
+        gives=schemas.DOCUMENT,
+    ),
+    Rule(
+        *(READ, "/documents/{name}/history", documents.history),
+        by_runs=True,
+        asks={**_PLACE, "instance": schemas.TEXT},
+        gives=schemas.listing(schemas.TITLE),
+    ),
+    Rule(
+        *(WRITE, "/documents/{name}", documents.write),
+        by_runs=True,
+        takes=schemas.WRITE,
+        gives=schemas.DOCUMENT,
+    ),
     Rule(READ, "/queue", changes.queue, by_runs=True),
     Rule(WRITE, "/queue", changes.add),
     Rule(WRITE, "/queue/pause", changes.pause),
@@ -75,7 +153,8 @@ RULES = (
     Rule(READ, "/rescue", rescue.every, by_runs=True),
     Rule(READ, "/rescue/show", rescue.show, by_runs=True),
     Rule(WRITE, "/rescue/restore", rescue.restore),
-    Rule(READ, "/events", events.stream, by_runs=True),
+    Rule(READ, "/events", events.stream, by_runs=True, asks={"since": schemas.WHOLE, "feed": schemas.TRUTH}),
+    Rule(READ, "/openapi.json", describe, by_runs=True),
 )
 
 

@@ -40,6 +40,7 @@ async def _answer(call: Call, change: Change, *, status: int = 200) -> Response:
 
 
 async def show(call: Call) -> Response:
+    """Where a change stands, and what was said about it."""
     change = await call.engine.changes.get(call.id)
     name = change.checks[-1].document if change.checks else ""
     store = call.engine.ports.store
@@ -52,6 +53,7 @@ async def show(call: Call) -> Response:
 
 
 async def receipt(call: Call) -> Response:
+    """Proof of a landed change."""
     change = await call.engine.changes.get(call.id)
     if change.landing is None:
         raise Conflict(f"{change.id} has not landed; it is {change.state}.", hint="See `windlass queue`.")
@@ -60,6 +62,7 @@ async def receipt(call: Call) -> Response:
 
 
 async def undo(call: Call) -> Response:
+    """Take a landed change back, through the same checks."""
     return await _answer(call, await call.engine.changes.undo(call.id), status=201)
 
 
@@ -67,38 +70,46 @@ async def undo(call: Call) -> Response:
 
 
 async def add(call: Call) -> Response:
+    """Let a branch of the repository land."""
     given = await wire.body(call.request)
     branch, title = wire.text(given, "branch"), wire.text(given, "title", "")
     return await _answer(call, await call.engine.line.add(wire.text(given, "path"), branch, title), status=201)
 
 
 async def drop(call: Call) -> Response:
+    """Give a change up."""
     return await _answer(call, await call.engine.line.drop(call.id, await _reason(call)))
 
 
 async def hold(call: Call) -> Response:
+    """Keep a change from landing until a person lets it."""
     return await _answer(call, await call.engine.line.hold(call.id, await _reason(call)))
 
 
 async def release(call: Call) -> Response:
+    """Let a held change go on."""
     return await _answer(call, await call.engine.line.release(call.id))
 
 
 async def retry(call: Call) -> Response:
+    """Try a change again that was refused."""
     return await _answer(call, await call.engine.line.retry(call.id))
 
 
 async def first(call: Call) -> Response:
+    """Let a change be tried before the others."""
     return await _answer(call, await call.engine.line.first(call.id))
 
 
 async def pause(call: Call) -> Response:
+    """Let nothing land until it is resumed."""
     given = await wire.body(call.request)
     paused = await call.engine.line.pause(wire.text(given, "path"), _plain(wire.text(given, "reason", "")))
     return wire.answer(shapes.pause(paused))
 
 
 async def resume(call: Call) -> Response:
+    """Let changes land again."""
     given = await wire.body(call.request)
     return wire.answer(shapes.pause(await call.engine.line.resume(wire.text(given, "path"))))
 

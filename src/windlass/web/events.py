@@ -1,17 +1,21 @@
-"""The event stream, from any number, always following."""
+"""The event stream, from any number, always following; and with it, for who wants it, what follows from events."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
 from windlass.core import codec
+from windlass.core.event import Event
 from windlass.core.ports import Reading
 from windlass.engine import Engine
-from windlass.web import shapes, wire
+from windlass.web import shapes, speaking, wire
 from windlass.web.call import Call
+from windlass.web.feed import Feed
 
 PAGE = 200
 FEW = 8
@@ -20,33 +24,81 @@ LARGEST_PIECE = 256_000
 """Bytes of events after which no more are put into one piece. One piece waits for a subscriber that does not read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What of the journal someone may see: a person all of it, an agent nothing that was meant for others alone."""
+
+    agent: str = ""
+    project: str = ""
+    instance: str = ""
+
+    def of(self, event: Event) -> Event:
+        """The event, without the rows that are not to be seen."""
+        if not self.agent:
+            return event
+        return replace(event, became=tuple(each for each in event.became if self._may_see(each)))
+
+    def _may_see(self, row: Mapping[str, Any]) -> bool:
+        match row["noun"]:
+            case "message":
+                mine = self.agent in (row["sender"], *row["to"])
+                return mine or (not row["direct"] and row["project"] in ("", self.project) and self._is_near(row))
+            case "delivery":
+                return bool(row["reader"] == self.agent)
+            case "document":
+                folder, _, rest = str(row["name"]).partition("/")
+                return folder != "context" or rest.partition("/")[0] == (self.instance or "main")
+        return True
+
+    def _is_near(self, message: Mapping[str, Any]) -> bool:
+        """Whether it was said where this agent is, and not in another instance."""
+        channel = str(message["channel"])
+        return not channel.startswith("@") or channel == f"@{self.instance}"
+
+
 async def stream(call: Call) -> Response:
-    """Server-sent events. Each subscriber reads the journal at its own pace, so a slow one costs nobody else."""
+    """Server-sent events after a number, or from now on. With `feed`, each agent's status and files, too.
+
+    Each subscriber reads the journal at its own pace, so a slow one costs nobody else.
+    """
     last = await call.engine.ports.store.read(lambda store: store.last_seq())
     since = wire.number(call.request, "since", last)
-    return StreamingResponse(_follow(call.engine, since), media_type="text/event-stream")
+    feed = Feed(call.engine) if wire.flag(call.request, "feed") else None
+    return StreamingResponse(_follow(call.engine, since, await _sight(call), feed), media_type="text/event-stream")
 
 
-async def _follow(engine: Engine, after: int) -> AsyncIterator[bytes]:
+async def _sight(call: Call) -> Sight:
+    if not call.caller.run:
+        return Sight()
+    who = await speaking.speaker(call)
+    return Sight(who.address, who.project, await speaking.instance(call, who, ""))
+
+
+async def _follow(engine: Engine, after: int, sight: Sight, feed: Feed | None) -> AsyncIterator[bytes]:
     ear = engine.bell.ear(output=True)
     yield b"id: %d\n\n" % after  # so that a reader who is cut off before the first event knows where it was
     while not engine.bell.silent:
         ear.clear()
         while True:
-            after, piece = await engine.ports.store.read(partial(_piece, after))
+            after, piece = await engine.ports.store.read(partial(_piece, after, sight))
             if not piece:
                 break
             yield piece
-        await ear.wait()
+        if feed:
+            for line in await feed.news():
+                yield b"data: %s\n\n" % codec.encode(line)
+            await feed.wait(ear)
+        else:
+            await ear.wait()
 
 
-def _piece(after: int, store: Reading) -> tuple[int, bytes]:
+def _piece(after: int, sight: Sight, store: Reading) -> tuple[int, bytes]:
     """The next events, as they are sent, and the number of the last of them: a page, or less where they are large."""
     told: list[bytes] = []
     room = LARGEST_PIECE
     while len(told) < PAGE and (events := store.events(after=after, limit=FEW)):
         for event in events:
-            told.append(b"id: %d\ndata: %s\n\n" % (event.seq, codec.encode(shapes.event(event))))
+            told.append(b"id: %d\ndata: %s\n\n" % (event.seq, codec.encode(shapes.event(sight.of(event)))))
             after = event.seq
             room -= len(told[-1])
             if room < 0:

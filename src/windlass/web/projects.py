@@ -10,6 +10,7 @@ from windlass.web.call import Call
 
 
 async def add(call: Call) -> Response:
+    """Make a repository a project, with settings of its own."""
     values = await wire.body(call.request)
     main = wire.text(values, "main", "")
     project = await call.engine.projects.at(wire.text(values, "path"), main=main)
@@ -38,6 +39,7 @@ async def definitions(call: Call) -> Response:
 
 
 async def checks(call: Call) -> Response:
+    """What must pass before a change lands, as set or as it seems."""
     top = await call.engine.projects.locate(call.path)
     known = call.engine.ports.settings.at(top).checks
     guess = call.house.desk.guess_checks(top)

@@ -17,6 +17,7 @@ WORKTREE = "WORKTREE"
 
 
 async def every(call: Call) -> Response:
+    """Which coding CLIs are here, and what their agents may do."""
     found = await call.house.presences()
     warden = await call.engine.ports.processes.warden()
     mode = call.engine.ports.settings.at("").sandbox.mode

@@ -13,6 +13,7 @@ from windlass.web.call import Call
 
 
 async def every(call: Call) -> Response:
+    """Work that was saved before something was removed."""
     found = await call.engine.rescue.every(project=await call.project(), landed=wire.flag(call.request, "all"))
     items = [shapes.rescue(item, contents) for item, contents in found.items]
     return wire.answer({"as_of": call.now, "items": items, "left_out": found.left_out})
@@ -27,6 +28,7 @@ async def show(call: Call) -> Response:
 
 
 async def restore(call: Call) -> Response:
+    """Bring saved work back, as a branch or as files."""
     values = await wire.body(call.request)
     key, branch, folder = wire.text(values, "ref"), wire.text(values, "branch", ""), wire.text(values, "to", "")
     if branch and folder:

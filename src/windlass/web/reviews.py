@@ -27,6 +27,7 @@ async def start(call: Call) -> Response:
 
 
 async def diff(call: Call) -> Response:
+    """What a change does to main."""
     change = await call.engine.changes.get(call.id)
     return wire.answer({"diff": await call.engine.diffs.of_change(change)})
 
@@ -34,11 +35,11 @@ async def diff(call: Call) -> Response:
 async def comment(call: Call) -> Response:
     """A comment by whoever calls: the connection says who that is."""
     given = await _body(call)
-    blocking = given.get("blocking", False)
-    if not isinstance(blocking, bool):
-        raise BadInput("blocking must be true or false.")
     comment = reviews.compose(
-        wire.text(given, "body"), file=wire.text(given, "file", ""), line=_line(given), blocking=blocking
+        wire.text(given, "body"),
+        file=wire.text(given, "file", ""),
+        line=_line(given),
+        blocking=wire.truth(given, "blocking"),
     )
     reply_to = wire.text(given, "reply_to", "")
     made = await call.engine.reviews.comment(call.caller.run, call.id, comment, reply_to)

@@ -10,6 +10,7 @@ from windlass.web.call import Call
 
 
 async def status(call: Call) -> Response:
+    """The daemon itself: since when, where, and what troubles it."""
     live = await call.engine.ports.store.read(lambda store: store.live_runs())
     return wire.answer(
         {
@@ -24,11 +25,13 @@ async def status(call: Call) -> Response:
 
 
 async def settings(call: Call) -> Response:
+    """Every setting in force, and the files they come from."""
     values, files = call.house.desk.shown(await call.top())
     return wire.answer({"values": values, "files": files})
 
 
 async def change_setting(call: Call) -> Response:
+    """Change one setting."""
     given = await wire.body(call.request)
     path = wire.text(given, "path", "")
     top = await call.engine.projects.locate(path) if path and not given.get("home") else ""
@@ -39,6 +42,7 @@ async def change_setting(call: Call) -> Response:
 
 
 async def doctor(call: Call) -> Response:
+    """What is wrong, and what to do about it."""
     findings = await call.house.examine(call.path)
     return wire.listing([codec.plain(each) for each in findings], now=call.now)
 
@@ -49,5 +53,6 @@ async def check(call: Call) -> Response:
 
 
 async def shutdown(call: Call) -> Response:
+    """Let the daemon leave; agents go on."""
     call.house.leave()
     return wire.answer({"leaving": True})

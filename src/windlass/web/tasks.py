@@ -22,6 +22,7 @@ C = TypeVar("C", Permissions, Confinement)
 
 
 async def add(call: Call) -> Response:
+    """Give an agent a piece of work."""
     values = await wire.body(call.request)
     order = Order(
         path=wire.text(values, "path"),
@@ -49,10 +50,12 @@ def _choice(values: Mapping[str, Any], key: str, kind: type[C]) -> C | None:
 
 
 async def show(call: Call) -> Response:
+    """A task, with its agent, its change and its questions."""
     return wire.answer(await _look(call.engine, call.id))
 
 
 async def wait(call: Call) -> Response:
+    """The same as JSON lines at each step, until nothing moves without a person."""
     await call.engine.tasks.get(call.id)
     return wire.lines(_until_settled(call.engine, call.id))
 

@@ -17,6 +17,9 @@ LARGEST_BODY = 4_000_000
 PATIENCE = 30.0
 """Seconds in which a request must be whole."""
 
+LONGEST_WAIT = 60.0
+"""Seconds that one request may wait for something to be said; whoever has more time asks again."""
+
 NUMBERS: dict[type[WindlassError], int] = {
     BadInput: 400,
     NotAllowed: 403,
@@ -106,6 +109,14 @@ def texts(values: Mapping[str, Any], key: str) -> list[str]:
     return value
 
 
+def truth(values: Mapping[str, Any], key: str) -> bool:
+    """Whether something is so, from a request's body; nothing said means no."""
+    value = values.get(key, False)
+    if not isinstance(value, bool):
+        raise BadInput(f"{key} must be true or false.")
+    return value
+
+
 def number(request: Request, key: str, default: int) -> int:
     """A whole number from a request's query."""
     given = request.query_params.get(key)
@@ -123,6 +134,14 @@ def seconds(request: Request, key: str) -> float | None:
         return None if given is None else abs(float(given))
     except ValueError:
         raise BadInput(f"{key} must be a number of seconds, not {given!r}.") from None
+
+
+def patience(request: Request) -> float:
+    """How long a caller wants to wait, at most as long as we let it; nothing said means not at all."""
+    given = seconds(request, "timeout") or 0.0
+    if given != given:  # noqa: PLR0124 - the only number that is not itself is none
+        raise BadInput("timeout must be a number of seconds.")
+    return min(given, LONGEST_WAIT)
 
 
 def flag(request: Request, key: str) -> bool:

@@ -1,0 +1,209 @@
+"""What the commands that talk share: sending once, waiting across restarts, and how messages look."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from windlass.cli.client import Client, NotRunning, OutOfReach, repository
+from windlass.cli.command import MessageId, Reader
+from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json
+from windlass.cli.watch import when_back
+from windlass.cli.wire import Gone
+from windlass.core.errors import TimedOut, Unavailable
+
+SLICE = 20.0
+"""Seconds that one request waits at most: a daemon that leaves meanwhile is asked again."""
+
+to_option = click.option(
+    "--to", multiple=True, type=Reader(), metavar="WHOM", help="name, name@instance or @instance; may be repeated."
+)
+everyone_option = click.option("--all", "everyone", is_flag=True, help="Everyone in the project. Nobody is started.")
+as_option = click.option(
+    "--from", "--as", "sender", type=Reader(), metavar="NAME", help="Inside a run: your own name, and no other."
+)
+channel_option = click.option(
+    "--channel", metavar="CHANNEL", help="main, @instance, task/t12 or change/c3. Default: where you are."
+)
+since_option = click.option(
+    "--since", type=MessageId(), metavar="ID", help="Only what was said after this message, such as m12."
+)
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
+)
+
+
+def inside_a_run() -> bool:
+    return bool(os.environ.get("WINDLASS_RUN"))
+
+
+def place() -> str | None:
+    """The repository that we stand in; inside a run the daemon knows the project by itself."""
+    return None if inside_a_run() else repository()
+
+
+# ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def post(daemon: Client, **message: Any) -> Row | None:
+    """Say something once, also where the daemon leaves meanwhile. None: it was left for the daemon, which is away."""
+    message["key"] = message.get("key") or os.urandom(10).hex()
+    message["path"] = place()
+    client = daemon.only_if_running() if inside_a_run() else daemon
+    try:
+        return _sent(client, message)
+    except (NotRunning, OutOfReach):
+        if not inside_a_run():
+            raise
+        _leave(message)
+        return None
+    except Gone:  # whether it was heard is unknown; the key lets us say it again
+        return _again(client, message)
+
+
+def _sent(daemon: Client, message: Row) -> Row:
+    sent: Row = daemon.post("messages", **message)["message"]
+    return sent
+
+
+def _again(daemon: Client, message: Row) -> Row:
+    deadline = time.monotonic() + SLICE
+
+    def ask() -> Row:
+        try:
+            return _sent(daemon, message)
+        except (NotRunning, Gone) as error:
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    "The daemon went away, and it is not known whether it has heard that.",
+                    hint="Look with `windlass peek` when it is back, before you say it again.",
+                ) from error
+            raise
+
+    return when_back(ask)
+
+
+def _leave(message: Row) -> None:
+    """Write it into the chat of our worktree, which the daemon reads when it is back."""
+    me, signal = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_SIGNAL")
+    if not (me and signal) or message.get("all") or not message.get("to") or message.get("handoff"):
+        raise Unavailable(
+            "The daemon is not running, and only a message to someone by name can wait for it.",
+            hint="Name the reader with --to, or try again later.",
+        )
+    file = Path(signal).parent.parent / "chat.md"
+    try:
+        with file.open("a", encoding="utf-8") as chat:
+            chat.write(chat_line(me, message["to"], message["body"]))
+    except OSError as error:
+        raise Unavailable(f"The daemon is away, and {file} can't be written: {error.strerror}.") from error
+
+
+def chat_line(me: str, to: Sequence[str], body: str) -> str:
+    """A message as a line of chat.md; what follows its first line is indented, so that it belongs to it."""
+    first, *others = to
+    also = f" @ [{', '.join(others)}]" if others else ""
+    head, *rest = body.strip("\r\n").split("\n")
+    return f"\n[{me}-to-{first}]{also}: {head}\n" + "".join(f"    {line}\n" for line in rest)
+
+
+def say_sent(sent: Row | None, as_json: bool) -> None:
+    """Who has it, and what will happen with each of them."""
+    if sent is None:
+        if as_json:
+            say_json({"status": "left"})
+        else:
+            say("Left in chat.md for the daemon, which is away; it is delivered when it is back.")
+    elif as_json:
+        say_json(sent)
+    else:
+        readers = sent["readers"]
+        say(f"{bold(sent['id'])} {_addressees(sent)}")
+        room = max((len(each["name"]) for each in readers), default=0)
+        for each in readers:
+            say(f"  {one_line(each['name']).ljust(room)}  {one_line(each['outlook'])}")
+
+
+def _addressees(sent: Row) -> str:
+    names = [one_line(each["name"]) for each in sent["readers"]]
+    where = f"in {one_line(sent['channel'])}"
+    return f"{where} to {', '.join(names)}" if names else f"{where}; nobody is addressed, so nobody is woken"
+
+
+# ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def wait_for(ask: Callable[[Client, float], Any], daemon: Client, seconds: float | None, what: str) -> Any:
+    """Ask in slices until there is an answer; a daemon that goes is waited for, as long as there is time."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+
+    def once(client: Client) -> Any:
+        left = SLICE if deadline is None else min(SLICE, deadline - time.monotonic())
+        if left <= 0:
+            raise TimedOut(f"{what} in {seconds:g} s.", hint="It is not lost: try again, or look with `windlass peek`.")
+        return ask(client, left)
+
+    first = Client(daemon.home, start=None if inside_a_run() else daemon.start, waiting=_quiet)
+    answer = None
+    with suppress(Gone, NotRunning):
+        answer = once(first)
+    while not answer:
+        answer = when_back(partial(once, first.only_if_running()))
+    return answer
+
+
+def _quiet(_seconds: float) -> None:
+    """Whoever waits for a message knows that it may take long."""
+
+
+# ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def say_messages(items: Sequence[Row], none: str) -> None:
+    for each in items:
+        say(_headline(each))
+        say(block(each["message"], "  "))
+    if not items:
+        say(none)
+
+
+def _headline(message: Row) -> str:
+    to = ", ".join(map(one_line, message["to"]))
+    claims = f" (says that it is {one_line(message['claims'])})" if message.get("claims") else ""
+    about = [one_line(message["channel"])]
+    about += [message["kind"]] if message["kind"] != "say" else []
+    about += [f"in reply to {message['reply_to']}"] if message.get("reply_to") else []
+    about += ["direct"] if message.get("direct") else []
+    about += [_stands(message)] if message.get("receipt") else []
+    at = time.strftime("%H:%M:%S", time.localtime(message["time"]))
+    head = f"{bold(message['id'])}  {at}  {bold(one_line(message['from']))}{claims}" + (f" → {to}" if to else "")
+    return f"{head}  {dim('(' + ', '.join(about) + ')')}"
+
+
+def _stands(letter: Row) -> str:
+    """How far it got with its reader, and why not further."""
+    return f"{letter['receipt']}: {one_line(letter['reason'])}" if letter.get("reason") else str(letter["receipt"])
+
+
+def mail(letter: Row) -> dict[str, Any]:
+    """A letter with the keys that `agent list-messages --json` promises."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(letter["time"]))
+    return {
+        "id": letter["id"],
+        "from": letter["from"],
+        "to": letter["to"],
+        "timestamp": stamp,
+        "body": letter["message"],
+        "status": letter["receipt"],
+        "reason": letter["reason"],
+        "channel": letter["channel"],
+        "kind": letter["kind"],
+        "reply_to": letter["reply_to"],
+    }

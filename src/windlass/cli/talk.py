@@ -1,0 +1,162 @@
+"""Talk: saying something to agents, and reading what was said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from windlass.cli.agents import given_text
+from windlass.cli.client import Client, repository
+from windlass.cli.command import MessageId, Reader, command, json_option
+from windlass.cli.letters import (
+    as_option,
+    channel_option,
+    everyone_option,
+    limit_option,
+    place,
+    post,
+    say_messages,
+    say_sent,
+    since_option,
+    to_option,
+)
+from windlass.cli.output import Row, as_of, say, say_json
+
+
+@command(
+    "send",
+    """
+    windlass send "Please look at the login race." --to reviewer
+    windlass send "@coder the login race is back"          who is mentioned is told
+    windlass send "Stop what you do; main is red." --all
+    windlass send - --to coder@pr-7 < findings.md
+    windlass send "Write the tests." --to tester --done "The parser works." --file src/parser.py --why "0.3 needs it"
+    """,
+)
+@click.argument("text")
+@to_option
+@everyone_option
+@channel_option
+@click.option("--reply-to", type=MessageId(), metavar="ID", help="The message that this answers.")
+@click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
+@click.option("--done", metavar="TEXT", help="Hand work on: what you have done.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="Hand work on: a file it is about; repeatable.")
+@click.option("--why", metavar="TEXT", help="Hand work on: why it is as it is.")
+@as_option
+@json_option
+@click.pass_obj
+def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> None:
+    """Say something to agents. TEXT may be - to read standard input.
+
+    Names after an @ in TEXT are told; with --to or --all only those. One that is not at work is started with it; one
+    that is busy gets it as soon as it can. --done, --file and --why make it a hand-off, with TEXT as what is needed.
+
+    --json is the message: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by reader) and
+    readers, each with name, status, wakes, reason and outlook.
+    """
+    body = given_text(text, "TEXT")
+    message = {"body": body, "to": list(given["to"]), "all": given["everyone"] or None, "from": given["sender"]}
+    message |= {name: given[name] for name in ("channel", "reply_to", "key")}
+    say_sent(post(daemon, **message, handoff=_handoff(given)), as_json)
+
+
+def _handoff(given: Row) -> dict[str, Any] | None:
+    """What is handed on, if it is; what is needed is the text itself."""
+    if not (given["done"] or given["files"] or given["why"]):
+        return None
+    if not given["to"]:
+        raise click.UsageError("Say with --to whom you hand it on to.", click.get_current_context())
+    return {"done": given["done"] or "", "files": list(given["files"]), "why": given["why"] or ""}
+
+
+@command(
+    "peek",
+    """
+    windlass peek                          the last 20 messages in this project
+    windlass peek --to reviewer --limit 5
+    windlass peek --channel task/t12 --since m40
+    windlass peek --json | jq '.[].message'
+    """,
+)
+@click.option("--to", type=Reader(), metavar="WHOM", help="Only what was said to this one.")
+@since_option
+@limit_option
+@channel_option
+@json_option
+@click.pass_obj
+def peek_command(daemon: Client, /, as_json: bool, limit: int | None, **which: str | None) -> None:
+    """Show what was said, without acknowledging anything.
+
+    --json is a list of messages: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by
+    reader) and readers.
+    """
+    answer = daemon.get("messages", path=place(), limit=limit, **which)
+    if as_json:
+        say_json(answer["items"])
+        return
+    say_messages(answer["items"], "Nothing was said.")
+    say(as_of(answer))
+
+
+@command(
+    "inbox",
+    """
+    windlass inbox                 what you have not acknowledged
+    windlass inbox coder           the same for an agent
+    windlass inbox coder --all     all that it ever got
+    """,
+)
+@click.argument("name", required=False, type=Reader())
+@click.option("--all", "everything", is_flag=True, help="What was acknowledged, too.")
+@json_option
+@click.pass_obj
+def inbox_command(daemon: Client, name: str | None, everything: bool, as_json: bool) -> None:
+    """Show what someone was told and has not acknowledged, and how far each message got.
+
+    --json is a list of messages as in `windlass peek`, each with reader, receipt (pending, delivered, read, acked or
+    failed) and reason.
+    """
+    answer = daemon.get("inbox", name=name, all=1 if everything else None, path=repository() if name else None)
+    if as_json:
+        say_json(answer["items"])
+        return
+    say_messages(answer["items"], f"Nothing for {name}." if name else "Nothing for you.")
+    say(as_of(answer))
+
+
+@command("read", "windlass read\nwindlass read --limit 1 --json")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
+@channel_option
+@json_option
+@click.pass_obj
+def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
+    """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`."""
+    read(daemon, limit, channel, as_json=as_json)
+
+
+def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: bool) -> None:
+    """Show what is unread, and acknowledge it."""
+    answer = daemon.post("inbox", "read", limit=limit, channel=channel)
+    if as_json:
+        say_json(answer["items"])
+    else:
+        say_messages(answer["items"], "Nothing new.")
+
+
+@command("ack", "windlass ack m12\nwindlass ack m12 --json")
+@click.argument("message", type=MessageId())
+@json_option
+@click.pass_obj
+def ack_command(daemon: Client, message: str, as_json: bool) -> None:
+    """Acknowledge one message to you, so that your inbox has it no longer."""
+    acknowledge(daemon, message, as_json=as_json)
+
+
+def acknowledge(daemon: Client, message: str, *, as_json: bool) -> None:
+    """Acknowledge one message."""
+    answer = daemon.post("messages", message, "ack")
+    if as_json:
+        say_json(answer)
+    else:
+        say(f"{message} is {answer['status']}.")

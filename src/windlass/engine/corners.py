@@ -1,0 +1,151 @@
+"""Where chat is written: the file in a project's checkout, and the one in each agent's worktree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from windlass.core import codec
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.agent import Agent
+from windlass.core.chatline import EVERYONE, digest_of, write_line
+from windlass.core.chats import Place
+from windlass.core.document import Document
+from windlass.core.message import Kind, Message
+from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.project import Project
+from windlass.engine.readers import Speaker
+from windlass.engine.say import home_channel, put
+
+LONGEST_SHOWN = 16_000
+"""Characters of a message that a chat file shows."""
+AT_FIRST = 50
+"""How many messages a new file shows of those that were sent before."""
+AT_ONCE = 200
+MOST = 10_000
+PATIENCE = 3
+"""How often an agent is woken because its lines were refused, until one was sent."""
+_UNSHOWN = (Kind.NUDGE, Kind.COMMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """One file, and who writes it."""
+
+    project: Project
+    agent: Agent | None
+    """Nobody: then it is a person's."""
+    top: str
+
+    @property
+    def key(self) -> str:
+        """The name of the document that holds how far it was read."""
+        return f"system/chat/{self.writer}"
+
+    @property
+    def writer(self) -> str:
+        return self.agent.id if self.agent else str(HUMAN)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the writer may be called there."""
+        return (self.agent.id, self.agent.name) if self.agent else ()
+
+    def wrote(self, message: Message) -> bool:
+        """Whether a message came from this very file."""
+        return message.sender == self.writer and message.key.startswith(f"{self.key} ")
+
+
+async def corners(ports: Ports) -> list[Corner]:
+    """Every file that is read and written: of projects that have a `.windlass`, and of those who work in them."""
+    known = await ports.store.read(lambda store: store.projects())
+    projects = {each.id: each for each in known if ports.workdirs.has_mirrors(each.path)}
+    agents = await ports.store.read(lambda store: store.agents(limit=MOST)) if projects else []
+    own = [Corner(each, None, each.path) for each in projects.values()]
+    sites = ((projects[key], agent) for agent in agents for key in agent.projects if key in projects)
+    there = ((project, agent) for project, agent in sites if ports.git.has_worktree(project, agent))
+    return own + [Corner(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
+
+
+def stored(corner: Corner, store: Reading) -> tuple[str, int]:
+    """How far a file was read, as it was kept; and for one that is new, after which message it begins."""
+    found = store.find(Document, f"{corner.project.id}/{corner.key}")
+    if found:
+        return found.body, 0
+    said = store.said(corner.project.id, viewer=_viewer(corner), limit=AT_FIRST + 1)
+    return "", number(said[0]) if len(said) > AT_FIRST else 0
+
+
+def revived(text: str, begin: int) -> Place:
+    """The place that was kept so."""
+    return codec.revive(Place, codec.decode(text)) if text else Place(shown=begin)
+
+
+def save(store: Writing, corner: Corner, place: Place, now: float) -> None:
+    """Within a transaction: keep how far a file was read."""
+    key = f"{corner.project.id}/{corner.key}"
+    blank = Document(project=corner.project.id, name=corner.key, body="", author=str(SYSTEM), revision=0)
+    before = store.find(Document, key) or blank
+    after = before.revise(codec.encode(place).decode(), author=str(SYSTEM), now=now)
+    store.record("chat.read", key, after)
+
+
+def speaker_of(corner: Corner, store: Reading) -> Speaker:
+    """Who speaks there: the person, or the agent in its latest run."""
+    if corner.agent is None:
+        return Speaker(str(HUMAN))
+    latest = store.latest_runs([corner.agent.id]).get(corner.agent.id)
+    return Speaker(corner.agent.id, corner.agent.project, latest.id if latest else "")
+
+
+def unshown(corner: Corner, place: Place, store: Reading) -> list[Message]:
+    """What was said since the last look, as far as the writer of a file may see it."""
+    after, viewer = place.shown, _viewer(corner)
+    if len(place.owed) >= AT_ONCE:
+        return []
+    return store.said(corner.project.id, viewer=viewer, after=after, limit=AT_ONCE, newest=False)
+
+
+def shows(corner: Corner, message: Message) -> bool:
+    """Whether a message belongs into a file: what agents and people say to one another, elsewhere."""
+    return message.sender != str(SYSTEM) and message.kind not in _UNSHOWN and not corner.wrote(message)
+
+
+def line_of(message: Message) -> tuple[str, str]:
+    """The line that shows a message, and its digest."""
+    body = message.body
+    if len(body) > LONGEST_SHOWN:
+        body = f"{body[:LONGEST_SHOWN]}\n… ({len(body)} characters; `windlass peek` shows them all)"
+    text = write_line(message.sender, (EVERYONE,) if message.broadcast else message.to, body)
+    return text, digest_of(text)
+
+
+def found(keys: list[str], store: Reading) -> list[Message]:
+    """These messages, as far as they are there."""
+    several = map(partial(store.find, Message), keys)
+    return [each for each in several if each is not None]
+
+
+def note(store: Writing, corner: Corner, body: str, now: float, *, wakes: bool) -> None:
+    """Within a transaction: tell the writer of a file what is wrong with it."""
+    message = Message(
+        id=store.next_id(Message),
+        channel=home_channel(store, corner.agent) if corner.agent else "main",
+        sender=str(SYSTEM),
+        to=(corner.writer,),
+        body=body,
+        kind=Kind.SAY if corner.agent else Kind.REPORT,
+        sent_at=now,
+        project=corner.project.id,
+        direct=True,
+    )
+    put(store, message, quiet=() if wakes else message.to)
+
+
+def number(message: Message) -> int:
+    """A message's place in the log."""
+    return int(message.id[1:])
+
+
+def _viewer(corner: Corner) -> str:
+    return corner.agent.id if corner.agent else ""

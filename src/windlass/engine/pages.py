@@ -1,0 +1,280 @@
+"""What an instance shares, as files in `.windlass/context/`: channel.md, and notes.md, which people edit."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+from functools import partial
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.definition import is_home
+from windlass.core.document import Document
+from windlass.core.message import Kind, Message
+from windlass.core.ports import Clock, Ports, Reading, Writing
+from windlass.core.project import Project
+from windlass.core.timeline import Said, opening, write_timeline
+from windlass.engine.documents import LARGEST, NOTES, Documents
+from windlass.engine.readers import Speaker
+from windlass.engine.say import put
+
+MOST = 20_000
+"""How many messages channel.md shows: the last ones."""
+LARGEST_CHANNEL = 64_000_000
+QUIET = 0.2
+"""Seconds without a change, after which what someone writes is taken to be whole."""
+
+Stir = Callable[[], None]
+
+
+class Stillness:
+    """Tells when a file that others write has come to rest."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._seen: dict[str, tuple[object, float]] = {}
+
+    def lasts(self, key: str, looks: object, stir: Stir) -> bool:
+        """Whether it has looked so for a moment; if not, `stir` is called when it may have."""
+        now = self.clock.monotonic()
+        before, since = self._seen.get(key, (None, now))
+        if before == looks and now - since >= QUIET:
+            return True
+        if before != looks:
+            self._seen[key] = (looks, now)
+        asyncio.get_running_loop().call_later(QUIET, stir)
+        return False
+
+
+class Step(Enum):
+    """What is to be done about a page that is a file and a document."""
+
+    NOTHING = auto()
+    SHOW = auto()
+    """Write the document into the file."""
+    TAKE = auto()
+    """Make the file the document's next revision."""
+    CONFLICT = auto()
+    """Both have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a page was when its file and its document last agreed."""
+
+    revision: int = 0
+    digest: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Synced:
+        revision, _, digest = text.partition(" ")
+        return cls(int(revision), digest) if text else cls()
+
+
+def decide_page(synced: Synced, content: bytes | None, document: Document | None) -> Step:
+    """Which of the two has changed since they agreed."""
+    if document is None:
+        return Step.TAKE if (content or b"").strip() else Step.NOTHING
+    if content is None:
+        return Step.SHOW
+    if content == _bytes(document.body):
+        return Step.NOTHING
+    edited, written = _digest(content) != synced.digest, document.revision != synced.revision
+    if edited and written:
+        return Step.CONFLICT
+    return Step.TAKE if edited else Step.SHOW if written else Step.NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """What shares a channel and pages."""
+
+    project: Project
+    name: str
+    """Nothing: those of the project itself."""
+    started_at: float = 0.0
+    """When its first agent came; nothing, if it has none."""
+
+    @property
+    def folder(self) -> str:
+        return f"context/{self.name or 'main'}"
+
+    @property
+    def channel(self) -> str:
+        return f"@{self.name}" if self.name else "main"
+
+    @property
+    def record(self) -> str:
+        """The name of the document that says when file and page last agreed."""
+        return f"system/notes/{self.name or 'main'}"
+
+
+class Pages:
+    """Keeps these files current; what a person writes into notes.md is a revision like any other."""
+
+    def __init__(self, ports: Ports, documents: Documents) -> None:
+        self.store = ports.store
+        self.chats = ports.chats
+        self.clock = ports.clock
+        self.documents = documents
+        self.stillness = Stillness(ports.clock)
+        self._shown: dict[tuple[str, str], tuple[int, int]] = {}
+        """By project and instance: the number of the last message in channel.md, and its size."""
+
+    async def refresh(self, project: Project, stir: Stir) -> None:
+        """Bring every file of a project up to date, and take in what people wrote."""
+        for instance in await self.store.read(partial(_instances, project)):
+            await self._channel(instance)
+            await self._notes(instance, stir)
+
+    # ── channel.md ──
+
+    async def _channel(self, instance: Instance) -> None:
+        key = (instance.project.id, instance.name)
+        name = f"{instance.folder}/channel.md"
+        after, size = self._shown.get(key, (0, -1))
+        found = self.chats.look(instance.project.path, name, 0, 0)
+        if size < 0 or (found.size if found else 0) != size:
+            await self._channel_anew(instance, key, name)
+            return
+        said = await self.store.read(partial(_said, instance, after))
+        text = write_timeline(map(_entry, filter(_is_shown, said)))
+        if text and not await self.chats.append(instance.project.path, name, text):
+            return
+        self._shown[key] = (_number(said[-1]) if said else after, size + len(_bytes(text)))
+
+    async def _channel_anew(self, instance: Instance, key: tuple[str, str], name: str) -> None:
+        """Write all of it, unless it only has to be added to."""
+        path = instance.project.path
+        said = await self.store.read(partial(_said, instance, 0))
+        shown = [_entry(each) for each in said if _is_shown(each)]
+        if not shown and not instance.started_at:
+            return
+        begin = [opening(_time(instance.started_at or said[0].sent_at))] if instance.name else []
+        whole = _bytes(write_timeline([*begin, *shown]))
+        found = self.chats.look(path, name, 0, LARGEST_CHANNEL)
+        there = found.content if found else None
+        if there != whole and not await self.chats.replace(path, name, whole.decode(), expecting=there):
+            return
+        self._shown[key] = (_number(said[-1]) if said else 0, len(whole))
+
+    # ── notes.md ──
+
+    async def _notes(self, instance: Instance, stir: Stir) -> None:
+        path, name = instance.project.path, f"{instance.folder}/{NOTES}.md"
+        found = self.chats.look(path, name, 0, LARGEST + 1)
+        content = found.content if found else None
+        document, synced = await self.store.read(partial(_page, instance))
+        step = decide_page(synced, content, document)
+        if step in (Step.TAKE, Step.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", content, stir):
+            return
+        match step:
+            case Step.SHOW if document:
+                if await self.chats.replace(path, name, document.body, expecting=content):
+                    await self._agree(instance, Synced(document.revision, _digest(_bytes(document.body))))
+            case Step.TAKE if content is not None:
+                written = await self._write(instance, content, revision=document.revision if document else 0)
+                await self._agree(instance, Synced(written.revision, _digest(content)))
+            case Step.CONFLICT if document and content is not None:
+                await self._keep_both(instance, document, content)
+                stir()
+            case Step.NOTHING if document and content is not None and document.revision != synced.revision:
+                await self._agree(instance, Synced(document.revision, _digest(content)))
+
+    async def _write(self, instance: Instance, content: bytes, *, name: str = NOTES, revision: int | None) -> Document:
+        text = content.decode("utf-8", "replace")
+        human = Speaker(str(HUMAN))
+        return await self.documents.write(
+            human, instance.project.id, text, name=name, instance=instance.name, revision=revision
+        )
+
+    async def _keep_both(self, instance: Instance, document: Document, content: bytes) -> None:
+        """Keep a person's text beside the page that someone else has written meanwhile, and tell them."""
+        name = f"{NOTES}.conflict-{document.revision}"
+        await self._write(instance, content, name=name, revision=None)
+        text = content.decode("utf-8", "replace")
+        await self.chats.replace(instance.project.path, f"{instance.folder}/{name}.md", text, expecting=None)
+        told = (
+            f"Your edit of {instance.folder}/{NOTES}.md and revision {document.revision}, which {document.author} wrote"
+            f" meanwhile, are in conflict. {NOTES}.md shows theirs; your text is kept as the document {name}, and in"
+            f" {instance.folder}/{name}.md. Take over from there what is to stay."
+        )
+        # no such revision: the document counts as newer, and is shown
+        await self._agree(instance, Synced(-1, _digest(content)), told)
+
+    async def _agree(self, instance: Instance, synced: Synced, told: str = "") -> None:
+        now = self.clock.now()
+
+        def step(store: Writing) -> None:
+            key = f"{instance.project.id}/{instance.record}"
+            blank = Document(project=instance.project.id, name=instance.record, body="", author=str(SYSTEM), revision=0)
+            before = store.find(Document, key) or blank
+            after = before.revise(f"{synced.revision} {synced.digest}", author=str(SYSTEM), now=now)
+            store.record("page.synced", key, after)
+            if told:
+                put(store, _report(store, instance, told, now))
+
+        await self.store.write(step)
+
+
+def _instances(project: Project, store: Reading) -> list[Instance]:
+    """The project itself, and every instance that has an agent or a page."""
+    agents = [each for each in store.agents(limit=MOST) if each.project == project.id]
+    pages = [each.name.split("/")[1] for each in store.documents(project.id, "context/")]
+    began: dict[str, float] = {each: 0.0 for each in pages if each != "main"}
+    for each in agents:
+        if not is_home(each.instance, project.name):
+            began[each.instance] = min(began.get(each.instance) or each.created_at, each.created_at)
+    return [Instance(project, ""), *(Instance(project, name, time) for name, time in sorted(began.items()))]
+
+
+def _said(instance: Instance, after: int, store: Reading) -> list[Message]:
+    return store.said(instance.project.id, channel=instance.channel, after=after, limit=MOST)
+
+
+def _is_shown(message: Message) -> bool:
+    """What is said to all who share the channel; not what is between two."""
+    return not message.direct and message.kind is not Kind.NUDGE
+
+
+def _page(instance: Instance, store: Reading) -> tuple[Document | None, Synced]:
+    document = store.find(Document, f"{instance.project.id}/{instance.folder}/{NOTES}")
+    record = store.find(Document, f"{instance.project.id}/{instance.record}")
+    return document, Synced.parse(record.body if record else "")
+
+
+def _report(store: Writing, instance: Instance, body: str, now: float) -> Message:
+    return Message(
+        id=store.next_id(Message),
+        channel=instance.channel,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=body,
+        kind=Kind.REPORT,
+        sent_at=now,
+        project=instance.project.id,
+        direct=True,
+    )
+
+
+def _entry(message: Message) -> Said:
+    return Said(_time(message.sent_at), message.sender, message.body)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S")
+
+
+def _number(message: Message) -> int:
+    return int(message.id[1:])
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=12).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

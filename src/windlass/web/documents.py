@@ -1,0 +1,71 @@
+"""Documents: texts that agents share, each write a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from windlass.core.errors import BadInput, NotFound
+from windlass.web import letters, speaking, wire
+from windlass.web.call import Call
+
+
+async def every(call: Call) -> Response:
+    """Which documents there are."""
+    project, instance = await _place(call)
+    found = await call.engine.documents.every(project, instance=instance)
+    return wire.listing([letters.title(each, now=call.now) for each in found], now=call.now)
+
+
+async def show(call: Call) -> Response:
+    """A document as it is, or as it was at a revision."""
+    project, instance = await _place(call)
+    name, wanted = _name(call), wire.number(call.request, "revision", 0)
+    if not wanted:
+        found = await call.engine.documents.read(project, name, instance=instance)
+        return wire.answer(letters.document(found, now=call.now))
+    for each in await call.engine.documents.history(project, name, instance=instance):
+        if each.revision == wanted:
+            return wire.answer(letters.document(each, now=call.now))
+    raise NotFound(f"{name} has no revision {wanted}.", hint="See `windlass context document history`.")
+
+
+async def history(call: Call) -> Response:
+    """Who wrote which revision of a document, and when."""
+    project, instance = await _place(call)
+    found = await call.engine.documents.history(project, _name(call), instance=instance)
+    return wire.listing([letters.title(each, now=call.now) for each in found], now=call.now)
+
+
+async def write(call: Call) -> Response:
+    """Write a document anew, if it still is at the revision that was given; or add to its end."""
+    given = await wire.body(call.request)
+    who = await speaking.speaker(call)
+    project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
+    where = {"name": _name(call), "instance": await speaking.instance(call, who, wire.text(given, "instance", ""))}
+    body, documents = wire.text(given, "body"), call.engine.documents
+    if wire.truth(given, "append"):
+        written = await documents.append(who, project, body, **where)
+    else:
+        written = await documents.write(who, project, body, **where, revision=_revision(given))
+    return wire.answer(letters.document(written, now=call.now))
+
+
+async def _place(call: Call) -> tuple[str, str]:
+    """The project and the instance whose documents are asked for."""
+    who = await speaking.speaker(call)
+    wanted = call.request.query_params.get("instance", "")
+    return await speaking.project(call, who, call.path), await speaking.instance(call, who, wanted)
+
+
+def _name(call: Call) -> str:
+    return str(call.request.path_params["name"])
+
+
+def _revision(given: Mapping[str, Any]) -> int | None:
+    revision = given.get("revision")
+    if revision is not None and type(revision) is not int:
+        raise BadInput("revision must be a whole number.")
+    return revision

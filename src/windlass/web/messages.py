@@ -1,0 +1,155 @@
+"""Messages: saying something, and reading, waiting for and acknowledging what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from starlette.responses import Response
+
+from windlass.core.agent import Agent
+from windlass.core.errors import BadInput
+from windlass.core.message import Delivery, Kind, Letter, Message
+from windlass.core.ports import Reading
+from windlass.engine.readers import Speaker
+from windlass.engine.talk import Handoff, Post
+from windlass.web import letters, speaking, wire
+from windlass.web.call import Call
+
+LIMIT, MOST = 20, 10_000
+BEGINNING = "m0"
+"""Before the first message."""
+
+
+async def send(call: Call) -> Response:
+    """Say something to agents, or to a person."""
+    given = await wire.body(call.request)
+    named = wire.text(given, "from", "")
+    who = await speaking.speaker(call, named)
+    handoff = _handoff(given)
+    to = tuple(wire.texts(given, "to")) if given.get("to") else ()
+    post = Post(
+        body=wire.text(given, "body"),
+        project=await _project(call, who, wire.text(given, "path", ""), to),
+        to=to,
+        everyone=wire.truth(given, "all"),
+        channel=wire.text(given, "channel", ""),
+        kind=_kind(given, handoff),
+        reply_to=wire.text(given, "reply_to", ""),
+        key=wire.text(given, "key", ""),
+        claims=speaking.claimed(call, named),
+        handoff=handoff,
+    )
+    message = await call.engine.talk.send(who, post)
+    receipts = await _receipts(call, [message])
+    outlooks = await call.engine.prospects.of(message.id)
+    return wire.answer({"message": letters.message(message, receipts[message.id], outlooks)}, status=201)
+
+
+async def _project(call: Call, who: Speaker, path: str, to: Sequence[str]) -> str:
+    """Where it is said. A person who stands in no repository, and names one agent, means that agent's project."""
+    if found := await speaking.project(call, who, path, new=True):
+        return found
+    agents = [await call.engine.ports.store.read(partial(_agent, each)) for each in to]
+    projects = {each.project for each in agents if each}
+    return projects.pop() if len(projects) == 1 else ""
+
+
+def _agent(key: str, store: Reading) -> Agent | None:
+    return store.find(Agent, key)
+
+
+def _kind(given: Mapping[str, Any], handoff: Handoff | None) -> Kind:
+    """Said or handed on; the other kinds have verbs of their own."""
+    text = wire.text(given, "kind", "") or ("handoff" if handoff else "say")
+    if text == Kind.HANDOFF and not given.get("to"):
+        raise BadInput("A hand-off says whom it is for.", hint="Name the reader with --to.")
+    if text not in (Kind.SAY, Kind.HANDOFF):
+        raise BadInput(f"kind must be say or handoff, not {text[:40]!r}.", hint="To ask an agent: `windlass ask`.")
+    return Kind(text)
+
+
+def _handoff(given: Mapping[str, Any]) -> Handoff | None:
+    value = given.get("handoff")
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not set(value) <= {"done", "needed", "files", "why"}:
+        raise BadInput("handoff must be an object with done, needed, files and why.")
+    files = tuple(wire.texts(value, "files")) if value.get("files") else ()
+    return Handoff(
+        done=wire.text(value, "done", ""),
+        needed=wire.text(value, "needed", ""),
+        files=files,
+        why=wire.text(value, "why", ""),
+    )
+
+
+async def every(call: Call) -> Response:
+    """What was said, as far as the caller may see it; nothing is acknowledged."""
+    who = await speaking.speaker(call)
+    project = await speaking.project(call, who, call.path)
+    to = call.request.query_params.get("to", "")
+    found = await call.engine.talk.peek(
+        who,
+        project,
+        **_which(call),
+        to=await speaking.resolved(call, who, project, to) if to else "",
+        limit=min(wire.number(call.request, "limit", LIMIT), MOST),
+    )
+    return await _listing(call, found)
+
+
+async def wait(call: Call) -> Response:
+    """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
+    who = await speaking.speaker(call)
+    project, which = await speaking.project(call, who, call.path), _which(call)
+    if not which["since"]:
+        newest = await call.engine.talk.peek(who, project, limit=1)
+        which["since"] = newest[0].id if newest else BEGINNING
+    found = await call.engine.talk.wait(who, project, **which, patience=wire.patience(call.request))
+    return await _listing(call, found, since=found[-1].id if found else which["since"])
+
+
+def _which(call: Call) -> dict[str, str]:
+    return {key: call.request.query_params.get(key, "") for key in ("channel", "since")}
+
+
+async def _listing(call: Call, found: Sequence[Message], **more: str) -> Response:
+    receipts = await _receipts(call, found)
+    items = [letters.message(each, receipts[each.id]) for each in found]
+    return wire.answer({"as_of": call.now, "items": items, **more})
+
+
+async def _receipts(call: Call, messages: Sequence[Message]) -> dict[str, list[Delivery]]:
+    """How far each message got with each of its readers."""
+    return await call.engine.ports.store.read(lambda store: {each.id: store.receipts(each.id) for each in messages})
+
+
+async def inbox(call: Call) -> Response:
+    """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
+    reader = await speaking.listener(call, call.request.query_params.get("name", ""))
+    found = await call.engine.talk.inbox(reader.address, everything=wire.flag(call.request, "all"))
+    return await _letters(call, found)
+
+
+async def read(call: Call) -> Response:
+    """What the caller has not read; this acknowledges it."""
+    given = await wire.body(call.request)
+    limit = given.get("limit", 0)
+    if type(limit) is not int or limit < 0:
+        raise BadInput("limit must be a whole number.")
+    who = await speaking.speaker(call)
+    found = await call.engine.talk.read(who, channel=wire.text(given, "channel", ""), limit=limit)
+    return await _letters(call, found)
+
+
+async def _letters(call: Call, found: Sequence[Letter]) -> Response:
+    receipts = await _receipts(call, [each.message for each in found])
+    return wire.listing([letters.letter(each, receipts[each.message.id]) for each in found], now=call.now)
+
+
+async def ack(call: Call) -> Response:
+    """The caller has read a message, and needs it no longer."""
+    delivery = await call.engine.talk.ack(await speaking.speaker(call), call.id)
+    return wire.answer(letters.delivery(delivery))

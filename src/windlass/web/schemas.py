@@ -1,0 +1,122 @@
+"""What requests and answers look like, as a description for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+WHOLE: Schema = {"type": "integer"}
+TRUTH: Schema = {"type": "boolean"}
+TEXTS: Schema = {"type": "array", "items": TEXT}
+ANYTHING: Schema = {"type": "object"}
+
+
+def shape(*required: str, **properties: Schema) -> Schema:
+    """An object; the keys that must be there are named first."""
+    return {"type": "object", "properties": properties} | ({"required": list(required)} if required else {})
+
+
+def maybe(schema: Schema) -> Schema:
+    """This, or null."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def listing(items: Schema) -> Schema:
+    """A list, and when it was true."""
+    return shape("as_of", "items", as_of=NUMBER, items={"type": "array", "items": items})
+
+
+RECEIPT: Schema = {"type": "string", "enum": ["pending", "delivered", "read", "acked", "failed"]}
+
+DELIVERY = shape(
+    *("message", "name", "status", "wakes", "reason"),
+    message=TEXT,
+    name=TEXT,
+    status=RECEIPT,
+    wakes=TRUTH,
+    reason=TEXT,
+    outlook=TEXT,
+)
+
+MESSAGE = shape(
+    *("id", "time", "from", "to", "message", "channel", "kind", "reply_to", "direct", "claims", "status", "readers"),
+    **{"from": TEXT},
+    id=TEXT,
+    time=NUMBER,
+    to=TEXTS,
+    message=TEXT,
+    channel=TEXT,
+    kind=TEXT,
+    reply_to=maybe(TEXT),
+    direct=TRUTH,
+    claims=maybe(TEXT),
+    status={"type": "object", "additionalProperties": RECEIPT},
+    readers={"type": "array", "items": DELIVERY},
+)
+
+LETTER = shape(
+    *(*MESSAGE["required"], "reader", "receipt", "wakes", "reason"),
+    **MESSAGE["properties"],
+    reader=TEXT,
+    receipt=RECEIPT,
+    wakes=TRUTH,
+    reason=TEXT,
+)
+
+SEND = shape(
+    "body",
+    **{"from": TEXT},
+    body=TEXT,
+    path=TEXT,
+    to=TEXTS,
+    all=TRUTH,
+    channel=TEXT,
+    kind={"type": "string", "enum": ["say", "handoff"]},
+    reply_to=TEXT,
+    key=TEXT,
+    handoff=shape(done=TEXT, needed=TEXT, files=TEXTS, why=TEXT),
+)
+SENT = shape("message", message=MESSAGE)
+READ = shape(limit=WHOLE, channel=TEXT)
+
+ASK = shape("question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT)
+CONVERSATION = shape(
+    *("conversationId", "status", "toAgentId", "question", "fromAgentId", "answer", "answerId", "unread"),
+    conversationId=TEXT,
+    status={"type": "string", "enum": ["pending", "answered"]},
+    toAgentId=maybe(TEXT),
+    question=TEXT,
+    fromAgentId=maybe(TEXT),
+    answer=maybe(TEXT),
+    answerId=maybe(TEXT),
+    unread=TRUTH,
+)
+QUESTION = shape(
+    *("conversationId", "fromAgentId", "question"),
+    conversationId=TEXT,
+    fromAgentId=TEXT,
+    question=TEXT,
+    taskId=TEXT,
+    phaseId=TEXT,
+)
+LISTENED = shape("conversation", conversation=maybe(QUESTION))
+ANSWER = shape("answer", answer=TEXT)
+ANSWERED = shape("conversationId", "status", "answerId", conversationId=TEXT, status=TEXT, answerId=TEXT)
+
+TITLE = shape(
+    *("name", "instance", "revision", "author", "time", "age_seconds", "bytes"),
+    name=TEXT,
+    instance=TEXT,
+    revision=WHOLE,
+    author=TEXT,
+    time=NUMBER,
+    age_seconds=NUMBER,
+    bytes=WHOLE,
+)
+DOCUMENT = shape(*(*TITLE["required"], "body"), **TITLE["properties"], body=TEXT)
+WRITE = shape("body", body=TEXT, path=TEXT, instance=TEXT, revision=WHOLE, append=TRUTH)
+
+ERROR = shape("error", error=shape("kind", "message", "hint", kind=TEXT, message=TEXT, hint=TEXT))

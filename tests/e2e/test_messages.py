@@ -1,0 +1,365 @@
+"""People and agents talk: by the commands that they type, with a real daemon and real runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_stage import WITHIN, Stage, stage, until
+
+PLAYER = """
+[providers.player]
+summary = "plays what stands in a file of its agent's name"
+command = ["sh", "{player}"]
+prompt = "stdin"
+resume = ["--session", "{{session}}"]
+session = "^session: (\\\\S+)"
+"""
+AGENT = "---\nname: {name}\nrole: Plays {name}\nprovider: player\n---\nYou are {name}.\n"
+DONE = "windlass agent complete 'Said what I had to say.'"
+
+
+MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
+    (("send", "Hello.", "--to", "system"), 5, "Nobody can write to the system"),
+    (("send", "Hello.", "--to", "@pr-7"), 3, "Nobody is in @pr-7"),
+    (("ack", "m99"), 3, "was never sent m99"),
+    (("peek", "--since", "x1"), 2, "not the id of a message"),
+    (("ask", "--task-id", "t99", "Why?"), 3, "Nobody is at t99"),
+    (("answer", "--conversation-id", "m99", "Yes."), 3, "There is no conversation m99"),
+    (("context", "document", "read"), 3, "There is no document notes"),
+    (("context", "document", "write", "x", "--name", "a/b"), 3, "There is no POST"),
+    (("context", "document", "write", "x", "--name", "a b"), 2, "no name for a document"),
+]
+
+
+@pytest.fixture
+def house() -> Iterator[Stage]:
+    """A person whose repository defines three agents; what each does is in a file that a test writes."""
+    with stage(WINDLASS_SANDBOX="off") as made:
+        player = made.flag("player.sh")
+        player.write_text(
+            f'echo "session: $WINDLASS_AGENT"\ncat "$WINDLASS_PROMPT" >> "{made.folder}/$WINDLASS_AGENT.told"\n'
+            f'exec sh -e "{made.folder}/$WINDLASS_AGENT.sh"\n'
+        )
+        with (made.state / "config.toml").open("a") as config:
+            config.write(PLAYER.format(player=player))
+        made.commit(
+            {f".windlass/agents/{name}.md": AGENT.format(name=name) for name in ("coder", "tester", "reviewer")}
+        )
+        for name in ("coder", "tester", "reviewer"):
+            plays(made, name, DONE)
+        yield made
+
+
+def plays(house: Stage, name: str, *commands: str) -> None:
+    """What an agent does in each of its runs."""
+    house.flag(f"{name}.sh").write_text("\n".join(commands) + "\n")
+
+
+def told(house: Stage, name: str) -> str:
+    """All that an agent's prompts said so far."""
+    file = house.flag(f"{name}.told")
+    return file.read_text() if file.exists() else ""
+
+
+def inbox(house: Stage, *words: str) -> list[Any]:
+    return list(house.wl("inbox", *words, "--json").value)
+
+
+def settled(house: Stage, name: str) -> bool:
+    """Whether an agent has read all that it was told, in runs that have ended."""
+    return all(each["receipt"] in ("read", "acked") for each in inbox(house, name))
+
+
+class TestAPerson:
+    def test_starts_an_agent_that_is_only_defined_with_a_message(self, house: Stage) -> None:
+        """It is said what will happen; then it works with the message in its prompt, and the message is settled."""
+        sent = house.wl("send", "Please look at the login race.", "--to", "coder", "--json").value
+
+        assert (sent["from"], sent["to"], sent["direct"]) == ("human", ["coder"], True)
+        assert [each["outlook"] for each in sent["readers"]] == ["is started with it now"]
+        until(lambda: "Please look at the login race." in told(house, "coder"), "its prompt")
+        until(lambda: settled(house, "coder"), "it to be settled")
+        [letter] = inbox(house, "coder", "--all")
+        assert (letter["id"], letter["receipt"]) == (sent["id"], "read")
+        assert [each["id"] for each in house.wl("peek", "--to", "coder", "--json").value] == [sent["id"]]
+
+    def test_is_told_when_there_is_nobody_of_that_name(self, house: Stage) -> None:
+        """With the near miss; nothing is said to anyone."""
+        refused = house.wl("send", "Hello.", "--to", "codr", code=3)
+        assert "There is no agent codr here." in refused.err
+        assert "Did you mean coder?" in refused.err
+        assert "Did you mean coder?" in house.wl("peek", "--to", "codr", code=3).err
+        assert "Did you mean coder?" in house.wl("inbox", "codr", code=3).err
+        assert house.wl("peek", "--json").value == []
+
+    def test_speaks_for_an_agent_only_as_a_claim(self, house: Stage) -> None:
+        """What a person types under another name is the person's, and says so."""
+        sent = house.wl("send", "Go on.", "--to", "tester", "--from", "coder", "--json").value
+        assert (sent["from"], sent["claims"]) == ("human", "coder")
+
+    def test_reads_what_agents_say_to_them_once(self, house: Stage) -> None:
+        """Peeking leaves it; reading acknowledges it."""
+        plays(house, "coder", "windlass send 'Which port?' --to human", DONE)
+        house.wl("send", "Begin.", "--to", "coder")
+        until(lambda: [each for each in inbox(house) if each["message"] == "Which port?"], "the question")
+        house.wl("peek")
+        assert "Which port?" in house.wl("read").out
+        assert "Which port?" not in house.wl("read").out
+        assert [each["receipt"] for each in inbox(house, "--all") if each["message"] == "Which port?"] == ["acked"]
+
+    def test_says_the_same_under_one_key_once(self, house: Stage) -> None:
+        """A program that is not sure whether it was heard says it again."""
+        first = house.wl("send", "Once.", "--to", "coder", "--key", "k1", "--json").value
+        again = house.wl("send", "Once.", "--to", "coder", "--key", "k1", "--json").value
+        assert first["id"] == again["id"]
+
+    def test_gets_a_sentence_for_what_can_not_be(self, house: Stage) -> None:
+        """And an exit code that says of which kind it is."""
+        house.wl("send", "So that the repository is a project.")
+        ended = [(words, says, house.wl(*words, code=code).err) for words, code, says in MISTAKES]
+        assert [(words, err) for words, says, err in ended if says not in err] == []
+        assert "more than 1000000 bytes" in house.wl("send", "-", "--to", "coder", stdin="x" * 1_000_001, code=2).err
+
+    def test_elsewhere_means_the_project_of_whom_they_name(self, house: Stage) -> None:
+        """Outside every repository an agent can be written to by its name; what is said where is not known."""
+        name = house.work("Wait", house.waits_for(house.flag("go")))
+        sent = house.wl("send", "Hello.", "--to", name, "--json", cwd=Path("/")).value
+        assert sent["to"] == [name]
+        assert "waits: busy" in sent["readers"][0]["outlook"]
+        assert "belongs to no project" in house.wl("peek", cwd=Path("/"), code=3).err
+        house.wl("stop", name)
+
+
+class TestAgents:
+    def test_talk_by_the_commands_inside_their_runs(self, house: Stage) -> None:
+        """One is started by the other's message, answers, and the first goes on with the answer."""
+        plays(
+            house,
+            "coder",
+            'if [ "$WINDLASS_RUN_NUMBER" = 1 ]; then windlass send "@tester does it hold?"; fi',
+            DONE,
+        )
+        plays(house, "tester", "windlass context send 'It holds.' --to coder", DONE)
+
+        house.wl("send", "Begin.", "--to", "coder")
+
+        until(lambda: "It holds." in told(house, "coder"), "the answer")
+        said = [(each["from"], each["message"]) for each in house.wl("peek", "--json").value if each["kind"] == "say"]
+        assert said == [("human", "Begin."), ("coder", "@tester does it hold?"), ("tester", "It holds.")]
+
+    def test_can_not_speak_as_another(self, house: Stage) -> None:
+        """By no option of any command; its own name is taken."""
+        tries = (
+            "windlass send 'Hi.' --to human --from tester",
+            "windlass send 'Hi.' --to human --as human",
+            "windlass agent send-message human 'Hi.' --from tester",
+            "windlass context send 'Hi.' --from tester",
+            "windlass ask --from tester --agent-id reviewer 'Hi?'",
+            "windlass listen --agent-id tester",
+            "windlass inbox tester",
+            "windlass send 'It is me.' --to human --from coder",
+        )
+        notes = house.flag("tried")
+        plays(
+            house,
+            "coder",
+            *(f'code=0; {each} >> "{notes}.out" 2>&1 || code=$?; echo $code >> "{notes}"' for each in tries),
+            DONE,
+        )
+        house.wl("send", "Begin.", "--to", "coder")
+        until(lambda: notes.exists() and len(notes.read_text().split()) == len(tries), "all tries")
+        assert notes.read_text().split() == ["5"] * 7 + ["0"], house.flag("tried.out").read_text()
+        assert [each["message"] for each in house.wl("peek", "--json").value if each["from"] != "human"] == [
+            "It is me."
+        ]
+
+    def test_see_no_direct_message_of_others(self, house: Stage) -> None:
+        """In no view: not by peeking, not in the inbox, not in the stream of events."""
+        out = house.flag("seen")
+        house.wl("send", "Something for you.\n\nIt is a secret.", "--to", "tester")
+        until(lambda: settled(house, "tester"), "it to be settled")
+        plays(
+            house,
+            "coder",
+            f'windlass peek > "{out}"; windlass inbox >> "{out}"; windlass context read >> "{out}"',
+            f'windlass watch --since 0 | head -20 >> "{out}"; touch "{out}.all"',
+            DONE,
+        )
+        house.wl("send", "Look around.", "--to", "coder")
+        until(house.flag("seen.all").exists, "all that it sees")
+        assert "Look around." in out.read_text()
+        assert "message.sent" in out.read_text()
+        assert "secret" not in out.read_text()
+
+    def test_ask_one_another_and_wait_for_the_answer(self, house: Stage) -> None:
+        """The one asked listens and answers; the answer is printed, and settled by that."""
+        heard = house.flag("heard")
+        plays(
+            house,
+            "tester",
+            f'windlass listen --agent-id tester --timeout 20s > "{heard}.json"',
+            f"""id=$(sed 's/.*"conversationId":"\\(m[0-9]*\\)".*/\\1/' "{heard}.json")""",
+            f'windlass answer --conversation-id "$id" "8080." > "{heard}.settled"',
+            DONE,
+        )
+        plays(
+            house, "coder", f'windlass ask --from coder --agent-id tester "Which port?" --timeout 20s > "{heard}"', DONE
+        )
+
+        house.wl("send", "Begin.", "--to", "coder")
+
+        until(lambda: heard.exists() and heard.read_text() == "8080.\n", "the answer")
+        asked = json.loads(house.flag("heard.json").read_text())
+        assert (asked["fromAgentId"], asked["question"]) == ("coder", "Which port?")
+        answered = json.loads(house.flag("heard.settled").read_text())
+        assert answered == {"conversationId": asked["conversationId"], "status": "answered"}
+        until(lambda: settled(house, "coder"), "the answer to be settled")
+        assert "8080." not in told(house, "coder"), "it has the answer, and is not woken for it"
+
+    def test_hand_work_on_only_to_whom_their_file_allows(self, house: Stage) -> None:
+        """With what was done, which files and why; a forbidden one is refused, and says what would allow it."""
+        allowed = AGENT.replace("role:", "handoff_to: [tester]\nrole:").format(name="coder")
+        house.commit({".windlass/agents/coder.md": allowed})
+        out = house.flag("refused")
+        plays(
+            house,
+            "coder",
+            f'windlass send "Review it." --to reviewer --done "It parses." > "{out}" 2>&1 || echo "exit $?" >> "{out}"',
+            'windlass send "Test it." --to tester --done "It parses." --file a.py --file b.py --why "0.3 needs it"',
+            DONE,
+        )
+        house.wl("send", "Begin.", "--to", "coder")
+        until(lambda: "Test it." in told(house, "tester"), "the hand-off")
+        assert "coder may not hand work to reviewer: its file allows tester." in out.read_text()
+        assert "exit 5" in out.read_text()
+        for part in ("Done: It parses.", "Files: a.py, b.py", "Why: 0.3 needs it"):
+            assert part in told(house, "tester")
+        assert told(house, "reviewer") == ""
+
+    def test_share_documents(self, house: Stage) -> None:
+        """What one writes, another reads; a stale revision is refused with both named."""
+        plays(house, "coder", "windlass context document write 'Begin with the parser.'", DONE)
+        plays(house, "tester", "windlass context document append 'It is tested.'", DONE)
+        house.wl("send", "Begin.", "--to", "coder")
+        until(lambda: settled(house, "coder"), "the coder")
+        house.wl("send", "Begin.", "--to", "tester")
+        until(lambda: settled(house, "tester"), "the tester")
+
+        document = house.wl("context", "document", "read", "--json").value
+        assert document["body"] == "Begin with the parser.\nIt is tested."
+        refused = house.wl("context", "document", "write", "Mine.", "--revision", "1", code=4)
+        assert "revision 2 by now, not 1" in refused.err and "tester" in refused.err
+        house.wl("context", "document", "write", "Ours.", "--revision", "2")
+        history = house.wl("context", "document", "history", "--json").value
+        assert [(each["revision"], each["author"]) for each in history] == [(1, "coder"), (2, "tester"), (3, "human")]
+        assert house.raw("context", "document", "read", "--revision", "1") == b"Begin with the parser."
+
+    def test_wait_for_what_is_said_next(self, house: Stage) -> None:
+        """A blocking wait ends with the message, and another one with exit code 7."""
+        out = house.flag("waited")
+        plays(
+            house,
+            "coder",
+            f'touch "{out}.begun"; windlass context wait --timeout 20s --json > "{out}"',
+            f'windlass context wait --timeout 0.3s || echo $? > "{out}.late"',
+            DONE,
+        )
+        house.wl("send", "Begin.", "--to", "coder")
+        until(house.flag("waited.begun").exists, "it to wait")
+        until(lambda: house.wl("send", "Something for all.") and out.exists() and out.read_text(), "what it heard")
+        assert {each["message"] for each in json.loads(out.read_text())} == {"Something for all."}
+        until(house.flag("waited.late").exists, "the second wait")
+        assert house.flag("waited.late").read_text() == "7\n"
+
+
+class TestWithoutADaemon:
+    def test_what_a_person_says_starts_it_and_is_delivered(self, house: Stage) -> None:
+        """Nothing needs to be started first."""
+        house.wl("daemon", "stop", code=None)
+        house.wl("send", "Are you there?", "--to", "coder")
+        until(lambda: "Are you there?" in told(house, "coder"), "its prompt")
+
+    def test_what_is_on_its_way_when_it_is_killed_is_delivered_by_the_next(self, house: Stage) -> None:
+        """A message that was accepted reaches its reader once."""
+        go = house.flag("go")
+        plays(house, "coder", house.waits_for(go), DONE)
+        house.wl("send", "First.", "--to", "coder")
+        until(lambda: "First." in told(house, "coder"), "its first run")
+        house.wl("send", "Second.", "--to", "coder")
+        os.kill(house.daemon, signal.SIGKILL)
+        go.touch()
+        house.wl("list")
+        until(lambda: "Second." in told(house, "coder"), "its second run")
+        until(lambda: settled(house, "coder"), "all to be settled")
+        assert len(house.agent("coder")["runs"]) == 2
+
+
+def lines(watching: subprocess.Popen[bytes]) -> Iterator[Any]:
+    """What it prints, line by line, until it is quiet for too long."""
+    assert watching.stdout is not None
+    poll = select.poll()
+    poll.register(watching.stdout, select.POLLIN)
+    while poll.poll(WITHIN * 1000):
+        yield json.loads(watching.stdout.readline())
+
+
+def test_watching_shows_messages_status_and_files(house: Stage) -> None:
+    """The feed of a program that leads agents: what was said, who does what, and to which files."""
+    go = house.flag("go")
+    plays(
+        house, "coder", "echo x > new.txt; rm README.md", house.waits_for(go), "git reset -q --hard; rm new.txt", DONE
+    )
+    kinds = ("message.sent", "status.*", "files.*")
+    watching = house.begin("watch", "--since", "0", *(word for kind in kinds for word in ("--kind", kind)))
+    seen: list[Any] = []
+    feed = lines(watching)
+    house.wl("send", "Begin.", "--to", "coder")
+    while not {"message.sent", "files.changed"} <= {each["kind"] for each in seen}:
+        seen.append(next(feed))
+    go.touch()
+    while (seen[-1]["kind"], seen[-1].get("status")) != ("status.changed", "completed"):
+        seen.append(next(feed))
+    said = [each["message"]["message"] for each in seen if each["kind"] == "message.sent"]
+    files = next(each for each in seen if each["kind"] == "files.changed")
+    assert said[0] == "Begin."
+    assert {key: files[key] for key in ("subject", "added", "edited", "removed")} == {
+        "subject": "coder",
+        "added": ["new.txt"],
+        "edited": [],
+        "removed": ["README.md"],
+    }
+    assert "running" in [each["status"] for each in seen if each["kind"] == "status.changed"]
+
+
+class TestTheApi:
+    def test_describes_itself(self, house: Stage) -> None:
+        """Every route with a summary; the shapes of the talk's are those that come."""
+        house.wl("send", "Hello.", "--to", "coder")
+        described = house.ask("/openapi.json")
+        assert described["openapi"].startswith("3.")
+        operations = [each for path in described["paths"].values() for each in path.values()]
+        assert [each["operationId"] for each in operations if not each["summary"].endswith((".", "?"))] == []
+        assert len({each["operationId"] for each in operations}) == len(operations)
+        answer = described["paths"]["/messages"]["get"]["responses"]["2XX"]["content"]["application/json"]["schema"]
+        item = house.ask(f"/messages?path={house.repo}")["items"][0]
+        assert list(item) == answer["properties"]["items"]["items"]["required"]
+        assert "id" in [each["name"] for each in described["paths"]["/messages/{id}/ack"]["post"]["parameters"]]
+
+    def test_the_stream_of_events_goes_on_from_any_number(self, house: Stage) -> None:
+        """What comes after it, each once and in order."""
+        house.wl("send", "Hello.", "--to", "coder")
+        until(lambda: settled(house, "coder"), "it to be settled")
+        every = [each["seq"] for each in house.events()]
+        assert every == list(range(1, len(every) + 1))
+        middle = every[len(every) // 2]
+        first = house.event("message.sent")
+        assert house.event(house.events()[middle]["kind"], since=middle)["seq"] > middle
+        assert first["seq"] == house.event("message.sent", since=first["seq"] - 1)["seq"]
