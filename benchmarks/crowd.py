@@ -15,9 +15,9 @@ from pathlib import Path
 from whole import SETTINGS
 
 from windlass.core.agent import Agent
-from windlass.core.ports import Writing
 from windlass.core.project import Project
 from windlass.core.run import Identity, Run
+from windlass.core.store import Writing
 from windlass.core.task import Task, TaskState
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.lifecycle import prepare_home

@@ -15,8 +15,8 @@ from measure import Result
 from whole import git, repository, whole
 
 from windlass.core.change import Change, ChangeState
-from windlass.core.ports import Writing
 from windlass.core.project import Project
+from windlass.core.store import Writing
 from windlass.engine import Engine
 
 FILES = 200

@@ -11,8 +11,8 @@ from pathlib import Path
 from measure import Result, interleaved
 
 from windlass.core.agent import Agent
-from windlass.core.ports import Reading, Writing
 from windlass.core.run import Outcome, Run
+from windlass.core.store import Reading, Writing
 from windlass.daemon.clock import SystemClock
 from windlass.store.sqlite import SqliteStore
 

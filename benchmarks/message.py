@@ -14,7 +14,7 @@ from measure import Result, percentile
 from whole import repository, whole
 
 from windlass.core.message import Kind, Message, Receipt
-from windlass.core.ports import Reading, Writing
+from windlass.core.store import Reading, Writing
 from windlass.engine import Engine
 from windlass.engine.say import channel_of, say
 from windlass.engine.tasks import Order

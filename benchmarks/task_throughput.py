@@ -13,7 +13,7 @@ from statistics import median
 
 from measure import Result
 
-from windlass.core.ports import Writing
+from windlass.core.store import Writing
 from windlass.core.task import Task, TaskState
 from windlass.daemon.clock import SystemClock
 from windlass.store.sqlite import SqliteStore

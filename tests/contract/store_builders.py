@@ -12,9 +12,9 @@ from typing import Any
 from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.message import Delivery, Kind, Message
-from windlass.core.ports import Noun, Writing
 from windlass.core.project import Project
 from windlass.core.run import Run
+from windlass.core.store import Noun, Writing
 from windlass.core.task import Task
 from windlass.store.memory import MemoryStore
 from windlass.store.sqlite import SqliteStore

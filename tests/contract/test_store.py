@@ -22,8 +22,8 @@ from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, Unavailable
 from windlass.core.event import GENESIS, Event, digest, link
 from windlass.core.message import Message
-from windlass.core.ports import Noun, Reading, Writing
 from windlass.core.run import Chunk, Run
+from windlass.core.store import Noun, Reading, Writing
 from windlass.core.task import Task
 from windlass.store.sqlite import SqliteStore
 

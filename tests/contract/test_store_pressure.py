@@ -14,8 +14,8 @@ from store_builders import a_change, a_delivery, a_message, a_run, a_task, an_ag
 from store_files import a_store, fill, tamper
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Writing
 from windlass.core.run import Outcome
+from windlass.core.store import Writing
 from windlass.core.task import TaskState
 from windlass.store import queries
 

@@ -25,9 +25,9 @@ from windlass.core.change import ChangeState
 from windlass.core.document import Document
 from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Receipt
-from windlass.core.ports import Noun
 from windlass.core.project import Project
 from windlass.core.run import Cost, Outcome, Usage
+from windlass.core.store import Noun
 from windlass.core.task import Task, TaskState
 
 
@@ -351,6 +351,20 @@ class TestQuestions:
                 ("coder", Receipt.READ),
                 ("ann", Receipt.FAILED),
             ]
+
+        asyncio.run(story())
+
+    def test_the_longest_way_is_what_came_through_most_hands(self, store: AnyStore) -> None:
+        """Of all that one run was told; no run was told nothing."""
+
+        async def story() -> None:
+            said = [replace(a_message(f"m{each}"), hops=each % 3) for each in range(1, 6)]
+            owed = [a_delivery(each.id, run="r1" if each.id != "m5" else "r2") for each in said]
+            await store.write(putting(*said, *owed, a_delivery("m1", "ann")))
+
+            found = await store.read(lambda reading: [reading.longest_way(run) for run in ("r1", "r2", "r9", "")])
+
+            assert [each.id if each else "" for each in found] == ["m2", "m5", "", ""]
 
         asyncio.run(story())
 

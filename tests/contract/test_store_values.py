@@ -24,9 +24,9 @@ from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Ho
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, Conflict
 from windlass.core.message import Delivery, Kind, Message, Opinion, Receipt, Remark
-from windlass.core.ports import Noun, Writing
 from windlass.core.project import Project
 from windlass.core.run import Cause, Chunk, Identity, Outcome, Run, Usage
+from windlass.core.store import Noun, Writing
 from windlass.core.task import Task, TaskState
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -93,7 +94,7 @@ SHOP = Workplace(name="Shop", path="/w/coder", uuid="u-1", structure="src/ (3 fi
 
 
 def prompt_of(cause: Cause = Cause.TASK, *, agent: Agent = CODER, resumed: bool = False, **more: str) -> str:
-    return both(cause, agent=agent, resumed=resumed, apart=False, tools=False, **more).text
+    return both(cause, agent=agent, resumed=resumed, blocks=more).text
 
 
 def both(
@@ -104,13 +105,13 @@ def both(
     apart: bool = False,
     tools: bool = False,
     mode: str = "execute",
-    **more: str,
+    blocks: Mapping[str, str] | None = None,
 ) -> Prompt:
     return build_prompt(
         agent=agent,
         task=TASK,
         main="trunk",
-        blocks=SHIPPED | more,
+        blocks=SHIPPED | dict(blocks or {}),
         mail=(),
         cause=cause,
         workplace=SHOP,
@@ -162,7 +163,7 @@ class TestAgentsFromFiles:
     @pytest.mark.parametrize(("cause", "resumed"), [(Cause.TASK, False), (Cause.MAIL, False), (Cause.MAIL, True)])
     def test_told_apart_it_is_told_in_every_run_and_once(self, cause: Cause, *, resumed: bool) -> None:
         """A program that takes this apart forgets it when its session is resumed; the prompt does not say it again."""
-        told = both(cause, resumed=resumed, apart=True, project_rules="Speak plainly.")
+        told = both(cause, resumed=resumed, apart=True, blocks={"project_rules": "Speak plainly."})
 
         who = ["agent_role", "workplace", "project_structure", "agent_instructions", "communication", "status_report"]
         assert tags(told.system) == who

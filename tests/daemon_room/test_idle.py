@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from windlass.core.change import Change, ChangeState, Hold
-from windlass.core.ports import Writing
 from windlass.core.project import Project
+from windlass.core.store import Writing
 from windlass.core.task import Task, TaskState
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.idle import is_needed

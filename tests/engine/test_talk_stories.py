@@ -3,61 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from stage import Stage
+from talk_room import Room, play
 
 from windlass.core.change import ChangeState
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
-from windlass.core.message import Kind, Message, Receipt
+from windlass.core.message import Kind, Receipt
 from windlass.core.run import Cause
 from windlass.core.task import TaskState
-from windlass.engine.readers import Speaker
-from windlass.engine.talk import Handoff, Post
-
-AGENT = """---
-name: {name}
-role: {name} of this project
-provider: command
-{more}---
-Do what you are told.
-"""
-
-
-class Room(Stage):
-    """A project whose repository defines agents, and people and agents who talk in it."""
-
-    async def begin(self, *names: str, more: str = "") -> None:
-        folder = self.repo / ".windlass/agents"
-        folder.mkdir(parents=True)
-        for name in names:
-            (folder / f"{name}.md").write_text(AGENT.format(name=name, more=more))
-        settings = self.settings.settings
-        object.__setattr__(settings.work, "command", "claude-like")
-        self.project = (await self.engine.projects.at(str(self.repo))).id
-        self.person = await self.engine.talk.speaker("")
-
-    async def send(self, speaker: Speaker | None = None, body: str = "Please look.", **more: object) -> Message:
-        post = Post(body=body, project=self.project, **more)  # type: ignore[arg-type]  # a test says which
-        return await self.engine.talk.send(speaker or self.person, post)
-
-    async def speaker(self, name: str) -> Speaker:
-        return await self.engine.talk.speaker((await self.run_of(name)).id)
-
-    async def receipts(self, message: Message) -> dict[str, tuple[str, str]]:
-        found = await self.store.read(lambda store: store.receipts(message.id))
-        return {each.reader: (str(each.receipt), each.reason) for each in found}
+from windlass.engine.talk import Handoff
 
 
 @pytest.fixture
 def room(repo: Path, tmp_path: Path) -> Room:
     return Room(repo, tmp_path / "home")
-
-
-def play(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 class TestWaking:
@@ -482,31 +443,5 @@ class TestConversations:
             assert ask.to == (name,)
             with pytest.raises(NotFound, match="Nobody is at t99"):
                 await room.engine.talk.converse(room.person, room.project, "How far?", task="t99")
-
-        play(story)
-
-
-class TestDocuments:
-    def test_a_page_has_revisions_that_are_kept(self, room: Room) -> None:
-        """Written, added to, refused where it has changed since; instances have pages of their own."""
-
-        async def story() -> None:
-            await room.begin("alice")
-            pages = room.engine.documents
-            first = await pages.write(room.person, room.project, "One.\n")
-            assert first.revision == 1
-            added = await pages.append(room.person, room.project, "Two.\n")
-            assert (added.revision, added.body) == (2, "One.\nTwo.\n")
-            with pytest.raises(Conflict, match="has revision 2 by now, not 1"):
-                await pages.write(room.person, room.project, "Mine.", revision=1)
-            assert await pages.write(room.person, room.project, added.body, revision=2) == added
-            assert [each.body for each in await pages.history(room.project)] == ["One.\n", "One.\nTwo.\n"]
-            with pytest.raises(NotFound):
-                await pages.read(room.project, instance="pr-7")
-            await pages.write(room.person, room.project, "Theirs.", instance="pr-7", name="plan.md")
-            assert [each.name for each in await pages.every(room.project)] == ["context/main/notes"]
-            for name in ("../x", "", "a/b", "x" * 200):
-                with pytest.raises(BadInput):
-                    await pages.write(room.person, room.project, "x", name=name)
 
         play(story)

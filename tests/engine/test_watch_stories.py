@@ -11,7 +11,7 @@ from typing import TypeVar
 from stage import SetClock, Stage, play
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Writing
+from windlass.core.store import Writing
 from windlass.engine.watch import LOOKS
 from windlass.store.memory import MemoryStore
 

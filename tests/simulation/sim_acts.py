@@ -13,8 +13,8 @@ from sim_world import Place, World
 from windlass.core.agent import Agent
 from windlass.core.change import ChangeState
 from windlass.core.message import Message
-from windlass.core.ports import Writing
 from windlass.core.project import Project
+from windlass.core.store import Writing
 from windlass.core.task import Task
 from windlass.engine import Engine
 from windlass.engine.tasks import Order

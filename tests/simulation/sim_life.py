@@ -14,7 +14,8 @@ from typing import Any, TypeVar, cast
 from sim_loop import SimLoop
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
+from windlass.core.store import Reading, Writing
 from windlass.store.memory import MemoryStore
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from windlass.core.change import Change, ChangeState, Hold
-from windlass.core.ports import Reading
+from windlass.core.store import Reading
 from windlass.core.task import TaskState
 from windlass.daemon.boot import Building
 

@@ -11,8 +11,9 @@ from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from windlass.core.event import Event
-from windlass.core.ports import Noun, Ports, Reading, Store, Writing
+from windlass.core.ports import Ports
 from windlass.core.run import Chunk
+from windlass.core.store import Noun, Reading, Store, Writing
 
 T = TypeVar("T")
 

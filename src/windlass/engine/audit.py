@@ -15,10 +15,11 @@ from windlass.core.change import Change, ChangeState
 from windlass.core.errors import WindlassError
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.promises import Finding, counted, finding
 from windlass.core.run import Chunk, Run
+from windlass.core.store import Reading
 from windlass.core.task import Task, TaskState
 from windlass.engine.say import current_task
 

@@ -8,10 +8,11 @@ from windlass.core import codec
 from windlass.core.agent import Agent
 from windlass.core.message import Message
 from windlass.core.outline import outline
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.prompt import Prompt, Workplace, build_prompt
 from windlass.core.run import Cause, Run
+from windlass.core.store import Reading
 from windlass.core.task import Task
 from windlass.core.workdir import Site
 from windlass.engine.say import home_channel

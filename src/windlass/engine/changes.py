@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from windlass.core.change import Change
 from windlass.core.errors import Conflict, NotFound
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
+from windlass.core.store import Reading, Writing
 from windlass.core.task import TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task

@@ -20,7 +20,8 @@ from windlass.core.errors import BadInput, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Kind
 from windlass.core.near import near_miss
 from windlass.core.notification import ROOT, write_notification
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports
+from windlass.core.store import Writing
 from windlass.engine import corners
 from windlass.engine.bell import Bell
 from windlass.engine.corners import Corner
@@ -54,6 +55,8 @@ class Chat:
         self.ear = bell.ear()
         """Also set when the kernel tells of a change."""
         self._places: dict[str, Place] = {}
+        self._told: dict[str, int] = {}
+        """The newest message of the log when all that a file shows was written there."""
         self._stirred: set[str] = set()
         self._follows: dict[str, Callable[[], None] | None] = {}
         self._leaving: dict[str, float] = {}
@@ -69,10 +72,11 @@ class Chat:
             known = self._staying(await corners.corners(self.ports))
             self._attend_to(known)
             stirred, self._stirred = self._stirred, set()
+            newest = await self.store.read(partial(corners.newest, {each.project.id for each in known}))
             for corner in known:
                 look = everything or corner.top in stirred or self._follows.get(corner.top) is None
                 with self.troubles.noted("chat"):
-                    await self._attend(corner, look=look, tell=last != self._seen or everything)
+                    await self._attend(corner, newest[corner.project.id], look=look)
             fresh = last != self._seen or everything
             for corner in (each for each in known if each.agent is None and (fresh or each.top in stirred)):
                 with self.troubles.noted("chat"):
@@ -114,14 +118,12 @@ class Chat:
         self._stirred.add(top)
         self.ear.set()
 
-    async def _attend(self, corner: Corner, *, look: bool, tell: bool) -> None:
-        place = await self._place(corner)
-        if look or place.owed:
-            done = await self._take_all(corner)
-        else:
-            done = True
-        if done and (tell or look):
-            await self._show(corner)
+    async def _attend(self, corner: Corner, newest: int, *, look: bool) -> None:
+        """Read a file if it may have changed, and add to it if anything was said since: `newest` is the last."""
+        key, place = corner.project.id + corner.key, await self._place(corner)
+        done = not (look or place.owed) or await self._take_all(corner)
+        if done and ((await self._place(corner)).owed or self._told.get(key) != newest) and await self._show(corner):
+            self._told[key] = newest
 
     # ── from the file ──
 
@@ -227,8 +229,11 @@ class Chat:
 
     # ── to the file ──
 
-    async def _show(self, corner: Corner) -> None:
-        """Add what was said elsewhere: what is owed from before, because it never got there, and what is new."""
+    async def _show(self, corner: Corner) -> bool:
+        """Add what was said elsewhere: what is owed from before, because it never got there, and what is new.
+
+        Returns whether that is all there is.
+        """
         place = await self._place(corner)
         said = await self.store.read(partial(corners.unshown, corner, place))
         owed = await self.store.read(partial(corners.found, [key for _, key in place.owed]))
@@ -241,8 +246,10 @@ class Chat:
         self._places[corner.project.id + corner.key] = place
         if lines and await self.chats.append(corner.top, FILE, "".join(text for text, _, _ in lines)):
             self._stir(corner.top)
-        elif len(said) == corners.AT_ONCE:
+        more = len(said) == corners.AT_ONCE or len(place.owed) >= corners.AT_ONCE
+        if len(said) == corners.AT_ONCE:
             self.ear.set()
+        return not more
 
     # ── what is remembered ──
 

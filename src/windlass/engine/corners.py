@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,8 +13,9 @@ from windlass.core.chatline import EVERYONE, digest_of, write_line
 from windlass.core.chats import Place
 from windlass.core.document import Document
 from windlass.core.message import Kind, Message
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.store import Reading, Writing
 from windlass.engine.readers import Speaker
 from windlass.engine.say import home_channel, put
 
@@ -65,6 +67,12 @@ async def corners(ports: Ports) -> list[Corner]:
     sites = ((projects[key], agent) for agent in agents for key in agent.projects if key in projects)
     there = ((project, agent) for project, agent in sites if ports.git.has_worktree(project, agent))
     return own + [Corner(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
+
+
+def newest(projects: Collection[str], store: Reading) -> dict[str, int]:
+    """The number of the last message in each project."""
+    last = ((each, store.said(each, limit=1)) for each in projects)
+    return {each: number(said[0]) if said else 0 for each, said in last}
 
 
 def stored(corner: Corner, store: Reading) -> tuple[str, int]:

@@ -8,9 +8,10 @@ from functools import partial
 from windlass.core import policy
 from windlass.core.agent import Agent
 from windlass.core.message import Delivery, Letter, Message
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Run
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from windlass.core.change import Change, Landing
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.store import Reading
 from windlass.core.workdir import Site
 from windlass.engine.projects import Projects
 from windlass.engine.sites import site_of

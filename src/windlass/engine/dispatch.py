@@ -6,8 +6,9 @@ from functools import partial
 
 from windlass.core.agent import Agent
 from windlass.core.message import Delivery
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.run import Cause
+from windlass.core.store import Reading
 from windlass.core.task import Task, TaskState
 from windlass.engine.radar import Radar
 from windlass.engine.runs import Runs

@@ -9,9 +9,10 @@ from functools import partial
 from windlass.core.address import check_name
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Run
+from windlass.core.store import Writing
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.readers import Speaker

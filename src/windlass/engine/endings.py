@@ -8,8 +8,8 @@ from windlass.core.address import SYSTEM
 from windlass.core.change import Change, ChangeState
 from windlass.core.document import Document
 from windlass.core.message import Delivery, Message, Receipt
-from windlass.core.ports import Reading, Writing
 from windlass.core.render import learnings
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.say import channel_of, review_channel, withdraw
 

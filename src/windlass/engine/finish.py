@@ -15,9 +15,10 @@ from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import WindlassError
 from windlass.core.message import Kind, Message, Receipt
 from windlass.core.policy import Ending, Then, Verdict
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.run import Outcome, Run
 from windlass.core.signal import Signal, read_signal
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site, Tree
 from windlass.engine.bell import Bell

@@ -11,10 +11,11 @@ from windlass.core.document import Document
 from windlass.core.errors import Conflict, WindlassError
 from windlass.core.gate import NOT_RUN
 from windlass.core.message import Kind
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.render import red_main
 from windlass.core.settings import Settings
+from windlass.core.store import Reading, Writing
 from windlass.engine.bell import Bell
 from windlass.engine.say import say, withdraw
 from windlass.engine.tasks import Order, Tasks

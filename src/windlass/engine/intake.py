@@ -11,11 +11,12 @@ from functools import partial
 from windlass.core.errors import NotFound
 from windlass.core.hitches import was_halted
 from windlass.core.lines import Lines
-from windlass.core.ports import Ports, Writing
-from windlass.core.ports import Reading as StoreReading
+from windlass.core.ports import Ports
 from windlass.core.provider import Provider, Reading
 from windlass.core.redact import Blotter
 from windlass.core.run import Chunk, Hitch, Run, Usage
+from windlass.core.store import Reading as StoreReading
+from windlass.core.store import Writing
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences

@@ -12,10 +12,11 @@ from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Ho
 from windlass.core.document import Document
 from windlass.core.errors import Conflict, NotAllowed, Unavailable
 from windlass.core.plan import plan
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.render import rejection
 from windlass.core.settings import Settings
+from windlass.core.store import Reading
 from windlass.core.tally import tally
 from windlass.core.trial import Plan, Stack, Trial
 from windlass.engine.bell import Bell

@@ -8,8 +8,8 @@ from windlass.core.agent import Agent
 from windlass.core.brakes import linked
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.message import Delivery, Kind, Letter, Message, Receipt
-from windlass.core.ports import Reading, Writing
 from windlass.core.project import Project
+from windlass.core.store import Reading, Writing
 from windlass.engine.readers import Speaker, settled
 from windlass.engine.say import home_channel, put
 
@@ -60,9 +60,9 @@ class Sending:
 
 
 def _heard(store: Reading, speaker: Speaker) -> list[Message]:
-    """What an agent was told in its run, and read in it: that may have led to what it says."""
-    found = (store.find(Message, each.message) for each in store.deliveries_of(speaker.run))
-    return [each for each in found if each is not None]
+    """What may have led to what an agent says: of all that it was told in its run, and read in it, the longest way."""
+    led = store.longest_way(speaker.run)
+    return [led] if led else []
 
 
 def _channel(store: Reading, speaker: Speaker, message: Message) -> str:

@@ -10,8 +10,9 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import Conflict
 from windlass.core.message import Kind
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.changes import Changes

@@ -9,8 +9,9 @@ from functools import partial
 from windlass.core.agent import Agent
 from windlass.core.errors import NotFound
 from windlass.core.lines import Lines
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.run import Chunk, Run
+from windlass.core.store import Reading
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 

@@ -14,8 +14,9 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.definition import is_home
 from windlass.core.document import Document
 from windlass.core.message import Kind, Message
-from windlass.core.ports import Clock, Ports, Reading, Writing
+from windlass.core.ports import Clock, Ports
 from windlass.core.project import Project
+from windlass.core.store import Reading, Writing
 from windlass.core.timeline import Said, opening, write_timeline
 from windlass.engine.documents import LARGEST, NOTES, Documents
 from windlass.engine.readers import Speaker

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from windlass.core.errors import BadInput, NotFound, WindlassError
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.store import Writing
 
 
 class Projects:

@@ -7,7 +7,8 @@ from functools import partial
 from windlass.core import policy
 from windlass.core.address import HUMAN
 from windlass.core.message import Delivery, Receipt
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
+from windlass.core.store import Reading
 from windlass.engine.deliver import Deliver, mail_of
 
 _SETTLED = {

@@ -12,11 +12,12 @@ from windlass.core.address import SYSTEM
 from windlass.core.agent import Agent, Permissions
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, NotFound, WindlassError
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.radar import Act, Collision, Glimpse, Severity, Track
 from windlass.core.render import collision_note
 from windlass.core.run import Run
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.collisions import Collisions

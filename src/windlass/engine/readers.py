@@ -10,8 +10,9 @@ from windlass.core.agent import Agent
 from windlass.core.definition import Roster, homes, is_home
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.near import near_miss
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.store import Reading
 from windlass.engine.tasks import Tasks
 
 MOST = 10_000

@@ -9,8 +9,9 @@ from functools import partial
 from windlass.core.agent import Agent
 from windlass.core.change import CheckResult
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.run import Run
+from windlass.core.store import Reading, Writing
 from windlass.core.tally import tally
 from windlass.engine.projects import Projects
 

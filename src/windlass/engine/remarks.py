@@ -8,8 +8,8 @@ from windlass.core import reviews
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.message import Kind, Message, Opinion, Receipt, Remark
-from windlass.core.ports import Reading, Writing
 from windlass.core.run import Run
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.endings import end_task
 from windlass.engine.say import MOST, current_task, review_channel, say, withdraw

@@ -9,7 +9,8 @@ from functools import partial
 
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.message import Delivery, Kind, Message
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
+from windlass.core.store import Reading
 from windlass.engine.bell import Bell
 from windlass.engine.readers import Speaker
 

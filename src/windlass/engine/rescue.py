@@ -9,9 +9,10 @@ from functools import partial
 from windlass.core.agent import Agent
 from windlass.core.archive import Contents, Saved
 from windlass.core.errors import NotFound, Unavailable
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Run
+from windlass.core.store import Reading
 
 MOST = 200
 """How many are looked into for one list: the newest."""

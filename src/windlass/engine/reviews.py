@@ -12,10 +12,11 @@ from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import Conflict, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Kind, Message
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Run
 from windlass.core.settings import Reviewing
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine import remarks
 from windlass.engine.bell import Bell

@@ -12,12 +12,13 @@ from windlass.core import codec
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
 from windlass.core.message import Delivery, Letter, Message, Receipt
-from windlass.core.ports import Launch, Ports, Reading, Writing
+from windlass.core.ports import Launch, Ports
 from windlass.core.project import Project
 from windlass.core.prompt import Prompt
 from windlass.core.provider import Start
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState, title_of
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell

@@ -9,8 +9,8 @@ from windlass.core.agent import Agent
 from windlass.core.change import Change, Hold
 from windlass.core.definition import is_home
 from windlass.core.message import Delivery, Kind, Message, Remark
-from windlass.core.ports import Reading, Writing
 from windlass.core.project import Project
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
 
 MOST = 10_000

@@ -15,11 +15,12 @@ from windlass.core.change import Change
 from windlass.core.document import Document
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Cause, Run
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import PortRange, Prepared, pick_ports, setup_key
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from windlass.core.agent import Agent
 from windlass.core.errors import NotFound
-from windlass.core.ports import Reading
 from windlass.core.project import Project
+from windlass.core.store import Reading
 from windlass.core.workdir import Site
 
 

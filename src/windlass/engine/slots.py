@@ -6,8 +6,9 @@ from collections import Counter
 
 from windlass.core import policy
 from windlass.core.agent import Agent
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.store import Reading
 
 
 class Slots:

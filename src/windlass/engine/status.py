@@ -14,9 +14,10 @@ from windlass.core.change import Change, ChangeState
 from windlass.core.document import Document
 from windlass.core.errors import NotFound
 from windlass.core.message import Kind, Message
-from windlass.core.ports import Ports, Reading
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Cost, Identity, Outcome, Run, Usage
+from windlass.core.store import Reading
 from windlass.core.task import Task
 from windlass.engine.radar import Radar
 from windlass.engine.rescue import newest_removal

@@ -13,10 +13,11 @@ from windlass.core.agent import Agent
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.mentions import Mentions, mentions
 from windlass.core.message import Delivery, Kind, Letter, Message
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.questions import compose_answer
 from windlass.core.run import Run
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
 from windlass.engine import letters
 from windlass.engine.bell import Bell

@@ -11,10 +11,11 @@ from windlass.core.address import Address
 from windlass.core.agent import Agent, Confinement, Permissions, check_model
 from windlass.core.definition import Definition, homes
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.settings import WorkSettings
+from windlass.core.store import Writing
 from windlass.core.task import Task
 from windlass.engine.bell import Bell
 from windlass.engine.definitions import Definitions

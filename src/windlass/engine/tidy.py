@@ -10,9 +10,10 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.message import Kind
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.sandbox import own_folder
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.chat import Chat

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from windlass.core.errors import Conflict, WindlassError
-from windlass.core.ports import Clock, Store, Writing
+from windlass.core.ports import Clock
+from windlass.core.store import Store, Writing
 from windlass.engine.bell import Bell
 
 log = logging.getLogger("windlass")

@@ -11,9 +11,10 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
 from windlass.core.document import Document
 from windlass.core.message import Kind
-from windlass.core.ports import Ports, Writing
+from windlass.core.ports import Ports
 from windlass.core.render import escalation
 from windlass.core.settings import Limits
+from windlass.core.store import Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task

@@ -9,9 +9,10 @@ from itertools import islice
 
 from windlass.core import hitches
 from windlass.core.errors import NotFound
-from windlass.core.ports import Ports, Reading, Writing
+from windlass.core.ports import Ports
 from windlass.core.run import Hitch, Identity, Run
 from windlass.core.signal import BadSignal
+from windlass.core.store import Reading, Writing
 from windlass.core.workdir import Site
 from windlass.engine.finish import Finish
 from windlass.engine.intake import Intake, Tail

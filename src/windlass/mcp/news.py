@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from windlass.core.message import Message
-from windlass.core.ports import Reading
 from windlass.core.run import Run
+from windlass.core.store import Reading
 from windlass.engine import Engine
 
 PAGE = 100

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from windlass.core import codec
 from windlass.core.event import Event, digest, link
-from windlass.core.ports import Noun
+from windlass.core.store import Noun
 from windlass.store import rows
 from windlass.store.journal import Tip
 

@@ -18,9 +18,10 @@ from windlass.core.document import Document
 from windlass.core.errors import Unavailable
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Kind, Message, Receipt
-from windlass.core.ports import Clock, N, Noun, Reading, Writing
+from windlass.core.ports import Clock
 from windlass.core.project import Project
 from windlass.core.run import Chunk, Cost, Run
+from windlass.core.store import N, Noun, Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.store import journal, rows
 from windlass.store.audit import Audit
@@ -44,7 +45,7 @@ class _Tables:
 
 
 class MemoryReading:
-    """`core.ports.Reading` on plain dictionaries."""
+    """`core.store.Reading` on plain dictionaries."""
 
     def __init__(self, tables: _Tables) -> None:
         self._tables = tables
@@ -186,6 +187,10 @@ class MemoryReading:
         found = (each for each in asks if self._is_owed(each.id, reader))
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
+    def longest_way(self, run: str, /) -> Message | None:
+        told = (self.find(Message, each.message) for each in self.deliveries_of(run))
+        return max((each for each in told if each), key=lambda message: message.hops, default=None)
+
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)
 
@@ -232,7 +237,7 @@ class MemoryReading:
 
 
 class MemoryWriting(MemoryReading):
-    """`core.ports.Writing` that remembers how to take everything back."""
+    """`core.store.Writing` that remembers how to take everything back."""
 
     def __init__(self, tables: _Tables, clock: Clock) -> None:
         super().__init__(tables)
@@ -285,7 +290,7 @@ class MemoryWriting(MemoryReading):
 
 
 class MemoryStore:
-    """`core.ports.Store` without a disk, on the caller's own thread."""
+    """`core.store.Store` without a disk, on the caller's own thread."""
 
     def __init__(self, clock: Clock, *, home_id: str = "00000000-0000-4000-8000-000000000000") -> None:
         self._clock = clock

@@ -136,6 +136,10 @@ WHERE reader = :reader AND kind = 'ask'
     AND NOT EXISTS (SELECT 1 FROM messages AS given WHERE given.kind = 'answer' AND given.reply_to = messages.id)
 ORDER BY deliveries.sent LIMIT :limit;
 
+-- name: longest_way
+SELECT messages.* FROM deliveries CROSS JOIN messages ON messages.id = deliveries.message
+WHERE run = :run AND run <> '' ORDER BY hops DESC, deliveries.sent LIMIT 1;
+
 -- name: deliveries_of
 SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;
 

@@ -15,9 +15,9 @@ from windlass.core.change import Change
 from windlass.core.document import Document
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
-from windlass.core.ports import N
 from windlass.core.project import Project
 from windlass.core.run import Chunk, Cost, Run
+from windlass.core.store import N
 from windlass.core.task import Task
 from windlass.store import rows
 from windlass.store.journal import Tip, unpack
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class SqlReading:
-    """`core.ports.Reading` on a connection whose transaction somebody else begins and ends."""
+    """`core.store.Reading` on a connection whose transaction somebody else begins and ends."""
 
     def __init__(self, connection: sqlite3.Connection, queries: Mapping[str, str], path: str) -> None:
         self._connection = connection
@@ -137,6 +137,9 @@ class SqlReading:
 
     def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
         return self._nouns(Message, "asks_to", reader=reader, limit=max(limit, 0))
+
+    def longest_way(self, run: str, /) -> Message | None:
+        return _first(self._nouns(Message, "longest_way", run=run))
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return self._nouns(Delivery, "deliveries_of", run=run)

@@ -18,9 +18,9 @@ from windlass.core.document import Document
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
-from windlass.core.ports import Noun
 from windlass.core.project import Project
 from windlass.core.run import Run
+from windlass.core.store import Noun
 from windlass.core.task import Task
 
 T = TypeVar("T")

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from windlass.core.errors import Unavailable
 from windlass.core.event import Event
-from windlass.core.ports import Clock, Noun, Reading, Writing
+from windlass.core.ports import Clock
+from windlass.core.store import Noun, Reading, Writing
 from windlass.store import opening, queries, rows, schema
 from windlass.store.audit import Audit
 from windlass.store.readers import Readers
@@ -24,7 +25,7 @@ _PAGE = 1000
 
 
 class SqliteStore:
-    """`core.ports.Store` in one file. Opening refuses a file it cannot trust, and leaves it untouched."""
+    """`core.store.Store` in one file. Opening refuses a file it cannot trust, and leaves it untouched."""
 
     def __init__(self, path: str, clock: Clock, *, migrations: Path = schema.MIGRATIONS) -> None:
         rows.learn()

@@ -12,7 +12,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Clock, Writing
+from windlass.core.ports import Clock
+from windlass.core.store import Writing
 from windlass.store.journal import Tip
 from windlass.store.reading import SqlReading
 from windlass.store.trouble import unavailable

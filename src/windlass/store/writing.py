@@ -8,14 +8,15 @@ from typing import Any
 
 from windlass.core.errors import Unavailable
 from windlass.core.event import Event
-from windlass.core.ports import Clock, Noun
+from windlass.core.ports import Clock
 from windlass.core.run import Chunk
+from windlass.core.store import Noun
 from windlass.store import journal, rows
 from windlass.store.reading import SqlReading
 
 
 class SqlWriting(SqlReading):
-    """`core.ports.Writing` within a savepoint. Once the database has failed it, it does nothing more."""
+    """`core.store.Writing` within a savepoint. Once the database has failed it, it does nothing more."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from windlass.core import codec
 from windlass.core.event import Event
-from windlass.core.ports import Reading
+from windlass.core.store import Reading
 from windlass.engine import Engine
 from windlass.web import shapes, speaking, wire
 from windlass.web.call import Call

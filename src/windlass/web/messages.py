@@ -11,7 +11,7 @@ from starlette.responses import Response
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Letter, Message
-from windlass.core.ports import Reading
+from windlass.core.store import Reading
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Handoff, Post
 from windlass.web import letters, speaking, wire

@@ -1,0 +1,49 @@
+"""A project in which people and agents talk, for stories."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from stage import Stage
+
+from windlass.core.message import Message
+from windlass.engine.readers import Speaker
+from windlass.engine.talk import Post
+
+AGENT = """---
+name: {name}
+role: {name} of this project
+provider: command
+{more}---
+Do what you are told.
+"""
+
+
+class Room(Stage):
+    """A project whose repository defines agents, and people and agents who talk in it."""
+
+    async def begin(self, *names: str, more: str = "") -> None:
+        folder = self.repo / ".windlass/agents"
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.md").write_text(AGENT.format(name=name, more=more))
+        settings = self.settings.settings
+        object.__setattr__(settings.work, "command", "claude-like")
+        self.project = (await self.engine.projects.at(str(self.repo))).id
+        self.person = await self.engine.talk.speaker("")
+
+    async def send(self, speaker: Speaker | None = None, body: str = "Please look.", **more: object) -> Message:
+        post = Post(body=body, project=self.project, **more)  # type: ignore[arg-type]  # a test says which
+        return await self.engine.talk.send(speaker or self.person, post)
+
+    async def speaker(self, name: str) -> Speaker:
+        return await self.engine.talk.speaker((await self.run_of(name)).id)
+
+    async def receipts(self, message: Message) -> dict[str, tuple[str, str]]:
+        found = await self.store.read(lambda store: store.receipts(message.id))
+        return {each.reader: (str(each.receipt), each.reason) for each in found}
+
+
+def play(story: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(story(), 60))
