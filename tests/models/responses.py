@@ -43,13 +43,20 @@ def read(body: Body, headers: Mapping[str, str]) -> Asked:
         system="\n".join(system),
         prompts=tuple(prompts),
         results=tuple(_words(each.get("output")) for each in items if each["type"].endswith("_output")),
-        tools=frozenset(each["name"] for each in body.get("tools") or () if "name" in each),
+        tools=frozenset(name for each in body.get("tools") or () for name in _names(each)),
         turn=_turns(items),
         streaming=bool(body.get("stream")),
         conversation=headers.get("session_id") or body.get("prompt_cache_key") or "",
         key=headers.get("authorization", "").removeprefix("Bearer "),
         folder=folder[1] if folder else "",
     )
+
+
+def _names(tool: Body) -> list[str]:
+    """What a tool is called; those of an MCP server come together, in a namespace."""
+    if tool.get("type") == "namespace":
+        return [f"{tool['name']}__{each['name']}" for each in tool.get("tools") or ()]
+    return [tool["name"]] if "name" in tool else []
 
 
 def _said(items: list[Body], role: str) -> list[str]:
@@ -96,7 +103,9 @@ def _items(reply: Reply) -> list[Body]:
         if isinstance(arguments, str):
             items.append({"type": "custom_tool_call", **wanted, "input": arguments})
         else:
-            items.append({"type": "function_call", **wanted, "arguments": json.dumps(arguments)})
+            space, _, own = name.rpartition("__")
+            within = {"namespace": space, "name": own} if space else {}
+            items.append({"type": "function_call", **wanted, **within, "arguments": json.dumps(arguments)})
     return [each if each["type"] == "reasoning" else each | {"status": "completed"} for each in items]
 
 

@@ -33,16 +33,20 @@ class Tool(StrEnum):
 
     SHELL = "shell"
     WRITE = "write"
+    OURS = "ours"
+    """One of Windlass's own, by MCP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One use of a tool: `command` for the shell, `path` and `content` for a file."""
+    """One use of a tool: `command` for the shell, `path` and `content` for a file, `name` and `given` for ours."""
 
     tool: Tool
     command: str = ""
     path: str = ""
     content: str = ""
+    name: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +109,11 @@ def shell(command: str, **more: Any) -> Step:
 def write(path: str, content: str, **more: Any) -> Step:
     """Write a new file with the CLI's own tool; the path counts from the CLI's folder."""
     return Step(calls=(Call(tool=Tool.WRITE, path=path, content=content),), **more)
+
+
+def ours(name: str, /, *, gate: str = "", **given: Any) -> Step:
+    """Use one of Windlass's own tools."""
+    return Step(calls=(Call(tool=Tool.OURS, name=name, given=given),), gate=gate)
 
 
 def fail(fault: Fault, **more: Any) -> Step:

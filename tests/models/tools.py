@@ -35,9 +35,15 @@ TOOLS: Mapping[Tool, Mapping[str, Callable[[Call, str], Arguments]]] = {
 """Each tool under the name that a CLI gives it. Those that take a text are not called with JSON, but with that text."""
 
 
+SERVER = "mcp__windlass__"
+"""What the names of our own tools begin with."""
+
+
 def named(call: Call, asked: Asked) -> tuple[str, Arguments]:
     """The name and arguments of a call, for the CLI that asked."""
-    for name, arguments in TOOLS[call.tool].items():
+    if call.tool is Tool.OURS and f"{SERVER}{call.name}" in asked.tools:
+        return f"{SERVER}{call.name}", dict(call.given)
+    for name, arguments in TOOLS.get(call.tool, {}).items():
         if name in asked.tools:
             return name, arguments(call, asked.folder)
     raise LookupError(f"None of these tools can do {call.tool}: {', '.join(sorted(asked.tools))}")

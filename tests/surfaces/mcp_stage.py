@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,9 +101,11 @@ class Place:
 
 
 @asynccontextmanager
-async def over_http(house: Stage, token: str, era: str, **more: Any) -> AsyncIterator[Client]:
+async def over_http(
+    house: Stage, token: str, era: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> AsyncIterator[Client]:
     port = (house.state / "port").read_text().strip()
-    headers = {"Authorization": f"Bearer {token}", "Windlass-Path": quote(str(house.repo))}
+    headers = {"Authorization": f"Bearer {token}", "Windlass-Path": quote(str(house.repo)), **(headers or {})}
     async with httpx2.AsyncClient(headers=headers, timeout=WITHIN) as http:
         transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)
         async with Client(transport, mode=era, read_timeout_seconds=WITHIN, **more) as client:

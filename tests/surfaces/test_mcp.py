@@ -11,7 +11,7 @@ import pytest
 from e2e_stage import until
 from mcp import MCPError
 from mcp.types import TextResourceContents
-from mcp_stage import EVERY_WAY, NEWER, OLDER, Place, Way, Worker, call, place, refused, said
+from mcp_stage import EVERY_WAY, NEWER, OLDER, Place, Way, Worker, call, over_http, place, refused, said
 
 pytestmark = pytest.mark.xdist_group("mcp")
 
@@ -193,6 +193,18 @@ class TestEntries:
                 found = {each["name"]: each for each in (await call(agent, "agents_list"))["agents"]}
                 own = found[worker.name]
                 assert (own["status"], own["task"], own["you"]) == ("running", "Wait for mail", True)
+
+        asyncio.run(story())
+
+    def test_a_call_that_comes_again_under_the_same_name_is_the_same_message(self, here: Place) -> None:
+        """A bridge repeats it when nobody knows whether the first arrived."""
+
+        async def story() -> None:
+            async with over_http(here.house, here.token, NEWER, {"Windlass-Request": "once"}) as person:
+                sent = [await call(person, "channel_send", message="Only once") for _ in range(3)]
+                said = (await call(person, "channel_peek", limit=5))["entries"]
+                assert len({each["id"] for each in sent}) == 1
+                assert [each["message"] for each in said].count("Only once") == 1
 
         asyncio.run(story())
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_stage import WITHIN, until
+from e2e_stage import WITHIN
 from mcp_stage import ERAS, NEWER, OLDER, Place, Way, Worker, call, place
 from test_mcp_news import INBOX, Ears, soon
 
@@ -215,18 +217,6 @@ class TestRestarts:
 
         asyncio.run(story())
 
-    def test_what_cannot_be_repeated_is_an_error(self, here: Place) -> None:
-        """Nobody knows whether it was done, so nobody does it again."""
-        with bridge(here) as lines:
-            lines.ask(1, "tools/list")
-            lines.read()
-            os.kill(here.house.daemon, 19)
-            lines.ask("once", "tools/call", name="document_append", arguments={"text": "x"})
-            until(lambda: _waits(lines.process.pid), "its request")
-            killed(here)
-            assert "went away" in lines.read()["error"]["message"]
-        here.house.wl("list")  # for whoever comes next
-
     def test_subscriptions_of_the_older_era_are_begun_anew(self, here: Place, worker: Worker) -> None:
         """And the client is told to look, as something may have come meanwhile."""
 
@@ -260,10 +250,65 @@ class TestRestarts:
         asyncio.run(story())
 
 
-def _waits(pid: int) -> bool:
-    """Whether a bridge has a line to the daemon."""
-    links = []
-    for each in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):
-            links.append(str(each.readlink()))
-    return any(each.startswith("socket:") for each in links)
+class Rude(threading.Thread):
+    """Takes requests as a daemon does that is killed: whole, and hangs up. From the given number on it answers."""
+
+    def __init__(self, home: Path, *, answers: int) -> None:
+        super().__init__(daemon=True)
+        self.answers = answers
+        self.asked: list[bytes] = []
+        self.door = socket.socket(socket.AF_UNIX)
+        self.door.bind(str(home / "daemon.sock"))
+        self.door.listen()
+        self.start()
+
+    def run(self) -> None:
+        with suppress(OSError):  # at the end
+            while True:
+                with self.door.accept()[0] as line:
+                    self._take(line)
+
+    def _take(self, line: socket.socket) -> None:
+        given = b""
+        while b"}}" not in given:
+            given += line.recv(65536)
+        self.asked.append(given)
+        if len(self.asked) >= self.answers:
+            body = b'{"jsonrpc":"2.0","id":7,"result":{"done":true}}'
+            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            line.sendall(head.encode() + body)
+
+    @property
+    def keys(self) -> set[bytes]:
+        """The names that the requests had."""
+        found = (row for each in self.asked for row in each.split(b"\r\n"))
+        return {row for row in found if row.startswith(b"Windlass-Request: ")}
+
+
+@pytest.fixture
+def rude_home() -> Iterator[Path]:
+    folder = Path(os.environ["WINDLASS_HOME"])
+    folder.mkdir(parents=True)
+    yield folder
+
+
+class TestHangingUp:
+    @pytest.mark.parametrize("tool", ["document_append", "document_write", "channel_read", "ask", "answer", "new_one"])
+    def test_what_may_have_been_done_is_not_done_again(self, here: Place, rude_home: Path, tool: str) -> None:
+        """Its client is told, and can look."""
+        daemon = Rude(rude_home, answers=2)
+        with bridge(here, WINDLASS_HOME=str(rude_home), WINDLASS_RUN="r1") as lines:
+            lines.ask(7, "tools/call", name=tool, arguments={"x": {}})
+            assert "went away" in lines.read()["error"]["message"]
+        daemon.door.close()
+        assert len(daemon.asked) == 1
+
+    @pytest.mark.parametrize("tool", sorted(REPEATABLE))
+    def test_what_counts_once_is_asked_again_under_the_same_name(self, here: Place, rude_home: Path, tool: str) -> None:
+        """By which the daemon knows a message again that it has."""
+        daemon = Rude(rude_home, answers=3)
+        with bridge(here, WINDLASS_HOME=str(rude_home), WINDLASS_RUN="r1") as lines:
+            lines.ask(7, "tools/call", name=tool, arguments={"x": {}})
+            assert lines.read() == {"jsonrpc": "2.0", "id": 7, "result": {"done": True}}
+        daemon.door.close()
+        assert (len(daemon.asked), len(daemon.keys)) == (3, 1)

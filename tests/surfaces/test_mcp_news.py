@@ -128,10 +128,13 @@ class TestNewerEra:
         async def story() -> None:
             async with worker.client(Way(transport, NEWER)) as agent, here.person() as person:
                 async with agent.listen(resource_subscriptions=[INBOX]) as news:
-                    await call(person, "channel_send", message=f"@{other.name} not for you")
+                    hearing = asyncio.ensure_future(anext(aiter(news)))
+                    for number in range(5):
+                        await call(person, "channel_send", message=f"@{other.name} not for you {number}")
+                        await call(agent, "channel_peek", limit=1)
+                    assert not hearing.done()
                     await call(person, "channel_send", message=f"@{worker.name} for you")
-                    event = await asyncio.wait_for(anext(aiter(news)), WITHIN)
-                    assert getattr(event, "uri", "") == INBOX
+                    assert getattr(await asyncio.wait_for(hearing, WITHIN), "uri", "") == INBOX
                     assert (await call(agent, "channel_read"))["entries"][-1]["message"] == f"@{worker.name} for you"
                 assert (await call(agent, "inbox_read"))["entries"] == []
 

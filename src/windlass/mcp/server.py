@@ -50,7 +50,11 @@ from windlass.mcp.visitors import RUN, Context, Visit, Visitors
 IDLE_SECONDS = 6 * 3600.0
 """After which a session that nobody uses is forgotten; the client begins a new one."""
 MOST_SESSIONS = 4000
-INSTRUCTIONS = "Talk to the other agents of this project and to people: see channel_send, channel_read and inbox_read."
+INSTRUCTIONS = (
+    "Talk to the other agents of this project and to people (channel_send, channel_read, inbox_read, ask, answer), "
+    "share documents (document_read, document_write), and end your run (complete)."
+)
+"""Some clients show only this before a model has searched for tools."""
 
 
 class ToolServer:

@@ -3,7 +3,8 @@
 Facts that its flags and events rest on, all measured: its sandbox keeps commands from the clone's `.git` unless that is
 named, and from every network and socket; a permission profile of ours is stronger than the user's own `sandbox_mode`;
 usage is that of the whole session; SIGTERM leaves its shells behind, SIGINT does not; nothing is said when it is
-interrupted. In a sandbox of ours its own can't be made, so that is switched off.
+interrupted. In a sandbox of ours its own can't be made, so that is switched off. Models that it knows have to search
+for the tools of a server (`tool_search`); others have them in every request. A server gets few variables but by name.
 """
 
 from __future__ import annotations
