@@ -25,6 +25,7 @@ from restart import restart
 from sandbox import sandbox
 from start_agent import start_agent
 from start_many import start_many
+from talk import talk
 from task_throughput import task_throughput
 
 
@@ -50,6 +51,7 @@ BENCHES: dict[str, Bench] = {
     "landing": landing,
     "plan": planner,
     "radar": radar,
+    "talk": talk,
 }
 
 GUARDED = ("cli", "tasks", "exit")
