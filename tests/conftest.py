@@ -24,7 +24,13 @@ GIT_SETTINGS = "[user]\n\tname = Test Person\n\temail = person@example.com\n[ini
 LEAVING_SECONDS = 5.0
 STRAY = ("WINDLASS_", "GIT_", "XDG_", "CLICOLOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 """Variables of the person who runs the tests that would change what is tested."""
-MEANT = ("WINDLASS_TEST_AGENTS", "WINDLASS_TEST_CROWD", "WINDLASS_TEST_HISTORIES", "WINDLASS_SIMULATION_")
+MEANT = (
+    "WINDLASS_TEST_AGENTS",
+    "WINDLASS_TEST_CROWD",
+    "WINDLASS_TEST_HISTORIES",
+    "WINDLASS_TEST_CRASHES",
+    "WINDLASS_SIMULATION_",
+)
 """Those that are meant for the tests themselves."""
 
 Git = Callable[..., str]
