@@ -149,6 +149,28 @@ class TestWaking:
 
         play(story)
 
+    def test_a_message_that_no_run_survives_is_kept_as_failed(self, room: Room) -> None:
+        """Its reader crashes whenever it is told: after the allowed tries nobody tries again, until a person speaks."""
+
+        async def story() -> None:
+            await room.begin("alice")
+            said = await room.send(to=("alice",), body="Crash.")
+            for _ in range(4):
+                await room.move()
+                if (await room.run_of("alice")).live:
+                    await room.exit("alice", 9)
+                room.clock.time += 3600
+            await room.move()
+            runs = await room.store.read(lambda store: store.runs_of("alice"))
+            assert (len(runs), (await room.task_of("alice")).state) == (2, TaskState.FAILED)
+            assert await room.receipts(said) == {"alice": ("failed", "t1 is failed")}
+            assert said in [each.message for each in await room.engine.talk.inbox("alice")]
+            await room.send(to=("alice",), body="Try again.")
+            await room.move()
+            assert (await room.run_of("alice")).live
+
+        play(story)
+
     def test_what_an_agent_brought_does_not_land_while_it_is_being_stopped(self, room: Room) -> None:
         """It was called again while its change was in line; stopping it gives both up."""
 

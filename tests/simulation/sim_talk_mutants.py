@@ -27,7 +27,7 @@ def read_without_acknowledging(patch: Patch) -> None:
 def drop_what_others_want(patch: Patch) -> None:
     """With its task, all mail of an agent is taken for told."""
 
-    def all_of_it(store: Any, task: Any) -> list[Delivery]:
+    def all_of_it(store: Any, task: Any, **_: Any) -> list[Delivery]:
         return [replace(each, receipt=Receipt.READ) for each in store.undelivered(reader=task.agent)]
 
     patch.setattr(endings, "_about", all_of_it)

@@ -19,7 +19,7 @@ EVENTS = {TaskState.DONE: "task.done", TaskState.FAILED: "task.failed", TaskStat
 def end_task(store: Writing, task: Task, to: TaskState, *, now: float, reason: str) -> None:
     """Within a transaction: end it; drop mail nobody will read, close what nobody will mend, withdraw questions."""
     store.record(EVENTS[to], task.id, task.move(to, now=now, reason=reason))
-    dead = _about(store, task) if task.agent else []
+    dead = _about(store, task, tried=to is TaskState.FAILED) if task.agent else []
     if dead:
         why = f"{task.id} is {to}"
         failed = (replace(each.move(Receipt.FAILED), reason=why) for each in dead)
@@ -39,11 +39,15 @@ def hush(store: Writing, agent: str, reason: str) -> None:
         store.record("message.held", agent, *owed, reason=reason)
 
 
-def _about(store: Reading, task: Task) -> list[Delivery]:
-    """What its agent was to be told about this task. What others want of the agent besides is still owed to it."""
-    owed = ((each, store.find(Message, each.message)) for each in store.undelivered(reader=task.agent))
+def _about(store: Reading, task: Task, *, tried: bool) -> list[Delivery]:
+    """What its agent was to be told about this task, and what no run of it has survived, where that was `tried`.
+
+    What others want of the agent besides is still owed to it.
+    """
+    owed = [(each, store.find(Message, each.message)) for each in store.undelivered(reader=task.agent)]
     channels = [channel_of(task.id), *(review_channel(each.id) for each in store.changes_of_task(task.id))]
-    return [each for each, message in owed if message is None or message.channel in channels]
+    runs = {each.id for each in store.runs_of(task.agent) if each.task == task.id} if owed and tried else set()
+    return [each for each, said in owed if said is None or said.channel in channels or each.run in runs]
 
 
 def close_change(store: Writing, change: Change, reason: str, now: float) -> Change:
