@@ -355,16 +355,19 @@ class TestQuestions:
         asyncio.run(story())
 
     def test_the_longest_way_is_what_came_through_most_hands(self, store: AnyStore) -> None:
-        """Of all that one run was told; no run was told nothing."""
+        """Of all that one run was told after a person's last word; no run was told nothing."""
 
         async def story() -> None:
-            said = [replace(a_message(f"m{each}"), hops=each % 3) for each in range(1, 6)]
+            said = [replace(a_message(f"m{each}", sender="bob"), hops=each % 3) for each in range(1, 6)]
             owed = [a_delivery(each.id, run="r1" if each.id != "m5" else "r2") for each in said]
-            await store.write(putting(*said, *owed, a_delivery("m1", "ann")))
+            later = [a_delivery(key, run="r3") for key in ("m6", "m7")]
+            more: list[Noun] = [a_message("m6"), a_message("m7", sender="bob"), *later]
+            await store.write(putting(*said, *owed, a_delivery("m1", "ann"), a_delivery("m5", "ann", run="r3"), *more))
 
-            found = await store.read(lambda reading: [reading.longest_way(run) for run in ("r1", "r2", "r9", "")])
+            runs = ("r1", "r2", "r3", "r9", "")
+            found = await store.read(lambda reading: [reading.longest_way(run) for run in runs])
 
-            assert [each.id if each else "" for each in found] == ["m2", "m5", "", ""]
+            assert [each.id if each else "" for each in found] == ["m2", "m5", "m7", "", ""]
 
         asyncio.run(story())
 

@@ -136,7 +136,7 @@ class TestJudge:
 
 def wake(agent: Agent, runs: Sequence[Run], mail: Sequence[Message], *, resumes: bool, now: float) -> Wake | Wait:
     letters = [Letter(each, Delivery(message=each.id, reader=agent.id)) for each in mail]
-    return policy.decide_wake(agent, runs, letters, LIMITS, resumes=resumes, now=now)
+    return policy.decide_wake(agent, runs, letters, LIMITS, past=runs, idle=False, resumes=resumes, now=now)
 
 
 class TestWake:

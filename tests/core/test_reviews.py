@@ -176,7 +176,7 @@ def test_what_is_only_good_to_know_wakes_nobody() -> None:
 
     def wakes(*mail: Message) -> bool:
         letters = [Letter(each, Delivery(message=each.id, reader="otter")) for each in mail]
-        found = policy.decide_wake(agent, [run], letters, Limits(), resumes=False, now=0.0)
+        found = policy.decide_wake(agent, [run], letters, Limits(), past=[run], idle=False, resumes=False, now=0.0)
         return isinstance(found, policy.Wake)
 
     assert not wakes(SUGGESTS)

@@ -161,15 +161,18 @@ class Oracle:
 
     def _may_rest(self, reader: str) -> bool:
         """Whether an agent with mail has a reason not to be woken. One that has a task before it is told with that."""
-        if any(each.agent == reader for each in self.world.now.ready_tasks()):
-            return True
+        owed = self.world.now.undelivered(reader=reader)
+        if not any(each.wakes for each in owed) or any(each.agent == reader for each in self.world.now.ready_tasks()):
+            return all(each.wakes or each.reason for each in owed)
         mail = next((each for each in waiting(self.world.now) if each.agent.id == reader), None)
         if mail is None or not self._slot():
             return mail is not None
         now = self.world.clock.now()
         resumes = PROVIDERS.get(mail.agent.provider).resumes
         limits = self.world.settings.settings.limits
-        wake = policy.decide_wake(mail.agent, mail.runs, mail.letters, limits, resumes=resumes, now=now)
+        wake = policy.decide_wake(
+            mail.agent, mail.runs, mail.letters, limits, past=mail.past, idle=mail.idle, resumes=resumes, now=now
+        )
         return isinstance(wake, policy.Wait)
 
     def _waiting_change(self, change: Change) -> Iterator[str]:

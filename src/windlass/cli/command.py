@@ -95,6 +95,13 @@ class Word(click.ParamType[str]):
 class DocumentName(Word):
     """The name of a shared document, such as notes."""
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if "/" in str(value):
+            raise BadInput(
+                f"{value!r} is no name for a document.", hint="It has no folders: letters, digits, . _ and -."
+            )
+        return super().convert(value, param, ctx)
+
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _completed(incomplete, "name", "author", "documents", path=here())
 

@@ -128,6 +128,10 @@ class Delivery:
         return _ORDER.index(to) >= _ORDER.index(self.receipt)
 
 
+GOOD_TO_KNOW = "only good to know; it is told when it goes on"
+"""Why what wakes nobody waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
     """A message as one reader has it."""

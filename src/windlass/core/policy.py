@@ -11,7 +11,7 @@ from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
 from windlass.core.brakes import decide_brake
 from windlass.core.change import Change, ChangeState
-from windlass.core.message import Kind, Letter, Message
+from windlass.core.message import GOOD_TO_KNOW, Kind, Letter, Message
 from windlass.core.plain import some
 from windlass.core.provider import Claim
 from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
@@ -46,9 +46,20 @@ BUSY = "busy; it is woken when this run ends"
 
 
 def decide_wake(
-    agent: Agent, runs: Sequence[Run], letters: Sequence[Letter], limits: Limits, *, resumes: bool, now: float
+    agent: Agent,
+    runs: Sequence[Run],
+    letters: Sequence[Letter],
+    limits: Limits,
+    *,
+    past: Sequence[Run],
+    idle: bool,
+    resumes: bool,
+    now: float,
 ) -> Wake | Wait:
-    """Choose how an agent learns that it has mail."""
+    """Choose how an agent learns that it has mail.
+
+    `runs` are those of its task, `past` all that it ever had; `idle`: no task of its goes on.
+    """
     latest = runs[-1] if runs else None
     mail = [each.message for each in letters if each.calls]
     if latest and latest.live:
@@ -56,10 +67,10 @@ def decide_wake(
     if why := _out_of_reach(agent, latest, mail):
         return Wait(why)
     if letters and not mail:
-        return Wait("only good to know; it is told when it goes on")
-    if letters and latest is None and not any(each.spawns for each in mail):
-        return Wait("it has not begun yet, and this need not start it")
-    if brake := decide_brake(runs, letters, limits, now=now):
+        return Wait(GOOD_TO_KNOW)
+    if letters and idle and not any(each.spawns for each in mail):
+        return Wait("it has nothing to do now, and this need not start it")
+    if brake := decide_brake(past, letters, limits, now=now):
         return Wait(brake.reason, brake.until)
     if latest and not _from_person(letters, latest):
         if latest.hitch and latest.hitch.kind in hitches.FOR_A_PERSON:

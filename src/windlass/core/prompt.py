@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from windlass.core.agent import Agent
 from windlass.core.definition import filled
 from windlass.core.errors import BadInput
-from windlass.core.message import Message
+from windlass.core.message import Kind, Message
 from windlass.core.plain import word
 from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.render import fenced
@@ -212,7 +212,14 @@ def _message(message: Message) -> str:
     place = f", on {_defused(place_of(message))}" if place_of(message) else ""
     origin = f"{message.sender}, who claims to be {_defused(message.claims)}" if message.claims else message.sender
     head = f"## {message.id} from {origin} ({message.kind}{reply}{place})"
-    return f"{head}\n\n{fenced(_defused(message.body))}{_to_be_settled(message)}"
+    return f"{head}\n\n{fenced(_defused(message.body))}{_to_be_answered(message)}{_to_be_settled(message)}"
+
+
+def _to_be_answered(message: Message) -> str:
+    """How a question is answered, which nothing else does."""
+    if message.kind is not Kind.ASK:
+        return ""
+    return f'\n\nAnswer it before you end: `windlass answer --conversation-id {message.id} "…"`, or the tool `answer`.'
 
 
 def _to_be_settled(message: Message) -> str:

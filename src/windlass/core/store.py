@@ -88,6 +88,14 @@ class Reading(Protocol):
         """A channel's messages whose number is greater than `after`, in order."""
         ...
 
+    def readers_waiting(self) -> list[str]:
+        """Agents to whom something is owed that is to wake them."""
+        ...
+
+    def answer_to(self, question: str, /) -> Message | None:
+        """The first answer that a question got."""
+        ...
+
     def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
         """Deliveries to agents, or to one, that no run has carried to its end (pending, delivered), oldest first."""
         ...
@@ -138,7 +146,7 @@ class Reading(Protocol):
         ...
 
     def longest_way(self, run: str, /) -> Message | None:
-        """Of all that a run was told, what has come through the most hands."""
+        """Of all that a run was told after a person's last word to it, what has come through the most hands."""
         ...
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:

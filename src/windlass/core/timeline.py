@@ -1,7 +1,7 @@
 """The timeline of a channel as `channel.md` shows it: `### HH:MM:SS [name]`, and the text below.
 
-A line of a text that looks like a heading of ours, or that is escaped already, gets a backslash before it: so no text
-can make an entry, and each reads back as it was.
+A line of a text that looks like a heading of ours, or that is escaped already, gets a backslash before its `###`: so no
+text can make an entry, and each reads back as it was.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from windlass.core.address import SYSTEM
 
-LOOKS_SO = re.compile(r"\\*###")
-"""A line that has, or is given, a backslash before it."""
+_LOOKS_SO = re.compile(r"((?:^|\r) {0,3}\\*)###", re.MULTILINE)
+"""What Markdown takes for a heading, after any kind of line end."""
+_ESCAPED = re.compile(r"((?:^|\r) {0,3}\\*)\\###", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +38,14 @@ def write_timeline(entries: Iterable[Said]) -> str:
 
 
 def _entry(said: Said) -> str:
-    body = "\n".join(f"\\{each}" if LOOKS_SO.match(each) else each for each in said.text.split("\n"))
-    return f"### {said.time} [{said.name}]\n{body}\n\n"
+    return f"### {said.time} [{said.name}]\n{escaped(said.text)}\n\n"
+
+
+def escaped(text: str) -> str:
+    """Text in which nothing looks like a heading of ours."""
+    return _LOOKS_SO.sub(r"\1\\###", text)
+
+
+def unescaped(text: str) -> str:
+    """The text as it was."""
+    return _ESCAPED.sub(r"\1###", text)

@@ -202,7 +202,7 @@ class Chat:
                 to=() if everyone else entry.to,
                 everyone=everyone,
                 kind=kind,
-                key=f"{corner.key} {key}",
+                key=f"{corner.mark} {key}",
                 claims="" if corner.agent or entry.sender == str(HUMAN) else entry.sender,
             )
             await self.talk.send(speaker, post)

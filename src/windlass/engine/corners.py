@@ -45,6 +45,11 @@ class Corner:
         return f"system/chat/{self.writer}"
 
     @property
+    def mark(self) -> str:
+        """What the keys of its messages begin with: no other file's do."""
+        return f"{self.project.id}/{self.key}"
+
+    @property
     def writer(self) -> str:
         return self.agent.id if self.agent else str(HUMAN)
 
@@ -55,7 +60,7 @@ class Corner:
 
     def wrote(self, message: Message) -> bool:
         """Whether a message came from this very file."""
-        return message.sender == self.writer and message.key.startswith(f"{self.key} ")
+        return message.sender == self.writer and message.key.startswith(f"{self.mark} ")
 
 
 async def corners(ports: Ports) -> list[Corner]:

@@ -29,7 +29,15 @@ class Mail:
     task: Task | None
     """What it is at, or was at last."""
     runs: tuple[Run, ...]
+    """Those of that task."""
+    past: tuple[Run, ...]
+    """All that it ever had."""
     letters: tuple[Letter, ...]
+
+    @property
+    def idle(self) -> bool:
+        """Whether no task of its goes on."""
+        return self.task is None or self.task.ended
 
 
 class Deliver:
@@ -69,7 +77,16 @@ class Deliver:
     def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
         """Whether an agent is woken for its mail."""
         provider, limits = self.providers.get(mail.agent.provider), self.settings.at(mail.path).limits
-        return policy.decide_wake(mail.agent, mail.runs, mail.letters, limits, resumes=provider.resumes, now=now)
+        return policy.decide_wake(
+            mail.agent,
+            mail.runs,
+            mail.letters,
+            limits,
+            past=mail.past,
+            idle=mail.idle,
+            resumes=provider.resumes,
+            now=now,
+        )
 
     async def _explain(self, mail: Mail, reason: str) -> None:
         """Write down why it waits, so that whoever asks is told."""
@@ -87,11 +104,9 @@ def _hold(keys: list[str], reason: str, store: Writing) -> None:
 
 def waiting(store: Reading) -> list[Mail]:
     """Everyone who has not been told everything; not those who are about to begin a task, and are told then."""
-    by_reader: dict[str, list[Delivery]] = {}
-    for delivery in store.undelivered():
-        by_reader.setdefault(delivery.reader, []).append(delivery)
-    ready = {each.agent for each in store.ready_tasks(limit=1000)} if by_reader else set()
-    mail = (mail_of(store, reader, deliveries) for reader, deliveries in by_reader.items())
+    readers = store.readers_waiting()
+    ready = {each.agent for each in store.ready_tasks(limit=1000)} if readers else set()
+    mail = (mail_of(store, each, store.undelivered(reader=each)) for each in readers)
     return [each for each in mail if each is not None and (each.agent.id not in ready or _is_at_something(each))]
 
 
@@ -110,4 +125,4 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
     project = store.find(Project, agent.project)
     found = ((store.find(Message, each.message), each) for each in deliveries)
     letters = tuple(Letter(message, each) for message, each in found if message is not None)
-    return Mail(agent, project.path if project else "", task, tuple(runs), letters)
+    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters)

@@ -73,8 +73,7 @@ def _channel(store: Reading, speaker: Speaker, message: Message) -> str:
 
 def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing) -> Message:
     """Answer a question, once; whoever answers has dealt with it."""
-    given = [each for each in store.messages(ask.channel, after=place(ask.id), limit=MOST) if each.reply_to == ask.id]
-    if any(each.kind is Kind.ANSWER for each in given):
+    if store.answer_to(ask.id) is not None:
         raise Conflict(f"{ask.id} has an answer already.", hint="`windlass peek` shows it.")
     hops, chain = linked(speaker.address, [*_heard(store, speaker), ask])
     delivery = store.find(Delivery, f"{ask.id}/{speaker.address}")

@@ -153,6 +153,8 @@ class Pages:
         said = await self.store.read(partial(_said, instance, 0))
         shown = [_entry(each) for each in said if _is_shown(each)]
         if not shown and not instance.started_at:
+            if self.chats.look(path, name, 0, 0) is None:
+                self._shown[key] = (_number(said[-1]) if said else 0, 0)
             return
         begin = [opening(_time(instance.started_at or said[0].sent_at))] if instance.name else []
         whole = _bytes(write_timeline([*begin, *shown]))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from windlass.core.address import HUMAN, SYSTEM, Address
 from windlass.core.agent import Agent
@@ -39,6 +39,8 @@ class Readers:
     to: tuple[str, ...]
     new: tuple[Agent, ...] = ()
     """Those of them that are only defined so far."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Whom each name that was typed stands for."""
 
 
 class Directory:
@@ -67,6 +69,7 @@ class Directory:
         roster = await self.library.roster(project.path)
         to: list[str] = []
         new: list[Agent] = []
+        ids: dict[str, str] = {}
         for text in typed:
             address = Address.parse(text)
             if address == SYSTEM:
@@ -74,17 +77,20 @@ class Directory:
             if not address.name:
                 to += _everyone(agents, address.instance, speaker, text)
             elif names.get(text):
+                ids[text] = names[text]
                 to.append(names[text])
             else:
                 made = await self._enlisted(project, address, names, roster)
                 new.append(made)
+                ids[text] = made.id
                 to.append(made.id)
-        return Readers(tuple(dict.fromkeys(to)), tuple(new))
+        return Readers(tuple(dict.fromkeys(to)), tuple(new), ids)
 
     async def all(self, project: Project, speaker: Speaker, instance: str = "") -> Readers:
         """Everyone at work in a project, or in an instance, but the speaker."""
         agents = await self.store.read(lambda store: _agents(store, project))
-        others = [each.id for each in agents if each.id != speaker.address and instance in ("", each.instance)]
+        there = [each for each in agents if each.retired_at is None and instance in ("", each.instance)]
+        others = [each.id for each in there if each.id != speaker.address]
         return Readers(tuple(others) if speaker.is_person else (*others, str(HUMAN)))
 
     async def _enlisted(self, project: Project, address: Address, names: dict[str, str], roster: Roster) -> Agent:
@@ -102,7 +108,10 @@ class Directory:
 def settled(store: Reading, agent: Agent, project: Project) -> Agent:
     """An agent that was only defined, under the id that it has in this project."""
     if agent.instance:
-        return store.find(Agent, agent.id) or agent
+        found = store.find(Agent, agent.id) or agent
+        if found.project != agent.project:
+            raise BadInput(f"{agent.id} is an agent of another project.", hint="Choose another instance.")
+        return found
     for key in homes(agent.name, project.name):
         known = store.find(Agent, key)
         if known is None:

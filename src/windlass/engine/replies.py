@@ -14,8 +14,6 @@ from windlass.core.store import Reading
 from windlass.engine.bell import Bell
 from windlass.engine.readers import Speaker
 
-MOST = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -53,7 +51,6 @@ def _look(speaker: Speaker, key: str, store: Reading) -> Conversation:
         raise NotFound(f"There is no conversation {key}.", hint="`windlass inbox` shows what was asked.")
     if not speaker.is_person and speaker.address not in (asked.sender, *asked.to):
         raise NotAllowed(f"{key} is a conversation of others.")
-    later = store.messages(asked.channel, after=int(key[1:]), limit=MOST)
-    answer = next((each for each in later if each.reply_to == key and each.kind is Kind.ANSWER), None)
+    answer = store.answer_to(key)
     receipt = store.find(Delivery, f"{answer.id}/{speaker.address}") if answer else None
     return Conversation(asked, answer, receipt)

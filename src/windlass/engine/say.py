@@ -8,7 +8,7 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.change import Change, Hold
 from windlass.core.definition import is_home
-from windlass.core.message import Delivery, Kind, Message, Remark
+from windlass.core.message import GOOD_TO_KNOW, Delivery, Kind, Message, Remark
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
@@ -27,6 +27,8 @@ def say(
     kind: Kind = Kind.SAY,
     reply_to: str = "",
     remark: Remark | None = None,
+    direct: bool = False,
+    project: str = "",
 ) -> Message:
     """Within a transaction: append one message, and owe it to each of its readers."""
     message = Message(
@@ -39,7 +41,8 @@ def say(
         reply_to=reply_to,
         sent_at=now,
         remark=remark,
-        project=project_of(store, channel),
+        project=project or project_of(store, channel),
+        direct=direct,
     )
     return put(store, message)
 
@@ -47,7 +50,11 @@ def say(
 def put(store: Writing, message: Message, *, quiet: Container[str] = ()) -> Message:
     """Within a transaction: append a message, and owe it to each of its readers; some of them are not woken for it."""
     readers = dict.fromkeys(message.to)
-    deliveries = (Delivery(message=message.id, reader=each, wakes=each not in quiet) for each in readers)
+    waits = {each: GOOD_TO_KNOW for each in readers if each in quiet and each != str(HUMAN)}
+    deliveries = (
+        Delivery(message=message.id, reader=each, wakes=each not in quiet, reason=waits.get(each, ""))
+        for each in readers
+    )
     store.record("message.sent", message.id, message, *deliveries)
     return message
 
@@ -124,6 +131,6 @@ _ASKS = (Hold.HUMAN, Hold.REVIEW, Hold.GUARD)
 def asked_in(store: Reading, channel: str) -> list[Message]:
     """The last that the gate asked there, unless it was answered."""
     said = store.messages(channel, limit=MOST)
-    answered = {each.reply_to for each in said}
+    answered = {each.reply_to for each in said if each.kind is Kind.ANSWER}
     asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM)]
     return [each for each in asked[-1:] if each.id not in answered]

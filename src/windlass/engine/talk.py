@@ -28,6 +28,8 @@ from windlass.engine.say import current_task, home_channel, open_questions, say
 
 MOST = 10_000
 LONGEST_BODY = 1_000_000
+SPOKEN = (Kind.SAY, Kind.ASK, Kind.HANDOFF, Kind.REPORT)
+"""Kinds that anyone may send; the others follow from something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ class Talk:
         """Say it. What comes again under the same key is the message that was sent then."""
         project = await self.store.read(partial(_project, post.project))
         body = await self._words(speaker, project, post)
+        await self._check_place(speaker, post)
         if post.kind is Kind.HANDOFF:
             await self._check_handoff(speaker, project, post)
         readers, spoken = await self._readers(speaker, project, replace(post, body=body))
@@ -136,6 +139,8 @@ class Talk:
     ) -> Message:
         """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle."""
         target = agent or await self.store.read(partial(_target, task, phase))
+        if target == speaker.address:
+            raise BadInput(f"{target} can't ask itself.", hint="`windlass list` shows whom you can ask.")
         return await self.send(speaker, Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims))
 
     async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
@@ -167,6 +172,15 @@ class Talk:
         run = await self.store.read(lambda store: store.find(Run, speaker.run)) if speaker.run else None
         return self.fences.blotter(run, project).whole(body) if run else body
 
+    async def _check_place(self, speaker: Speaker, post: Post) -> None:
+        """Agents speak in their own channel, and answer only what they were asked: questions to people are theirs."""
+        if post.kind not in SPOKEN:
+            raise BadInput(f"A message of kind {post.kind} can't be sent so.", hint=f"Kinds are {', '.join(SPOKEN)}.")
+        agent = await self.store.read(lambda store: store.find(Agent, speaker.address)) if speaker.run else None
+        home = await self.store.read(lambda store: home_channel(store, agent)) if agent else post.channel
+        if post.channel not in ("", home):
+            raise NotAllowed(f"{speaker.address} can't speak in {post.channel}.", hint=f"Its channel is {home}.")
+
     async def _check_handoff(self, speaker: Speaker, project: Project, post: Post) -> None:
         """An agent whose file says whom it may hand to hands to nobody else."""
         name = Address.parse(speaker.address).name
@@ -192,9 +206,8 @@ class Talk:
             raise NotAllowed("An agent can't call on the system.", hint="Write `system` without the @, or ask human.")
         met = [each for each in spoken.all if names.get(each, "-") or each in spoken.addressed]
         found = await self.directory.named(project, speaker, [each for each in met if each != str(SYSTEM)])
-        ids = dict(zip((each for each in met if each != str(SYSTEM)), found.to, strict=False))
         others = Readers(tuple(each for each in found.to if each != speaker.address), found.new)
-        return others, Mentions(others.to, tuple(ids[each] for each in spoken.addressed if each in ids))
+        return others, Mentions(others.to, tuple(found.ids[each] for each in spoken.addressed if each in found.ids))
 
     # ── hearing ──
 
@@ -293,6 +306,8 @@ class Talk:
                 sender=str(HUMAN),
                 to=(agent,),
                 body=body if ask.sender == agent else f"{body}\n\n{ask.body}",  # then it was not asked by the agent
+                direct=ask.direct,
+                project=ask.project,
                 channel=ask.channel,
                 now=now,
                 kind=Kind.ANSWER,

@@ -145,7 +145,10 @@ class Tasks:
             options.setdefault("command", work.command)
         missing = [each for each in provider.options if each not in options]
         if missing:
-            raise BadInput(f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`.")
+            setting = ", or run `windlass config set work.command CMD`" if missing[0] == "command" else ""
+            raise BadInput(
+                f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`{setting}."
+            )
         provider.check(options)
         self.providers.require(provider)
         return provider, options

@@ -9,7 +9,7 @@ from functools import partial
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.message import Kind
+from windlass.core.message import Kind, Letter, Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.sandbox import own_folder
@@ -128,7 +128,9 @@ class Tidy:
 def _is_called(finished: Finished, store: Reading) -> bool:
     """Whether it has something to do after all."""
     task = store.task_of(finished.agent.id)
-    return task is None or task.id != finished.task or not task.ended
+    owed = ((store.find(Message, each.message), each) for each in store.undelivered(reader=finished.agent.id))
+    called = (Letter(said, each).calls and said.spawns for said, each in owed if said and said.sender == str(HUMAN))
+    return task is None or task.id != finished.task or not task.ended or any(called)
 
 
 def _finished(store: Reading, now: float) -> list[Finished]:

@@ -81,7 +81,7 @@ class News:
         try:
             async with asyncio.timeout(PATIENCE):
                 await listener.tell(message)
-        except TimeoutError:
+        except Exception:  # noqa: BLE001 - whatever is wrong with one listener, the others are told
             return False
         return True
 

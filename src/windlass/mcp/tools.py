@@ -141,7 +141,7 @@ async def channel_wait(call: Call) -> dict[str, Any]:
 
 
 async def inbox_read(call: Call) -> dict[str, Any]:
-    letters = await call.engine.talk.inbox(call.speaker.address)
+    letters = [each for each in await call.engine.talk.inbox(call.speaker.address) if each.delivery.owed]
     shown = letters[: call.limit(MOST_ENTRIES)]
     return {"entries": [entry(each.message) for each in shown], "more": len(letters) - len(shown)}
 

@@ -130,6 +130,14 @@ class MemoryReading:
         undoing = (each for each in self._newest(Change) if change and each.undoes == change)
         return next((each for each in undoing if each.state not in over), None)
 
+    def readers_waiting(self) -> list[str]:
+        owed = (each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.wakes)
+        return sorted({each.reader for each in owed if each.reader not in _NOT_AGENTS})
+
+    def answer_to(self, question: str, /) -> Message | None:
+        found = (each for each in self._all(Message) if each.kind is Kind.ANSWER and each.reply_to == question)
+        return min(found, key=lambda message: _number(message.id), default=None)
+
     def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
         found = (
             each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.reader not in _NOT_AGENTS
@@ -190,8 +198,10 @@ class MemoryReading:
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
     def longest_way(self, run: str, /) -> Message | None:
-        told = (self.find(Message, each.message) for each in self.deliveries_of(run))
-        return max((each for each in told if each), key=lambda message: message.hops, default=None)
+        told = [said for each in self.deliveries_of(run) if (said := self.find(Message, each.message))]
+        person = max((_number(each.id) for each in told if each.sender == "human"), default=0)
+        later = (each for each in told if _number(each.id) > person)
+        return max(later, key=lambda message: message.hops, default=None)
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)

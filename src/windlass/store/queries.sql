@@ -74,8 +74,15 @@ SELECT * FROM messages WHERE channel = :channel AND place > :after ORDER BY plac
 SELECT * FROM changes WHERE undoes = :change AND undoes <> '' AND state NOT IN ('rejected', 'closed')
 ORDER BY place DESC LIMIT 1;
 
+-- name: readers_waiting
+SELECT DISTINCT reader FROM deliveries INDEXED BY deliveries_waking
+WHERE receipt IN ('pending', 'delivered') AND wakes AND reader NOT IN ('human', 'system') ORDER BY reader;
+
+-- name: answer_to
+SELECT * FROM messages WHERE kind = 'answer' AND reply_to = :question ORDER BY place LIMIT 1;
+
 -- name: undelivered_to
-SELECT * FROM deliveries WHERE receipt IN ('pending', 'delivered') AND reader = :reader
+SELECT * FROM deliveries INDEXED BY deliveries_owed WHERE receipt IN ('pending', 'delivered') AND reader = :reader
     AND reader NOT IN ('human', 'system')
 ORDER BY sent, place LIMIT :limit;
 
@@ -138,7 +145,11 @@ ORDER BY deliveries.sent LIMIT :limit;
 
 -- name: longest_way
 SELECT messages.* FROM deliveries CROSS JOIN messages ON messages.id = deliveries.message
-WHERE run = :run AND run <> '' ORDER BY hops DESC, deliveries.sent LIMIT 1;
+WHERE run = :run AND run <> '' AND deliveries.sent > coalesce((
+    SELECT max(told.sent) FROM deliveries AS told CROSS JOIN messages AS said ON said.id = told.message
+    WHERE told.run = :run AND said.sender = 'human'
+), 0)
+ORDER BY hops DESC, deliveries.sent LIMIT 1;
 
 -- name: deliveries_of
 SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;

@@ -95,6 +95,12 @@ class SqlReading:
     def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
         return self._nouns(Message, "messages", channel=channel, after=after, limit=max(limit, 0))
 
+    def readers_waiting(self) -> list[str]:
+        return [row["reader"] for row in self._ask("readers_waiting")]
+
+    def answer_to(self, question: str, /) -> Message | None:
+        return _first(self._nouns(Message, "answer_to", question=question))
+
     def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
         if reader:
             return self._nouns(Delivery, "undelivered_to", reader=reader, limit=max(limit, 0))

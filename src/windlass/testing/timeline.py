@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from windlass.core.timeline import LOOKS_SO, Said
+from windlass.core.timeline import Said, unescaped
 
 _HEADING = re.compile(r"### (\d{2}:\d{2}:\d{2}) \[([^\[\]\r\n]*)\]")
 
@@ -28,5 +28,4 @@ def _close(found: list[Said], lines: list[str]) -> None:
     """Give the last entry its text: the lines below its heading, but for the empty one that we wrote."""
     if found:
         body = lines[:-1] if lines[-1:] == [""] else lines
-        text = "\n".join(each[1:] if each.startswith("\\") and LOOKS_SO.match(each) else each for each in body)
-        found[-1] = Said(found[-1].time, found[-1].name, text)
+        found[-1] = Said(found[-1].time, found[-1].name, unescaped("\n".join(body)))

@@ -90,6 +90,8 @@ async def reply(call: Call) -> Response:
 async def questions(call: Call) -> Response:
     """What a person can answer now, oldest first."""
     asked = await call.engine.talk.questions(await call.project())
+    if call.caller.run:  # what was asked of the person alone is not for other agents
+        asked = [each for each in asked if not each.message.direct]
     return wire.listing([shapes.question(each, now=call.now) for each in asked], now=call.now)
 
 

@@ -42,18 +42,18 @@ class Sight:
         match row["noun"]:
             case "message":
                 mine = self.agent in (row["sender"], *row["to"])
-                return mine or (not row["direct"] and row["project"] in ("", self.project) and self._is_near(row))
+                return mine or (not row["direct"] and row["project"] == self.project and self._is_near(row))
             case "delivery":
                 return bool(row["reader"] == self.agent)
             case "document":
                 folder, _, rest = str(row["name"]).partition("/")
-                return folder != "context" or rest.partition("/")[0] == (self.instance or "main")
+                own = row["project"] == self.project and rest.partition("/")[0] == (self.instance or "main")
+                return folder != "context" or own
         return True
 
     def _is_near(self, message: Mapping[str, Any]) -> bool:
         """Whether it was said where this agent is, and not in another instance."""
-        channel = str(message["channel"])
-        return not channel.startswith("@") or channel == f"@{self.instance}"
+        return bool(message["channel"] == (f"@{self.instance}" if self.instance else "main"))
 
 
 async def stream(call: Call) -> Response:

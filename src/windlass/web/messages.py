@@ -29,6 +29,8 @@ async def send(call: Call) -> Response:
     who = await speaking.speaker(call, named)
     handoff = _handoff(given)
     to = tuple(wire.texts(given, "to")) if given.get("to") else ()
+    if to and wire.truth(given, "all"):
+        raise BadInput("It is either for some or for all.", hint="Leave out --to or --all.")
     post = Post(
         body=wire.text(given, "body"),
         project=await _project(call, who, wire.text(given, "path", ""), to),

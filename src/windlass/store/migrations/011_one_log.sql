@@ -21,3 +21,5 @@ CREATE INDEX deliveries_by_reader ON deliveries (reader, sent);
 CREATE INDEX deliveries_by_message ON deliveries (message);
 CREATE INDEX events_of_documents ON events (subject, seq) WHERE kind = 'document.written';
 CREATE INDEX documents_by_project ON documents (project);
+CREATE INDEX deliveries_owed ON deliveries (reader, sent) WHERE receipt IN ('pending', 'delivered');
+CREATE INDEX deliveries_waking ON deliveries (reader) WHERE receipt IN ('pending', 'delivered') AND wakes;

@@ -1,0 +1,199 @@
+"""Whoever speaks stays in their place: in their channel, their project and their instance; and brakes hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from talk_room import Room, play
+
+from windlass.core.errors import BadInput, NotAllowed
+from windlass.core.message import Kind
+from windlass.core.project import Project
+from windlass.engine.readers import Readers, Speaker
+from windlass.engine.say import asked_in, say
+
+
+@pytest.fixture
+def room(repo: Path, tmp_path: Path) -> Room:
+    return Room(repo, tmp_path / "home")
+
+
+def test_an_agent_can_not_answer_what_the_gate_asked_a_person(room: Room) -> None:
+    """It speaks in no channel but its own, answers only what it was asked itself, and a reply is no answer."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        name = await room.order()
+        await room.move()
+        task = await room.task_of(name)
+        channel = f"task/{task.id}"
+        ask = await room.store.write(
+            lambda store: say(
+                store, sender="system", to=("human",), body="Shall it land?", channel=channel, now=1.0, kind=Kind.ASK
+            )
+        )
+        me = await room.speaker(name)
+        with pytest.raises(NotAllowed, match="can't speak in task/t1"):
+            await room.send(me, channel=channel, reply_to=ask.id, body="Yes.")
+        with pytest.raises(BadInput, match="kind answer"):
+            await room.send(me, kind=Kind.ANSWER, reply_to=ask.id, body="Yes.")
+        await room.send(room.person, channel=channel, reply_to=ask.id, body="I shall see.")
+        assert await room.store.read(lambda store: asked_in(store, channel)) == [ask]
+
+    play(story)
+
+
+def test_an_instance_of_another_project_is_not_reached(room: Room) -> None:
+    """Two projects may define the same agent; nobody gets the other one's mail."""
+
+    async def story() -> None:
+        await room.begin("coder")
+        await room.send(to=("coder@pr-7",), body="Begin.")
+        other = Project(id="other", name="other", path=str(room.repo), main="main")
+        await room.store.write(lambda store: store.record("project.added", other.id, other))
+        mine, room.project = room.project, other.id
+        with pytest.raises(BadInput, match="another project"):
+            await room.send(to=("coder@pr-7",), body="Theirs.")
+        room.project = mine
+        assert [each.message.body for each in await room.engine.talk.inbox("coder@pr-7")] == ["Begin."]
+
+    play(story)
+
+
+def test_mail_that_waits_for_ever_holds_up_nobody_else(room: Room) -> None:
+    """However many letters wait for those who are not to be woken, a person's word still starts its reader."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        await room.send(to=("bob",), body="Begin.")
+        await room.move()
+        await room.engine.runs.stop("bob", "stopped by hand")
+        await room.move()
+        await room.exit("bob", 1)
+        await room.move()
+        await room.send(to=("alice",), body="Begin.")
+        await room.move()
+        me = await room.speaker("alice")
+        for number in range(1100):
+            await room.send(me, to=("bob",), body=f"Word {number}.")
+        name = await room.order()
+        await room.move()
+        await room.finish(name, "b.txt", "b\n")
+        await room.move()
+        await room.send(to=(name,), body="One thing more.")
+        await room.move()
+        assert (await room.run_of(name)).live
+
+    play(story)
+
+
+def test_a_broadcast_is_not_for_those_whose_work_is_finished(room: Room) -> None:
+    """They would never read it."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        name = await room.order()
+        await room.move()
+        await room.finish(name, "b.txt", "b\n")
+        await room.move()
+        project = await room.engine.projects.get(room.project)
+        assert await room.engine.directory.all(project, room.person) == Readers(())
+
+    play(story)
+
+
+def test_a_person_s_word_to_one_that_has_just_finished_is_not_hushed(room: Room) -> None:
+    """It came before the agent was retired, and waits only for a slot."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        name = await room.order()
+        await room.move()
+        await room.finish(name, "b.txt", "b\n")
+        room.limit(runs=0)
+        for tick in ("watch", "land"):
+            await room.engine.ticks[tick].tick()
+            await room.engine.settle()
+        said = await room.send(to=(name,), body="One thing more.")
+        await room.engine.ticks["tidy"].tick()
+        assert (await room.agent(name)).retired_at is None
+        room.limit(runs=8)
+        await room.move()
+        run = await room.run_of(name)
+        assert run.live and said.body in room.prompt_of(run)
+
+    play(story)
+
+
+def test_who_is_called_again_and_again_within_a_minute_rests(room: Room) -> None:
+    """Each call is a task of its own, and still counts."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        room.limit(wakes=3)
+        await room.send(to=("bob",), body="Begin.")
+        await room.move()
+        me = await room.speaker("bob")
+        for number in range(6):
+            said = await room.send(me, to=("alice",), body=f"Word {number}.")
+            await room.move()
+            if (await room.run_of("alice")).live:
+                await room.signal("alice")
+                await room.exit("alice")
+                await room.move()
+        assert len(await room.store.read(lambda store: store.runs_of("alice"))) == 3
+        assert "within a minute" in (await room.receipts(said))["alice"][1]
+
+    play(story)
+
+
+def test_after_a_person_s_word_hops_are_counted_anew(room: Room) -> None:
+    """Else the next one would be held up at once, and a person needed at every step."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        await room.send(to=("alice",), body="Begin.")
+        await room.send(to=("bob",), body="Begin.")
+        await room.move()
+        me, other = await room.speaker("alice"), await room.speaker("bob")
+        for number in range(5):
+            await room.send(me if number % 2 else other, to=("bob" if number % 2 else "alice",), body=f"{number}")
+            await room.engine.talk.read(other if number % 2 else me)
+        await room.send(to=("alice",), body="Go on.")
+        await room.engine.talk.read(me)
+        assert (await room.send(me, to=("bob",), body="I go on.")).hops == 1
+
+    play(story)
+
+
+def test_each_name_in_a_text_stands_for_one(room: Room) -> None:
+    """Two names of the same agent do not shift the others."""
+
+    async def story() -> None:
+        await room.begin("zed", "coder", "bob")
+        for name in ("zed", "coder", "bob"):
+            await room.send(to=(f"{name}@one",), body="Begin.")
+        await room.move()
+        me: Speaker = await room.speaker("zed@one")
+        said = await room.send(me, body="@human told @coder and @coder@one.\n\n@bob fix it")
+        owed = {each.reader: each.wakes for each in await room.store.read(lambda store: store.receipts(said.id))}
+        assert owed == {"human": True, "coder@one": False, "bob@one": True}
+
+    play(story)
+
+
+def test_a_private_question_s_answer_is_private(room: Room) -> None:
+    """It stands where it was asked, and nobody else sees it."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        for name in ("alice", "bob"):
+            await room.send(to=(name,), body="Begin.")
+        await room.move()
+        ask = await room.send(await room.speaker("alice"), to=("human",), kind=Kind.ASK, body="The password?")
+        answer = await room.engine.talk.answer("alice", ["It is x."])
+        assert (answer.direct, answer.project, answer.reply_to) == (True, room.project, ask.id)
+        assert answer not in await room.engine.talk.peek(await room.speaker("bob"), room.project)
+
+    play(story)
