@@ -34,7 +34,8 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     (("ask", "--task-id", "t99", "Why?"), 3, "Nobody is at t99"),
     (("answer", "--conversation-id", "m99", "Yes."), 3, "There is no conversation m99"),
     (("context", "document", "read"), 3, "There is no document notes"),
-    (("context", "document", "write", "x", "--name", "a/b"), 3, "There is no POST"),
+    (("context", "document", "write", "x", "--name", "a/b"), 2, "no name for a document"),
+    (("send", "Hello.", "--to", "coder", "--all"), 2, "either for some or for all"),
     (("context", "document", "write", "x", "--name", "a b"), 2, "no name for a document"),
 ]
 
