@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from talk_room import Room, play
 
-from windlass.core.errors import BadInput, NotAllowed
+from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.message import Kind
 from windlass.core.project import Project
 from windlass.engine.readers import Readers, Speaker
@@ -195,5 +195,19 @@ def test_a_private_question_s_answer_is_private(room: Room) -> None:
         answer = await room.engine.talk.answer("alice", ["It is x."])
         assert (answer.direct, answer.project, answer.reply_to) == (True, room.project, ask.id)
         assert answer not in await room.engine.talk.peek(await room.speaker("bob"), room.project)
+
+    play(story)
+
+
+@pytest.mark.parametrize("wrong", ["nowhere", "task/t99", "change/c99", "@", "@A b"])
+def test_a_channel_that_is_none_is_refused(room: Room, wrong: str) -> None:
+    """Else what is said there would be seen by nobody; the same goes for a reply to nothing."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        with pytest.raises((BadInput, NotFound)):
+            await room.send(channel=wrong)
+        with pytest.raises(NotFound, match="no message m99"):
+            await room.send(reply_to="m99")
 
     play(story)

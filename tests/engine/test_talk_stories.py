@@ -306,7 +306,9 @@ class TestSpeaking:
         async def story() -> None:
             await room.begin("alice")
             first = await room.send(to=("alice",), key="k1")
-            assert await room.send(to=("alice",), key="k1", body="Something else.") == first
+            assert await room.send(to=("alice",), key="k1") == first
+            with pytest.raises(Conflict, match="k1 is that of m1, which says something else"):
+                await room.send(to=("alice",), key="k1", body="Something else.")
             assert len(await room.engine.talk.inbox("alice")) == 1
             await room.move()
             assert (await room.send(await room.speaker("alice"), to=("human",), key="k1")).id != first.id

@@ -40,6 +40,10 @@ class Sending:
     def make(self, store: Writing) -> Message:
         """Write it, with those whom it brings into being; or find what was sent under the same key."""
         known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
+        if known is not None and known.body != self.message.body:
+            raise Conflict(
+                f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another."
+            )
         if known is not None:
             return known
         names = {each.id: settled(store, each, self.project) for each in self.new}

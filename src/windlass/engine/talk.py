@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from windlass.core.address import HUMAN, SYSTEM, Address
+from windlass.core.address import HUMAN, SYSTEM, Address, check_name
 from windlass.core.agent import Agent
+from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.mentions import Mentions, mentions
 from windlass.core.message import Delivery, Kind, Letter, Message
@@ -180,6 +181,7 @@ class Talk:
         home = await self.store.read(lambda store: home_channel(store, agent)) if agent else post.channel
         if post.channel not in ("", home):
             raise NotAllowed(f"{speaker.address} can't speak in {post.channel}.", hint=f"Its channel is {home}.")
+        await self.store.read(partial(_check_names, post))
 
     async def _check_handoff(self, speaker: Speaker, project: Project, post: Post) -> None:
         """An agent whose file says whom it may hand to hands to nobody else."""
@@ -332,6 +334,21 @@ def _project(key: str, store: Reading) -> Project:
     if project is None:
         raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
     return project
+
+
+def _check_names(post: Post, store: Reading) -> None:
+    """Refuse a channel that is none, and a reply to nothing."""
+    kind, slash, key = post.channel.partition("/")
+    if post.channel.startswith("@"):
+        check_name(post.channel[1:])
+    elif slash and kind in ("task", "change"):
+        found = store.find(Task, key) if kind == "task" else store.find(Change, key)
+        if found is None or found.project != post.project:
+            raise NotFound(f"There is no {kind} {key} here.", hint="`windlass list` and `windlass queue` show them.")
+    elif post.channel not in ("", "main"):
+        raise BadInput(f"{post.channel!r} is no channel.", hint="Channels are main, @instance, task/t12 and change/c3.")
+    if post.reply_to and store.find(Message, post.reply_to) is None:
+        raise NotFound(f"There is no message {post.reply_to}.", hint="`windlass peek` shows what was said.")
 
 
 def _target(task: str, phase: str, store: Reading) -> str:
