@@ -14,7 +14,7 @@ from windlass.core.errors import BadInput
 from windlass.core.message import Receipt
 from windlass.core.ports import Launch
 from windlass.core.run import Outcome, Run
-from windlass.engine import endings, finish, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
+from windlass.engine import finish, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
 from windlass.engine.say import say as real_say
 from windlass.store.memory import MemoryReading
 
@@ -169,11 +169,6 @@ def tidy_too_much(patch: Patch) -> None:
     patch.setattr(tidy, "_finished", lambda store, now: [replace(each, landed=True) for each in finished(store, now)])
 
 
-def leave_mail_to_the_dead(patch: Patch) -> None:
-    """Mail of an agent whose task has ended stays on its way."""
-    patch.setattr(endings, "Receipt", type("Receipts", (), {"FAILED": Receipt.PENDING}))
-
-
 def let_a_question_hang(patch: Patch) -> None:
     """An answer is kept, and wakes nobody."""
 
@@ -217,7 +212,6 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
     ignore_stop: r"rest: r\d+ of .* should be over",
     ignore_needs: r"I7: t\d+ is active, although t\d+, which it needs, is not done",
     tidy_too_much: r"I10",
-    leave_mail_to_the_dead: r"rest: m\d+/.* is (pending|delivered) for ever|I4: m\d+/.* is stuck",
     let_a_question_hang: r"rest: t\d+ of .* is waiting for ever|end: t\d+ is waiting",
     act_before_commit: r"I9: r\d+ was started, and is not to live",
 }

@@ -163,7 +163,7 @@ class Oracle:
         """Whether an agent with mail has a reason not to be woken. One that has a task before it is told with that."""
         owed = self.world.now.undelivered(reader=reader)
         if not any(each.wakes for each in owed) or any(each.agent == reader for each in self.world.now.ready_tasks()):
-            return all(each.wakes or each.reason for each in owed)
+            return all(each.wakes or each.reason or each.run for each in owed)
         mail = next((each for each in waiting(self.world.now) if each.agent.id == reader), None)
         if mail is None or not self._slot():
             return mail is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windlass.core.definition import Roster
-from windlass.core.prompt import BLOCKS
+from windlass.core.prompt import BLOCKS, COMMANDS, TOOLS
 from windlass.core.sandbox import Sandbox
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import Prepared
@@ -24,7 +24,7 @@ class FakeLibrary:
 
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:
         del checkout
-        return {name: name for name in BLOCKS}
+        return {name: name for name in (*BLOCKS, TOOLS, COMMANDS)}
 
 
 class FakeSetups:
