@@ -270,6 +270,7 @@ class TestAgents:
             house,
             "coder",
             f'touch "{out}.begun"; windlass context wait --timeout 20s --json > "{out}"',
+            house.waits_for(house.flag("silence")),
             f'windlass context wait --timeout 0.3s || echo $? > "{out}.late"',
             DONE,
         )
@@ -277,6 +278,7 @@ class TestAgents:
         until(house.flag("waited.begun").exists, "it to wait")
         until(lambda: house.wl("send", "Something for all.") and out.exists() and out.read_text(), "what it heard")
         assert {each["message"] for each in json.loads(out.read_text())} == {"Something for all."}
+        house.flag("silence").touch()
         until(house.flag("waited.late").exists, "the second wait")
         assert house.flag("waited.late").read_text() == "7\n"
 
