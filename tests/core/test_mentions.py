@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from windlass.core.mentions import Mentions, mentions
+from windlass.core.mentions import Mentions, mentions, strangers
 
 KNOWN = ("alice", "bob", "code-reviewer", "test_runner", "alice@pr-7")
 
@@ -175,3 +175,18 @@ def test_hostile_text_takes_no_longer_than_its_length(part: str) -> None:
     mentions(text, KNOWN)
 
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("hello @codr", ("codr",)),
+        ("@alice and @nobody, @nobody.", ("nobody",)),
+        ("@Alice hi", ("Alice",)),
+        ("mail x@nobody.com, `@nobody` or \\@nobody", ()),
+        ("nobody at all", ()),
+    ],
+)
+def test_names_that_nobody_has_are_found(text: str, found: tuple[str, ...]) -> None:
+    """Where they would mention someone, so that a slip is noticed."""
+    assert strangers(text, KNOWN) == found

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Message, Remark
-from windlass.core.prompt import BLOCKS, COMMANDS, MINIMAL, TAGS, TOOLS, Prompt, Workplace, build_prompt
+from windlass.core.prompt import BLOCKS, COMMANDS, TAGS, TOOLS, Prompt, Workplace, build_prompt
 from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.run import Cause
 from windlass.core.task import Task
@@ -104,7 +104,6 @@ def both(
     resumed: bool = False,
     apart: bool = False,
     tools: bool = False,
-    mode: str = "execute",
     blocks: Mapping[str, str] | None = None,
 ) -> Prompt:
     return build_prompt(
@@ -118,7 +117,6 @@ def both(
         resumed=resumed,
         apart=apart,
         tools=tools,
-        mode=mode,
     )
 
 
@@ -232,16 +230,6 @@ class TestTalking:
     def test_a_session_that_goes_on_knows_it(self) -> None:
         """It is not told again."""
         assert "communication" not in tags(both(Cause.MAIL, agent=AGENT, resumed=True).text)
-
-    @pytest.mark.parametrize("tools", [True, False])
-    @pytest.mark.parametrize("mode", sorted(MINIMAL))
-    def test_one_that_plans_is_told_the_least(self, mode: str, tools: bool) -> None:
-        """How to hear, to answer and to ask; the rest is for those who work."""
-        least, all_of_it = (both(Cause.TASK, agent=AGENT, tools=tools, mode=each).text for each in (mode, "execute"))
-
-        assert ("channel_send" if tools else "windlass context send") in least
-        assert "document" in all_of_it
-        assert "document" not in least
 
 
 class TestForgery:

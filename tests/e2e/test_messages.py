@@ -101,6 +101,9 @@ class TestAPerson:
         assert "Did you mean coder?" in house.wl("inbox", "codr", code=3).err
         assert house.wl("peek", "--json").value == []
         assert inbox(house, "coder") == [], "nobody has written to it, and it is there"
+        slip = house.wl("send", "Look at it, @codr.")
+        assert "There is no @codr here. Did you mean coder?" in slip.err
+        assert "nobody is addressed" in slip.out
 
     def test_speaks_for_an_agent_only_as_a_claim(self, house: Stage) -> None:
         """What a person types under another name is the person's, and says so."""

@@ -227,6 +227,8 @@ def given_text(text: str, what: str) -> str:
     text = sys.stdin.read() if text == "-" and sys.stdin else text
     if not text.strip():
         raise click.UsageError(f"{what} is empty.", click.get_current_context())
+    if any("\ud800" <= each <= "\udfff" for each in text):  # what Python makes of bytes that are no letters
+        raise click.UsageError(f"{what} is not UTF-8 text.", click.get_current_context())
     return text
 
 

@@ -14,7 +14,7 @@ import click
 
 from windlass.cli.client import Client, NotRunning, OutOfReach, repository
 from windlass.cli.command import MessageId, Reader
-from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json
+from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
 from windlass.cli.watch import when_back
 from windlass.cli.wire import Gone
 from windlass.core.errors import TimedOut, Unavailable
@@ -69,7 +69,10 @@ def post(daemon: Client, **message: Any) -> Row | None:
 
 
 def _sent(daemon: Client, message: Row) -> Row:
-    sent: Row = daemon.post("messages", **message)["message"]
+    answer = daemon.post("messages", **message)
+    sent: Row = answer["message"]
+    if answer.get("hint"):
+        tell(one_line(answer["hint"]))
     return sent
 
 

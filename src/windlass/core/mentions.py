@@ -48,6 +48,12 @@ def mentions(text: str, known: Collection[str]) -> Mentions:
     return Mentions(tuple(named), tuple(addressed))
 
 
+def strangers(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Names that stand there like mentions, and that nobody has."""
+    words = {each["name"].rstrip("-_") for each in _AT.finditer(text)} if "@" in text else set()
+    return mentions(text, {each for each in words if each and each not in known}).all
+
+
 def _paragraphs(text: str) -> Iterator[str]:
     """The text between blank lines, quotes and fences; items of a list and headings each for themselves."""
     lines: list[str] = []

@@ -32,8 +32,6 @@ BLOCKS = (
 
 TOOLS, COMMANDS = "talk_tools", "talk_commands"
 """Two more, of which one is the end of `communication`: how to talk with our tools, or with our commands."""
-MINIMAL = frozenset({"plan", "refine"})
-"""Modes in which an agent has little to say: of how to talk it is told the first paragraph."""
 
 PROJECT = "project_rules"
 """The block that only a project has: what it tells all of its agents."""
@@ -90,7 +88,6 @@ def build_prompt(
     repositories: Mapping[str, str] | None = None,
     apart: bool = False,
     tools: bool = False,
-    mode: str = "execute",
 ) -> Prompt:
     """The prompt of a run: the whole briefing for a first one, what is new for a later one.
 
@@ -98,7 +95,7 @@ def build_prompt(
     conversation keeps that. `tools` are ours, which it was given to talk with.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
-    said["communication"] = _communication(said, TOOLS if tools else COMMANDS, mode)
+    said["communication"] = _communication(said, TOOLS if tools else COMMANDS)
     who = _who(agent, workplace, said) if workplace and agent.role else []
     talk = [] if who else _some(said, "communication")
     system = _system(who, agent) if apart else ""
@@ -170,10 +167,9 @@ def _first(said: Mapping[str, str], task: Section, *mail: Section, talk: Sequenc
     ]
 
 
-def _communication(said: Mapping[str, str], block: str, mode: str) -> str:
-    """How to speak: what holds for all, then how this agent does it."""
-    how = said[block]
-    return f"{said['communication']}\n\n{how.partition(chr(10) * 2)[0] if mode in MINIMAL else how}"
+def _communication(said: Mapping[str, str], block: str) -> str:
+    """How an agent talks: the same for all, and then with what it has."""
+    return f"{said['communication']}\n\n{said[block]}"
 
 
 def _some(said: Mapping[str, str], *names: str) -> list[Section]:

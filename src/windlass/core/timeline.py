@@ -14,7 +14,6 @@ from windlass.core.address import SYSTEM
 
 _LOOKS_SO = re.compile(r"((?:^|\r) {0,3}\\*)###", re.MULTILINE)
 """What Markdown takes for a heading, after any kind of line end."""
-_ESCAPED = re.compile(r"((?:^|\r) {0,3}\\*)\\###", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,3 @@ def _entry(said: Said) -> str:
 def escaped(text: str) -> str:
     """Text in which nothing looks like a heading of ours."""
     return _LOOKS_SO.sub(r"\1\\###", text)
-
-
-def unescaped(text: str) -> str:
-    """The text as it was."""
-    return _ESCAPED.sub(r"\1###", text)

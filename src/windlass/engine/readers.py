@@ -9,6 +9,7 @@ from windlass.core.address import HUMAN, SYSTEM, Address
 from windlass.core.agent import Agent
 from windlass.core.definition import Roster, homes, is_home
 from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.core.mentions import strangers
 from windlass.core.near import near_miss
 from windlass.core.ports import Ports
 from windlass.core.project import Project
@@ -61,6 +62,13 @@ class Directory:
         own = Address.parse(speaker.address).instance if not speaker.is_person else ""
         names |= {each.name: each.id for each in agents if own and each.instance == own}
         return names | {str(HUMAN): str(HUMAN)}
+
+    async def missed(self, project: Project, speaker: Speaker, body: str) -> str:
+        """Of a text that is for nobody: whom it seems to mention, and who was probably meant."""
+        names = await self.names(project, speaker)
+        unknown = strangers(body, names)
+        meant = " ".join(filter(None, (near_miss(each, names) for each in unknown)))
+        return f"There is no {', '.join(f'@{each}' for each in unknown)} here. {meant}".strip() if unknown else ""
 
     async def named(self, project: Project, speaker: Speaker, typed: Iterable[str]) -> Readers:
         """Those who were typed: `name`, `name@instance`, `@instance`. Raises NotFound with the near miss."""

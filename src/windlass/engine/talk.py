@@ -63,8 +63,6 @@ class Post:
     reply_to: str = ""
     key: str = ""
     claims: str = ""
-    mentions: bool = True
-    """Whether `@name` in it makes a reader."""
     handoff: Handoff | None = None
 
 
@@ -203,7 +201,7 @@ class Talk:
             readers = await self.directory.all(project, speaker, post.channel.removeprefix("@"))
             return readers, Mentions(readers.to, readers.to)
         names = await self.directory.names(project, speaker)
-        spoken = mentions(post.body, {*names, str(SYSTEM)}) if post.mentions else Mentions((), ())
+        spoken = mentions(post.body, {*names, str(SYSTEM)})
         if str(SYSTEM) in spoken.all and not speaker.is_person:
             raise NotAllowed("An agent can't call on the system.", hint="Write `system` without the @, or ask human.")
         met = [each for each in spoken.all if names.get(each, "-") or each in spoken.addressed]

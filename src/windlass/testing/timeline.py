@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from windlass.core.timeline import Said, unescaped
+from windlass.core.timeline import Said
 
+_ESCAPED = re.compile(r"((?:^|\r) {0,3}\\*)\\###", re.MULTILINE)
 _HEADING = re.compile(r"### (\d{2}:\d{2}:\d{2}) \[([^\[\]\r\n]*)\]")
 
 
@@ -28,4 +29,4 @@ def _close(found: list[Said], lines: list[str]) -> None:
     """Give the last entry its text: the lines below its heading, but for the empty one that we wrote."""
     if found:
         body = lines[:-1] if lines[-1:] == [""] else lines
-        found[-1] = Said(found[-1].time, found[-1].name, unescaped("\n".join(body)))
+        found[-1] = Said(found[-1].time, found[-1].name, _ESCAPED.sub(r"\1###", "\n".join(body)))

@@ -46,7 +46,9 @@ async def send(call: Call) -> Response:
     message = await call.engine.talk.send(who, post)
     receipts = await _receipts(call, [message])
     outlooks = await call.engine.prospects.of(message.id)
-    return wire.answer({"message": letters.message(message, receipts[message.id], outlooks)}, status=201)
+    project = await call.engine.projects.get(message.project)
+    hint = "" if message.to else await call.engine.directory.missed(project, who, message.body)
+    return wire.answer({"message": letters.message(message, receipts[message.id], outlooks), "hint": hint}, status=201)
 
 
 async def _project(call: Call, who: Speaker, path: str, to: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ SEND = shape(
     key=TEXT,
     handoff=shape(done=TEXT, needed=TEXT, files=TEXTS, why=TEXT),
 )
-SENT = shape("message", message=MESSAGE)
+SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
 READ = shape(limit=WHOLE, channel=TEXT)
 
 ASK = shape("question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT)
