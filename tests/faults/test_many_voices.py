@@ -13,6 +13,7 @@ from e2e_stage import Stage, stage, until
 
 MESSAGES = 200
 WAYS = ("socket", "tools", "file")
+"""How the voices speak, in turn; but the first speaks by commands, each a process of its own."""
 SETTINGS = "[limits]\nruns = 24\n[daemon]\nstop_grace_seconds = 0.5\n"
 
 
@@ -23,7 +24,7 @@ def voices(house: Stage, count: int) -> list[str]:
         house.work(
             f"Speak {each}",
             f"{sys.executable} {Path(__file__).with_name('voice.py')} {house.flag('names')} "
-            f"{house.flag(f'notes-{each}')} {MESSAGES} {WAYS[each % len(WAYS)]}",
+            f"{house.flag(f'notes-{each}')} {MESSAGES} {WAYS[each % len(WAYS)] if each else 'command'}",
         )
         for each in range(count)
     ]
@@ -36,7 +37,9 @@ def heard(house: Stage, place: int) -> list[tuple[str, str, int]]:
     """What one has noted: the message's id, who says so, and the number."""
     file = house.flag(f"notes-{place}")
     lines = file.read_text().splitlines() if file.exists() else []
-    return [(words[0], words[1], int(words[3])) for words in (line.split() for line in lines)]
+    spoken = [line.split() for line in lines]
+    assert [words for words in spoken if words[2] != "says"] == []
+    return [(words[0], words[1], int(words[3])) for words in spoken]
 
 
 def said_to(place: int, count: int) -> Counter[int]:
@@ -53,7 +56,9 @@ def test_each_hears_its_own_once_and_in_order(count: int, deaths: int) -> None:
     """Also where the daemon is killed again and again: whoever was cut off says it again, under the same key."""
     with stage(settings=SETTINGS, WINDLASS_SANDBOX="off") as house:
         names = voices(house, count)
-        house.flag("names").write_text("\n".join(names))
+        draft = house.flag("names.draft")
+        draft.write_text("\n".join(names))
+        draft.rename(house.flag("names"))
 
         def total() -> int:
             return sum(len(heard(house, each)) for each in range(count))
@@ -64,6 +69,7 @@ def test_each_hears_its_own_once_and_in_order(count: int, deaths: int) -> None:
             house.wl("list")
         over = ("completed", "error", "stopped")
         until(lambda: all(house.agent(each)["status"] in over for each in names), "all to end", within=200)
+        assert [house.wl("logs", each).out for each in names if len(house.agent(each)["runs"]) > 1] == []
         for place in range(count):
             notes = heard(house, place)
             assert [key for key, times in Counter(key for key, _, _ in notes).items() if times > 1] == []

@@ -2,7 +2,7 @@
 
     voice.py NAMES NOTES MESSAGES WAY
 
-NAMES is a file with everyone's names, which comes when all are there; WAY is socket, tools or file.
+NAMES is a file with everyone's names, which comes when all are there; WAY is command, socket, tools or file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -63,11 +64,22 @@ def _once(method: str, path: str, body: Any) -> tuple[int, bytes]:
         return answer.status, content
 
 
+def command(words: list[str]) -> None:
+    """Type it until it is taken: the daemon may be down for a while."""
+    until = time.monotonic() + PATIENCE
+    while (ended := subprocess.run(["windlass", *words], capture_output=True, check=False)).returncode:
+        if time.monotonic() > until:
+            raise SystemExit(f"{words}: {ended.stderr!r}")
+        time.sleep(PAUSE)
+
+
 def say(way: str, me: str, target: str, number: int) -> None:
     words = f"{me} says {number}"
     if way == "file":
         with Path(".windlass/chat.md").open("a") as file:
             file.write(f"[{me}-to-{target}]: {words}\n")
+    elif way == "command":
+        command(["send", words, "--to", target, "--key", f"{me}-{number}"])
     else:
         path = {"socket": "/messages", "tools": "/mcp"}[way]
         call("POST", path, to=[target], body=words, key=f"{me}-{number}")
