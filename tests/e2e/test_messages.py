@@ -125,6 +125,10 @@ class TestAPerson:
         first = house.wl("send", "Once.", "--to", "coder", "--key", "k1", "--json").value
         again = house.wl("send", "Once.", "--to", "coder", "--key", "k1", "--json").value
         assert first["id"] == again["id"]
+        asked = [
+            house.wl("ask", "--agent-id", "coder", "--no-wait", "--key", "k2", "Why?", "--json").value for _ in range(2)
+        ]
+        assert asked[0]["conversationId"] == asked[1]["conversationId"]
 
     def test_gets_a_sentence_for_what_can_not_be(self, house: Stage) -> None:
         """And an exit code that says of which kind it is."""

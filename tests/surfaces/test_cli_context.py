@@ -73,8 +73,20 @@ class TestConversations:
 
         assert (ended.returncode, ended.stdout) == (0, "8080.\n")
         wanted = {"agent_id": "coder", "from": "tester", "question": "Which port?", "path": str(keyboard.folder)}
-        assert daemon.asked[0][3] == wanted
+        assert daemon.asked[0][3].pop("key") and daemon.asked[0][3] == wanted
         assert [path for _, path, _, _ in daemon.asked][-1] == "/messages/m13/ack"
+
+    def test_a_question_that_may_have_been_heard_is_asked_again_under_the_same_key(
+        self, keyboard: Keyboard, daemon: FakeDaemon
+    ) -> None:
+        """So that it is asked once; a program may give a key of its own."""
+        daemon.cut = 2
+        ended = keyboard.type("ask", "--agent-id", "coder", "--no-wait", "Which port?")
+        assert ended.returncode == 0, ended.stderr
+        keys = [body["key"] for *_, body in daemon.asked]
+        assert len(keys) == 3 and len(set(keys)) == 1
+        keyboard.type("ask", "--agent-id", "coder", "--no-wait", "--key", "mine", "Which port?")
+        assert daemon.asked[-1][3]["key"] == "mine"
 
     def test_an_answer_that_was_read_elsewhere_is_not_acknowledged_again(
         self, keyboard: Keyboard, daemon: FakeDaemon

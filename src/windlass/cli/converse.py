@@ -9,7 +9,7 @@ import click
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
 from windlass.cli.command import AgentName, Duration, Word, command, json_option
-from windlass.cli.letters import place, wait_for
+from windlass.cli.letters import begin, key_option, wait_for
 from windlass.cli.output import Row, block, say, say_json, say_json_line
 
 timeout_option = click.option(
@@ -30,6 +30,7 @@ timeout_option = click.option(
 @click.option("--agent-id", "agent", type=AgentName(), metavar="NAME", help="Ask this agent.")
 @click.option("--task-id", "task", type=Word(), metavar="TASK", help="Ask whoever is at this task.")
 @click.option("--phase-id", "phase", type=Word(), metavar="PHASE", help="Ask whoever is at a task of this phase.")
+@key_option
 @click.option("--no-wait", is_flag=True, help="Do not wait for the answer.")
 @timeout_option
 @json_option
@@ -43,8 +44,8 @@ def ask_command(ctx: click.Context, /, question: str, **given: Any) -> None:
     if len(chosen) != 1:
         raise click.UsageError("Say whom to ask: one of --agent-id, --task-id and --phase-id.", ctx)
     daemon: Client = ctx.obj
-    body = {f"{chosen[0]}_id": given[chosen[0]], "from": given["sender"], "path": place()}
-    begun = daemon.post("conversations", question=given_text(question, "QUESTION"), **body)
+    body = {f"{chosen[0]}_id": given[chosen[0]], "from": given["sender"], "key": given["key"]}
+    begun = begin(daemon, question=given_text(question, "QUESTION"), **body)
     if given["no_wait"]:
         _say_begun(begun, given["as_json"])
         return

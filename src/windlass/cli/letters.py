@@ -25,6 +25,7 @@ SLICE = 20.0
 to_option = click.option(
     "--to", multiple=True, type=Reader(), metavar="WHOM", help="name, name@instance or @instance; may be repeated."
 )
+key_option = click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
 everyone_option = click.option("--all", "everyone", is_flag=True, help="Everyone in the project. Nobody is started.")
 as_option = click.option(
     "--from", "--as", "sender", type=Reader(), metavar="NAME", help="Inside a run: your own name, and no other."
@@ -57,15 +58,31 @@ def post(daemon: Client, **message: Any) -> Row | None:
     message["key"] = message.get("key") or os.urandom(10).hex()
     message["path"] = place()
     client = daemon.only_if_running() if inside_a_run() else daemon
+    send = partial(_sent, client, message)
     try:
-        return _sent(client, message)
+        return send()
     except (NotRunning, OutOfReach):
         if not inside_a_run():
             raise
         _leave(message)
         return None
     except Gone:  # whether it was heard is unknown; the key lets us say it again
-        return _again(client, message)
+        return _again(send)
+
+
+def begin(daemon: Client, **question: Any) -> Row:
+    """Ask something once, also where the daemon leaves meanwhile."""
+    question["key"] = question.get("key") or os.urandom(10).hex()
+    question["path"] = place()
+
+    def ask() -> Row:
+        begun: Row = daemon.post("conversations", **question)
+        return begun
+
+    try:
+        return ask()
+    except Gone:
+        return _again(ask)
 
 
 def _sent(daemon: Client, message: Row) -> Row:
@@ -76,12 +93,12 @@ def _sent(daemon: Client, message: Row) -> Row:
     return sent
 
 
-def _again(daemon: Client, message: Row) -> Row:
+def _again(send: Callable[[], Row]) -> Row:
     deadline = time.monotonic() + SLICE
 
     def ask() -> Row:
         try:
-            return _sent(daemon, message)
+            return send()
         except (NotRunning, Gone) as error:
             if time.monotonic() > deadline:
                 raise Unavailable(

@@ -13,6 +13,7 @@ from windlass.cli.letters import (
     as_option,
     channel_option,
     everyone_option,
+    key_option,
     limit_option,
     place,
     post,
@@ -39,7 +40,7 @@ from windlass.cli.output import Row, as_of, say, say_json
 @everyone_option
 @channel_option
 @click.option("--reply-to", type=MessageId(), metavar="ID", help="The message that this answers.")
-@click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
+@key_option
 @click.option("--done", metavar="TEXT", help="Hand work on: what you have done.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="Hand work on: a file it is about; repeatable.")
 @click.option("--why", metavar="TEXT", help="Hand work on: why it is as it is.")

@@ -40,12 +40,8 @@ class Sending:
     def make(self, store: Writing) -> Message:
         """Write it, with those whom it brings into being; or find what was sent under the same key."""
         known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
-        if known is not None and known.body != self.message.body:
-            raise Conflict(
-                f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another."
-            )
         if known is not None:
-            return known
+            return _same(known, self.message)
         names = {each.id: settled(store, each, self.project) for each in self.new}
         fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
         for each in fresh:
@@ -61,6 +57,16 @@ class Sending:
         )
         addressed = {names[each].id if each in names else each for each in self.addressed}
         return put(store, message, quiet={each for each in message.to if each not in addressed})
+
+
+def _same(known: Message, message: Message) -> Message:
+    """What was sent under a key, if it is what is sent under it again."""
+    if known.body != message.body:
+        raise Conflict(f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another.")
+    if Kind.ASK in (known.kind, message.kind) and known.kind is not message.kind:
+        what = "a question" if known.kind is Kind.ASK else "no question"
+        raise Conflict(f"The key {known.key} is that of {known.id}, which is {what}.", hint="Take another.")
+    return known
 
 
 def _heard(store: Reading, speaker: Speaker) -> list[Message]:

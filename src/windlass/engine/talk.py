@@ -135,12 +135,18 @@ class Talk:
         task: str = "",
         phase: str = "",
         claims: str = "",
+        key: str = "",
     ) -> Message:
-        """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle."""
-        target = agent or await self.store.read(partial(_target, task, phase))
+        """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle.
+
+        What comes again under the same key is the question that was asked then.
+        """
+        known = await self.store.read(lambda store: store.keyed(speaker.address, key)) if key else None
+        target = known.to[0] if known and known.to else agent or await self.store.read(partial(_target, task, phase))
         if target == speaker.address:
             raise BadInput(f"{target} can't ask itself.", hint="`windlass list` shows whom you can ask.")
-        return await self.send(speaker, Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims))
+        post = Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims, key=key)
+        return await self.send(speaker, post)
 
     async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
         """Answer what one was asked. Whoever asked is told."""

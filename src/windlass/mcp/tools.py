@@ -159,7 +159,9 @@ async def ask(call: Call) -> dict[str, Any]:
     targets = {key: call.text(key) for key in ("agent", "task", "phase") if call.text(key)}
     if len(targets) != 1:
         raise BadInput("Ask one: give agent, task or phase, and only one of them.")
-    asked = await call.engine.talk.converse(call.speaker, call.project, call.text("question"), **targets)
+    asked = await call.engine.talk.converse(
+        call.speaker, call.project, call.text("question"), **targets, claims=call.claims, key=call.key
+    )
     return {"conversation": asked.id, "to": list(asked.to)}
 
 

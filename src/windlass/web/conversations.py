@@ -21,7 +21,8 @@ async def ask(call: Call) -> Response:
     project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
     body = wire.text(given, "question")
     claims = speaking.claimed(call, named)
-    asked = await call.engine.talk.converse(who, project, body, **targets, claims=claims)
+    key = wire.text(given, "key", "")
+    asked = await call.engine.talk.converse(who, project, body, **targets, claims=claims, key=key)
     return wire.answer(letters.conversation(Conversation(asked)), status=201)
 
 

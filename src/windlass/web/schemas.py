@@ -82,7 +82,9 @@ SEND = shape(
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
 READ = shape(limit=WHOLE, channel=TEXT)
 
-ASK = shape("question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT)
+ASK = shape(
+    "question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT, key=TEXT
+)
 CONVERSATION = shape(
     *("conversationId", "status", "toAgentId", "question", "fromAgentId", "answer", "answerId", "unread"),
     conversationId=TEXT,
