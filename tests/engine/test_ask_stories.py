@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from talk_room import Room, play
 
 from windlass.core.errors import Conflict, NotFound
-from windlass.core.message import Kind
+from windlass.core.message import Kind, Message
 
 
 @pytest.fixture
@@ -75,3 +76,80 @@ class TestConversations:
                 await room.send(to=(name,), body="How far?", key="k1")
 
         play(story)
+
+
+class TestWaiting:
+    def test_who_waits_is_told_as_soon_as_no_answer_will_come(self, room: Room) -> None:
+        """A run that ends without an answer: who ended how. What is under way, or about to begin, is waited for."""
+
+        async def story() -> None:
+            await room.begin("alice")
+            ask = await room.engine.talk.converse(room.person, room.project, "Which port?", agent="alice")
+            assert await stands(room, ask) == "", "it is about to be started"
+            await room.move()
+            assert await stands(room, ask) == "", "it is at it"
+            waiting = asyncio.create_task(room.engine.replies.to(room.person, ask.id, patience=30))
+            await room.signal("alice", '{"status": "error", "error": "no idea"}')
+            await room.exit("alice")
+            await room.move()
+            found = await asyncio.wait_for(waiting, 5)
+            assert (found.answer, found.reason) == (None, "alice's run 1 ended (failed: no idea) without an answer")
+            await room.engine.talk.settle(room.person, ask.id, "8080.")
+            answered = await room.engine.replies.to(room.person, ask.id, patience=0)
+            assert answered.answer is not None and answered.reason == "", "the question had stayed open"
+
+        play(story)
+
+    def test_one_that_runs_again_is_waited_for(self, room: Room) -> None:
+        """A crash is tried again, and what it is told next may bring the answer; after the last try it is told."""
+
+        async def story() -> None:
+            await room.begin("alice")
+            ask = await room.engine.talk.converse(room.person, room.project, "Which port?", agent="alice")
+            await room.move()
+            await room.exit("alice", 1)
+            assert await stands(room, ask) == ""
+            await room.move()
+            assert (await room.run_of("alice")).number == 2 and await stands(room, ask) == ""
+            await room.exit("alice", 1)
+            await room.move()
+            assert await stands(room, ask) == "alice did not get it: t1 is failed"
+
+        play(story)
+
+    def test_one_that_nobody_wakes_is_not_waited_for(self, room: Room) -> None:
+        """Stopped by hand, and asked by another agent: that is said at once. What a person asks wakes it."""
+
+        async def story() -> None:
+            await room.begin("alice", "bob")
+            for name in ("alice", "bob"):
+                await room.send(to=(name,), body="Begin.")
+            await room.move()
+            await room.engine.runs.stop("bob", "stopped by hand")
+            await room.move()
+            alice = await room.speaker("alice")
+            ask = await room.engine.talk.converse(alice, room.project, "Which port?", agent="bob")
+            found = await room.engine.replies.to(alice, ask.id, patience=30)
+            assert (found.answer, found.reason) == (None, "bob waits: stopped by hand")
+            own = await room.engine.talk.converse(room.person, room.project, "Which port?", agent="bob")
+            assert await stands(room, own) == ""
+
+        play(story)
+
+    def test_a_person_is_always_waited_for(self, room: Room) -> None:
+        """Nobody knows when they look."""
+
+        async def story() -> None:
+            await room.begin("alice")
+            await room.send(to=("alice",), body="Begin.")
+            await room.move()
+            alice = await room.speaker("alice")
+            ask = await room.engine.talk.converse(alice, room.project, "May I?", agent="human")
+            assert (await room.engine.replies.to(alice, ask.id, patience=0)).reason == ""
+
+        play(story)
+
+
+async def stands(room: Room, ask: Message) -> str:
+    """Why no answer is to be expected, if that is so."""
+    return (await room.engine.replies.to(room.person, ask.id, patience=0)).reason

@@ -21,6 +21,7 @@ ASKED: dict[str, Any] = {
     "answer": None,
     "answerId": None,
     "unread": False,
+    "reason": "",
 }
 ANSWERED = ASKED | {"status": "answered", "fromAgentId": "coder", "answer": "8080.", "answerId": "m13", "unread": True}
 QUESTION = {"conversationId": "m12", "fromAgentId": "tester", "question": "Which port?", "taskId": "t3"}
@@ -103,6 +104,23 @@ class TestConversations:
         daemon.teach("GET /conversations/m12", ASKED)
         ended = keyboard.type("ask", "--agent-id", "coder", "--timeout", "0.3s", "Why?")
         assert (ended.returncode, "Nobody answered m12 in 0.3 s" in ended.stderr) == (7, True)
+        assert "m12 stays open" in ended.stderr and "windlass listen --conversation-id m12" in ended.stderr
+
+    def test_no_answer_will_come_is_said_at_once(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Who ended how, what to do, and an exit code of its own."""
+        daemon.teach("GET /conversations/m12", ASKED | {"reason": "coder's run 3 ended (done) without an answer"})
+        ended = keyboard.type("ask", "--agent-id", "coder", "Why?")
+        assert (ended.returncode, ended.stdout) == (8, "")
+        assert "No answer to m12 will come: coder's run 3 ended (done) without an answer." in ended.stderr
+        assert "windlass show coder" in ended.stderr and "m12 stays open" in ended.stderr
+
+    def test_an_answer_can_be_waited_for_later(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """As if one had never stopped waiting; and one listens for one thing."""
+        daemon.teach("GET /conversations/m12", ANSWERED)
+        assert keyboard.type("listen", "--conversation-id", "m12").stdout == "8080.\n"
+        assert daemon.asked[-1][1] == "/messages/m13/ack"
+        assert keyboard.type("listen").returncode == 2
+        assert keyboard.type("listen", "--agent-id", "coder", "--conversation-id", "m12").returncode == 2
 
     @pytest.mark.parametrize(
         "words",

@@ -117,7 +117,9 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
         items: list[Row] = answer["items"]
         return items
 
-    items = wait_for(look, daemon, timeout, "Nothing was said")
+    items = wait_for(
+        look, daemon, timeout, "Nothing was said", hint="What comes later waits in `windlass context read`."
+    )
     if as_json:
         say_json(items)
     else:

@@ -157,14 +157,16 @@ def _addressees(sent: Row) -> str:
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def wait_for(ask: Callable[[Client, float], Any], daemon: Client, seconds: float | None, what: str) -> Any:
+def wait_for(
+    ask: Callable[[Client, float], Any], daemon: Client, seconds: float | None, what: str, *, hint: str
+) -> Any:
     """Ask in slices until there is an answer; a daemon that goes is waited for, as long as there is time."""
     deadline = None if seconds is None else time.monotonic() + seconds
 
     def once(client: Client) -> Any:
         left = SLICE if deadline is None else min(SLICE, deadline - time.monotonic())
         if left <= 0:
-            raise TimedOut(f"{what} in {seconds:g} s.", hint="It is not lost: try again, or look with `windlass peek`.")
+            raise TimedOut(f"{what} in {seconds:g} s.", hint=hint)
         return ask(client, left)
 
     first = Client(daemon.home, start=None if inside_a_run() else daemon.start, waiting=_quiet)

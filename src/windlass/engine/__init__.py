@@ -97,7 +97,7 @@ class Engine:
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
         self.prospects = Prospects(ports, self._deliver)
-        self.replies = Replies(ports, bell)
+        self.replies = Replies(ports, bell, self._deliver)
         lanes = {"lanes": self._landings, "tests": self._tests}
         self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)

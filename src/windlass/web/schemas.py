@@ -86,7 +86,7 @@ ASK = shape(
     "question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT, key=TEXT
 )
 CONVERSATION = shape(
-    *("conversationId", "status", "toAgentId", "question", "fromAgentId", "answer", "answerId", "unread"),
+    *("conversationId", "status", "toAgentId", "question", "fromAgentId", "answer", "answerId", "unread", "reason"),
     conversationId=TEXT,
     status={"type": "string", "enum": ["pending", "answered"]},
     toAgentId=maybe(TEXT),
@@ -95,6 +95,7 @@ CONVERSATION = shape(
     answer=maybe(TEXT),
     answerId=maybe(TEXT),
     unread=TRUTH,
+    reason=TEXT,
 )
 QUESTION = shape(
     *("conversationId", "fromAgentId", "question"),
