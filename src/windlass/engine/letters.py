@@ -113,6 +113,11 @@ def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Lett
     return [Letter(message, each) for message, each in found if message is not None]
 
 
+def heard_from(reader: str, store: Reading) -> set[str]:
+    """Everyone who has ever written to a reader."""
+    return {each.message.sender for each in inbox(store, reader, everything=True)}
+
+
 def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
     """All that waits for the speaker, acknowledged. What a prompt has told it already is not told again."""
     here = [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]

@@ -64,6 +64,8 @@ class Post:
     key: str = ""
     claims: str = ""
     handoff: Handoff | None = None
+    hands_on: bool = False
+    """It hands work on, whatever its kind, unless it answers or starts nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Talk:
         project = await self.store.read(partial(_project, post.project))
         body = await self._words(speaker, project, post)
         await self._check_place(speaker, post)
-        if post.kind is Kind.HANDOFF:
+        if post.hands_on or post.kind is Kind.HANDOFF:
             await self._check_handoff(speaker, project, post)
         readers, spoken = await self._readers(speaker, project, replace(post, body=body))
         message = Message(
@@ -191,8 +193,14 @@ class Talk:
         """An agent whose file says whom it may hand to hands to nobody else."""
         name = Address.parse(speaker.address).name
         found = None if speaker.is_person else (await self.library.roster(project.path)).find(name)
-        others = [each for each in post.to if found and found.handoff_to and each not in found.handoff_to]
-        if found and others:
+        if found is None or not found.handoff_to:
+            return
+        others = [each for each in post.to if Address.parse(each).name not in found.handoff_to]
+        if others and post.kind is not Kind.HANDOFF:
+            ids = await self.directory.names(project, speaker)
+            heard = await self.store.read(partial(letters.heard_from, speaker.address))
+            others = [each for each in others if each[:1] != "@" and ids.get(each) not in (str(HUMAN), *heard)]
+        if others:
             raise NotAllowed(
                 f"{name} may not hand work to {others[0]}: its file allows {', '.join(found.handoff_to)}.",
                 hint=f"Add {others[0]} to handoff_to in {found.file}.",
