@@ -95,7 +95,7 @@ class Engine:
         intake = Intake(ports, bell, fences)
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
-        self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles)
+        self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
         self.prospects = Prospects(ports, self._deliver)
         self.replies = Replies(ports, bell, self._deliver)
         lanes = {"lanes": self._landings, "tests": self._tests}
