@@ -236,6 +236,8 @@ class TestBadInput:
             ("channel_send", {"message": "x", "to": ["nobody-at-all"]}, "There is no agent nobody-at-all here."),
             ("channel_send", {"message": "x", "too": ["a"]}, "There is no argument 'too'. Did you mean to?"),
             ("channel_send", {"message": "x" * 1_100_000}, "The message has more than 1000000 bytes."),
+            ("channel_send", {"message": "x", "from": "nobody"}, "There is no agent nobody here."),
+            ("channel_peek", {"channel": "mian"}, "'mian' is no channel. Did you mean main?"),
             ("channel_peek", {"limit": -1}, "limit must be a whole number, not negative."),
             ("channel_peek", {"limit": 1.5}, "limit must be a whole number, not negative."),
             ("channel_peek", {"limit": True}, "limit must be a whole number, not negative."),

@@ -77,6 +77,8 @@ def begin(daemon: Client, **question: Any) -> Row:
 
     def ask() -> Row:
         begun: Row = daemon.post("conversations", **question)
+        if begun.get("hint"):
+            tell(one_line(begun["hint"]))
         return begun
 
     try:

@@ -14,6 +14,7 @@ from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.mentions import Mentions, mentions
 from windlass.core.message import Delivery, Kind, Letter, Message
+from windlass.core.near import near_miss
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.questions import compose_answer
@@ -24,7 +25,7 @@ from windlass.engine import letters
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.letters import Sending
-from windlass.engine.readers import Directory, Readers, Speaker
+from windlass.engine.readers import Directory, Readers, Speaker, instances
 from windlass.engine.say import current_task, home_channel, open_questions, say
 
 MOST = 10_000
@@ -189,6 +190,19 @@ class Talk:
             raise NotAllowed(f"{speaker.address} can't speak in {post.channel}.", hint=f"Its channel is {home}.")
         await self.store.read(partial(_check_names, post))
 
+    async def _check_channel(self, project: str, channel: str) -> None:
+        """Refuse one that is none, or that nobody is in and nothing was ever said in."""
+        await self.store.read(partial(_check_channel, project, channel))
+        if not channel.startswith("@"):
+            return
+        places = await self.store.read(partial(instances, project))
+        said = await self.store.read(lambda store: store.said(project, channel=channel, limit=1))
+        if channel not in places and not said:
+            listed = f"There are: main, {', '.join(places)}." if places else "There is: main."
+            raise NotFound(
+                f"There is no channel {channel} here.", hint=f"{near_miss(channel, places)} {listed}".strip()
+            )
+
     async def _check_handoff(self, speaker: Speaker, project: Project, post: Post) -> None:
         """An agent whose file says whom it may hand to hands to nobody else."""
         name = Address.parse(speaker.address).name
@@ -230,6 +244,7 @@ class Talk:
     ) -> list[Message]:
         """What was said and may be seen, in order: the last so many, after another message. It acknowledges nothing."""
         await self.store.read(partial(_project, project))
+        await self._check_channel(project, channel)
         viewer = "" if speaker.is_person else speaker.address
         after = letters.place(since)
         agent = await self.store.read(lambda store: store.find(Agent, viewer)) if viewer else None
@@ -348,17 +363,23 @@ def _project(key: str, store: Reading) -> Project:
     return project
 
 
-def _check_names(post: Post, store: Reading) -> None:
-    """Refuse a channel that is none, and a reply to nothing."""
-    kind, slash, key = post.channel.partition("/")
-    if post.channel.startswith("@"):
-        check_name(post.channel[1:])
+def _check_channel(project: str, channel: str, store: Reading) -> None:
+    kind, slash, key = channel.partition("/")
+    if channel.startswith("@"):
+        check_name(channel[1:])
     elif slash and kind in ("task", "change"):
         found = store.find(Task, key) if kind == "task" else store.find(Change, key)
-        if found is None or found.project != post.project:
+        if found is None or found.project != project:
             raise NotFound(f"There is no {kind} {key} here.", hint="`windlass list` and `windlass queue` show them.")
-    elif post.channel not in ("", "main"):
-        raise BadInput(f"{post.channel!r} is no channel.", hint="Channels are main, @instance, task/t12 and change/c3.")
+    elif channel not in ("", "main"):
+        meant = near_miss(channel, ["main", *instances(project, store)])
+        kinds = "Channels are main, @instance, task/t12 and change/c3."
+        raise BadInput(f"{channel!r} is no channel.", hint=f"{meant} {kinds}".strip())
+
+
+def _check_names(post: Post, store: Reading) -> None:
+    """Refuse a channel that is none, and a reply to nothing."""
+    _check_channel(post.project, post.channel, store)
     if post.reply_to and store.find(Message, post.reply_to) is None:
         raise NotFound(f"There is no message {post.reply_to}.", hint="`windlass peek` shows what was said.")
 

@@ -94,7 +94,7 @@ RULES = (
         takes=schemas.READ,
         gives=schemas.listing(schemas.LETTER),
     ),
-    Rule(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.CONVERSATION),
+    Rule(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.BEGUN),
     Rule(
         *(READ, "/conversations/listen", conversations.listen),
         by_runs=True,

@@ -20,10 +20,10 @@ async def ask(call: Call) -> Response:
         raise BadInput("Say whom to ask: one of agent_id, task_id and phase_id.")
     project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
     body = wire.text(given, "question")
-    claims = speaking.claimed(call, named)
-    key = wire.text(given, "key", "")
+    claims, key = await speaking.claimed(call, who, project, named), wire.text(given, "key", "")
+    hint = await speaking.novelty(call, project, filter(None, [targets["agent"]]))
     asked = await call.engine.talk.converse(who, project, body, **targets, claims=claims, key=key)
-    return wire.answer(letters.conversation(Conversation(asked)), status=201)
+    return wire.answer(letters.conversation(Conversation(asked)) | {"hint": hint}, status=201)
 
 
 async def show(call: Call) -> Response:

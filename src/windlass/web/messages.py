@@ -31,23 +31,25 @@ async def send(call: Call) -> Response:
     to = tuple(wire.texts(given, "to")) if given.get("to") else ()
     if to and wire.truth(given, "all"):
         raise BadInput("It is either for some or for all.", hint="Leave out --to or --all.")
+    where = await _project(call, who, wire.text(given, "path", ""), to)
     post = Post(
         body=wire.text(given, "body"),
-        project=await _project(call, who, wire.text(given, "path", ""), to),
+        project=where,
         to=to,
         everyone=wire.truth(given, "all"),
         channel=wire.text(given, "channel", ""),
         kind=_kind(given, handoff),
         reply_to=wire.text(given, "reply_to", ""),
         key=wire.text(given, "key", ""),
-        claims=speaking.claimed(call, named),
+        claims=await speaking.claimed(call, who, where, named),
         handoff=handoff,
     )
+    hint = await speaking.novelty(call, where, to)
     message = await call.engine.talk.send(who, post)
     receipts = await _receipts(call, [message])
     outlooks = await call.engine.prospects.of(message.id)
     project = await call.engine.projects.get(message.project)
-    hint = "" if message.to else await call.engine.directory.missed(project, who, message.body)
+    hint = hint if message.to else await call.engine.directory.missed(project, who, message.body)
     return wire.answer({"message": letters.message(message, receipts[message.id], outlooks), "hint": hint}, status=201)
 
 

@@ -97,6 +97,7 @@ CONVERSATION = shape(
     unread=TRUTH,
     reason=TEXT,
 )
+BEGUN = shape(*CONVERSATION["required"], "hint", **CONVERSATION["properties"], hint=TEXT)
 QUESTION = shape(
     *("conversationId", "fromAgentId", "question"),
     conversationId=TEXT,
