@@ -156,10 +156,20 @@ class TestConversations:
     def test_a_conversation_is_answered_without_a_name(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """And prints what programs expect."""
         daemon.teach(
-            "POST /conversations/m12/answer", {"conversationId": "m12", "status": "answered", "answerId": "m13"}
+            "POST /conversations/m12/answer",
+            {
+                "conversationId": "m12",
+                "status": "answered",
+                "answerId": "m13",
+                "toAgentId": "tester",
+                "askedAgentId": "coder",
+            },
         )
         ended = keyboard.type("answer", "--conversation-id", "m12", "8080.")
         assert ended.stdout == '{"conversationId":"m12","status":"answered"}\n'
+        assert ended.stderr == "tester has your answer to m12, which it had asked coder.\n"
+        inside = keyboard.type("answer", "--conversation-id", "m12", "8080.", WINDLASS_RUN="r1")
+        assert (inside.returncode, inside.stderr) == (0, ""), "the one asked knows whom it answers"
         assert daemon.asked[-1][3] == {"answer": "8080."}
 
     @pytest.mark.parametrize(
@@ -197,6 +207,8 @@ class TestDocuments:
         daemon.teach("GET /documents/notes", TITLE | {"body": "a\n\tü"})
         assert keyboard.bytes("context", "document", "read") == "a\n\tü".encode()
         assert json.loads(keyboard.type("context", "document", "read", "--json").stdout)["revision"] == 3
+        shown = keyboard.on_terminal("context", "document", "read")[1]
+        assert shown.startswith("a\n") and shown.endswith("ü\n"), "on a terminal, its last line ends"
         daemon.teach("GET /documents/plan", TITLE | {"body": "x"})
         keyboard.type("context", "document", "read", "--name", "plan", "--revision", "2", "--instance", "pr-7")
         assert daemon.asked[-1][1] == "/documents/plan"

@@ -128,6 +128,13 @@ class TestLines:
             assert answer["id"] == 7
             assert answer["error"]["message"]
 
+    def test_before_anything_was_begun_it_says_how_to_begin(self, here: Place) -> None:
+        """Whoever tries it by hand reads what is missing, in words that do not need the protocol."""
+        with bridge(here) as lines:
+            lines.write(b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}')
+            said = lines.read()["error"]["message"]
+            assert "session" not in said.lower() and "`initialize` comes first" in said
+
     def test_it_ends_with_its_input_and_answers_before(self, here: Place) -> None:
         """What was asked last is still answered."""
         with bridge(here) as lines:

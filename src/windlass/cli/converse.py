@@ -8,7 +8,7 @@ import click
 
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
-from windlass.cli.command import AgentName, Duration, MessageId, Word, command, json_option
+from windlass.cli.command import AgentName, Askable, Duration, MessageId, Word, command, json_option
 from windlass.cli.letters import begin, key_option, wait_for
 from windlass.cli.output import Row, block, say, say_json, say_json_line
 from windlass.core.errors import Unanswered
@@ -28,7 +28,7 @@ timeout_option = click.option(
 )
 @click.argument("question")
 @click.option("--from", "sender", type=AgentName(), metavar="NAME", help="Inside a run: your own name, and no other.")
-@click.option("--agent-id", "agent", type=AgentName(), metavar="NAME", help="Ask this agent.")
+@click.option("--agent-id", "agent", type=Askable(), metavar="NAME", help="Ask this agent.")
 @click.option("--task-id", "task", type=Word(), metavar="TASK", help="Ask whoever is at this task.")
 @click.option("--phase-id", "phase", type=Word(), metavar="PHASE", help="Ask whoever is at a task of this phase.")
 @key_option

@@ -13,12 +13,14 @@ from typing import Any
 import click
 
 from windlass.cli.client import Client, NotRunning, OutOfReach, repository
-from windlass.cli.command import MessageId, Reader
+from windlass.cli.command import Channel, Reader, SaidId
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
 from windlass.cli.watch import when_back
 from windlass.cli.wire import Gone
 from windlass.core.errors import TimedOut, Unavailable
 
+LONGEST_SHOWN = 4000
+"""Characters of a message that are shown to someone who only looks."""
 SLICE = 20.0
 """Seconds that one request waits at most: a daemon that leaves meanwhile is asked again."""
 
@@ -31,14 +33,19 @@ as_option = click.option(
     "--from", "--as", "sender", type=Reader(), metavar="NAME", help="Inside a run: your own name, and no other."
 )
 channel_option = click.option(
-    "--channel", metavar="CHANNEL", help="main, @instance, task/t12 or change/c3. Default: where you are."
+    "--channel",
+    type=Channel(),
+    metavar="CHANNEL",
+    help="main, @instance, task/t12 or change/c3. Default: where you are.",
 )
 since_option = click.option(
-    "--since", type=MessageId(), metavar="ID", help="Only what was said after this message, such as m12."
+    "--since", type=SaidId(), metavar="ID", help="Only what was said after this message, such as m12."
 )
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
 )
+
+full_option = click.option("--full", is_flag=True, help="Show long messages whole.")
 
 
 def inside_a_run() -> bool:
@@ -187,10 +194,15 @@ def _quiet(_seconds: float) -> None:
 # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def say_messages(items: Sequence[Row], none: str) -> None:
+def say_messages(items: Sequence[Row], none: str, *, full: bool = True) -> None:
+    """Each message; where one is very long and not wanted in full, its beginning, and how to see the rest."""
     for each in items:
+        text = each["message"]
         say(_headline(each))
-        say(block(each["message"], "  "))
+        say(block(text if full else text[:LONGEST_SHOWN], "  "))
+        if not full and len(text) > LONGEST_SHOWN:
+            more = f"{click.get_current_context().command_path} --full"
+            say(dim(f"  … {len(text) - LONGEST_SHOWN} characters more: `{more}` shows them."))
     if not items:
         say(none)
 

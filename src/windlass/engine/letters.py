@@ -120,13 +120,21 @@ def heard_from(reader: str, store: Reading) -> set[str]:
 
 def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
     """All that waits for the speaker, acknowledged. What a prompt has told it already is not told again."""
-    here = [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
-    told = [each for each in here if _is_told(each.delivery, speaker.run)]
-    new = [each for each in here if each.delivery.owed and each not in told][:limit]
-    acked = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in (*told, *new)]
+    before = told(store, speaker, channel)
+    new = [each for each in _here(store, speaker, channel) if each.delivery.owed and each not in before][:limit]
+    acked = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in (*before, *new)]
     if acked:
         store.record("message.acked", speaker.address, *(each.delivery for each in acked))
-    return acked[len(told) :]
+    return acked[len(before) :]
+
+
+def told(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
+    """What a prompt has told the speaker, and it has not acknowledged."""
+    return [each for each in _here(store, speaker, channel) if _is_told(each.delivery, speaker.run)]
+
+
+def _here(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
+    return [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
 
 
 def _is_told(delivery: Delivery, run: str) -> bool:

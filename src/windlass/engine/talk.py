@@ -266,6 +266,10 @@ class Talk:
             self.bell.ring()
         return found
 
+    async def told(self, speaker: Speaker, *, channel: str = "") -> list[Letter]:
+        """What the speaker's prompt told it: its next reading acknowledges that, too."""
+        return await self.store.read(lambda store: letters.told(store, speaker, channel))
+
     async def ack(self, speaker: Speaker, message: str) -> Delivery:
         """One message is dealt with."""
         acked = await self.store.write(partial(letters.ack, speaker, message))

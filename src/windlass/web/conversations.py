@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from windlass.core.errors import BadInput
+from windlass.core.message import Message
 from windlass.engine.replies import Conversation
 from windlass.web import letters, speaking, wire
 from windlass.web.call import Call
@@ -45,4 +46,6 @@ async def answer(call: Call) -> Response:
     given = await wire.body(call.request)
     who = await speaking.speaker(call)
     said = await call.engine.talk.settle(who, call.id, wire.text(given, "answer"))
-    return wire.answer({"conversationId": call.id, "status": "answered", "answerId": said.id})
+    asked = await call.engine.ports.store.read(lambda store: store.find(Message, call.id))
+    between = {"toAgentId": said.to[0], "askedAgentId": ", ".join(asked.to) if asked else ""}
+    return wire.answer({"conversationId": call.id, "status": "answered", "answerId": said.id, **between})

@@ -146,13 +146,16 @@ async def read(call: Call) -> Response:
     if type(limit) is not int or limit < 0:
         raise BadInput("limit must be a whole number.")
     who = await speaking.speaker(call)
-    found = await call.engine.talk.read(who, channel=wire.text(given, "channel", ""), limit=limit)
-    return await _letters(call, found)
+    channel = wire.text(given, "channel", "")
+    told = await call.engine.talk.told(who, channel=channel)
+    found = await call.engine.talk.read(who, channel=channel, limit=limit)
+    return await _letters(call, found, told=[each.message.id for each in told])
 
 
-async def _letters(call: Call, found: Sequence[Letter]) -> Response:
+async def _letters(call: Call, found: Sequence[Letter], **more: Sequence[str]) -> Response:
     receipts = await _receipts(call, [each.message for each in found])
-    return wire.listing([letters.letter(each, receipts[each.message.id]) for each in found], now=call.now)
+    items = [letters.letter(each, receipts[each.message.id]) for each in found]
+    return wire.answer({"as_of": call.now, "items": items, **more})
 
 
 async def ack(call: Call) -> Response:

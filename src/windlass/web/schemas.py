@@ -80,6 +80,7 @@ SEND = shape(
     handoff=shape(done=TEXT, needed=TEXT, files=TEXTS, why=TEXT),
 )
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
+READING = shape(*("as_of", "items", "told"), as_of=NUMBER, items={"type": "array", "items": LETTER}, told=TEXTS)
 READ = shape(limit=WHOLE, channel=TEXT)
 
 ASK = shape(
@@ -108,7 +109,14 @@ QUESTION = shape(
 )
 LISTENED = shape("conversation", conversation=maybe(QUESTION))
 ANSWER = shape("answer", answer=TEXT)
-ANSWERED = shape("conversationId", "status", "answerId", conversationId=TEXT, status=TEXT, answerId=TEXT)
+ANSWERED = shape(
+    *("conversationId", "status", "answerId", "toAgentId", "askedAgentId"),
+    conversationId=TEXT,
+    status=TEXT,
+    answerId=TEXT,
+    toAgentId=TEXT,
+    askedAgentId=TEXT,
+)
 
 TITLE = shape(
     *("name", "instance", "revision", "author", "time", "age_seconds", "bytes"),
