@@ -123,7 +123,6 @@ class TestWithoutTools:
         assert len([each for each in heard if ANSWER in each]) == 1
 
 
-
 def said(talk: Talk, name: str) -> list[str]:
     """What one was told, in all its messages."""
     return [each["message"] for each in talk.crew.house.wl("peek", "--to", name, "--json").value]
