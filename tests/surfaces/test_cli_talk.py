@@ -218,6 +218,8 @@ class TestReading:
         shown = json.loads(keyboard.type("ack", "m12", "m13", "--json").stdout)
         assert [each["message"] for each in shown] == ["m12", "m13"]
         assert keyboard.type("ack").returncode == 2
+        keyboard.type("ack", "m13", "--before")
+        assert daemon.asked[-1][3] == {"before": True}
 
     def test_a_huge_message_is_cut_and_says_how_to_see_it_whole(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """What is only looked at; what is read is whole, and so is it for programs."""
