@@ -108,7 +108,7 @@ def _refuse_top(top: Node | None, notes: Notes) -> None:
     if notes.problems:
         return
     if top is None or (isinstance(top, Leaf) and top.is_nothing):
-        notes.refuse((1, 1), "", "it is empty.", "It has at least agents and a kickoff.")
+        notes.refuse((1, 1), "", "it is empty.", "`windlass examples review` shows one to begin with.")
     else:
         notes.refuse(top.at, "", f"a workflow is keys with values, such as `name: review`, not {kind_of(top)}.")
 

@@ -116,8 +116,8 @@ def _explain_first_version(section: Section) -> None:
     counted = {kind: sum(kind in _keys(each) for each in steps) for kind in ("shell", "send", "wait_mention")}
     shown = ", ".join(f"{number} {kind}" for kind, number in counted.items() if number) or "none that is known"
     words = f"this is the form of version 1, a list of steps ({shown})."
-    remedy = "Now setup runs commands, and kickoff says who begins."
-    section.refuse("tasks", words, remedy)
+    convert = f"`windlass migrate {section.notes.file}` shows it so."
+    section.refuse("tasks", words, f"Now setup runs commands, and kickoff says who begins; {convert}")
 
 
 def _keys(node: Node) -> list[str]:
