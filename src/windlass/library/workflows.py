@@ -122,7 +122,7 @@ def _prompts(workflow: Path) -> Callable[[str], str]:
     def prompt(name: str) -> str:
         path = Path(os.path.normpath(beside / name))
         if name.startswith(("/", "~")) or not path.is_relative_to(top):
-            raise BadInput(f"the file {name} is outside of {top.name}.", hint="Copy it beside the workflow's file.")
+            raise BadInput(f"the file {name} is outside of the repository.", hint="Copy it beside the workflow's file.")
         try:
             with files.folder(str(top), path.parent.relative_to(top).parts) as where:
                 text = files.text(where, path.name, LARGEST_PROMPT)
