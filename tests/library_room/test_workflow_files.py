@@ -247,6 +247,12 @@ class TestReading:
         assert words(written(tmp_path, bomb)) != []
         assert time.process_time() - began < 5
 
+    def test_a_long_text_is_not_multiplied(self, tmp_path: Path) -> None:
+        """However few its aliases are."""
+        many = f"x-p: &p '{'x' * 100_000}'\nx-q: [{'*p, ' * 50}]\n"
+        assert "there is too much of it" in words(written(tmp_path, many + SMALL))[0]
+        assert words(written(tmp_path, many.replace("*p, " * 50, "*p") + SMALL)) == []
+
     def test_what_is_said_has_an_end(self, tmp_path: Path) -> None:
         """A file that is wrong everywhere is not worth a thousand lines."""
         assert len(words(written(tmp_path, "".join(f"kickof-{i}: x\n" for i in range(1000))))) == 100
