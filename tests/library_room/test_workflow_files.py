@@ -93,7 +93,8 @@ class TestValues:
         assert planner.system_prompt == "You plan. See notes.md for more.\n"
         assert (planner.model, planner.permissions) == ("acme/large", Permissions.READ)
         assert (coder.permissions, coder.role, coder.provider) == (Permissions.FULL, "Writes code", "acme")
-        assert (coder.persistent, coder.worktree, coder.tools) == (True, Workplace.OWN, None)
+        assert (coder.persistent, coder.worktree, coder.tools) == (True, Workplace.OWN, (Tool.EDIT, Tool.SHELL))
+        assert (runner.tools, runner.worktree) == (None, Workplace.PROJECT)
         assert (runner.command, runner.provider) == ('./run.sh "$WINDLASS_PROMPT"', "command")
         assert [(each.name, each.seconds) for each in made.setup] == [("log", 90.0), ("", 5400.0)]
         assert (made.limits.runs, made.limits.seconds, made.limits.hops, made.limits.wakes) == (2, 7200.0, 10, 5)

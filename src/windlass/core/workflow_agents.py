@@ -108,8 +108,9 @@ def _prompt(section: Section, prompt: Callable[[str], str]) -> tuple[str, str]:
 def _provider(section: Section, known: Collection[str]) -> str:
     provider = section.text("provider")
     if "command" in section:
-        if "model" in section:
-            section.refuse("model", "a command is run as it is, so it gets no model.", "Keep one of the two.")
+        for key in ("model", "tools"):
+            if key in section:
+                section.refuse(key, f"a command is run as it is, so it gets no {key}.", "Keep one of the two.")
         if provider and provider != COMMAND:
             section.refuse("provider", f"a command is run as it is, not by {provider}.", "Keep one of the two.")
         return COMMAND
