@@ -46,6 +46,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("project", "Make this repository a project, and say what must pass before a change lands."),
         "work": ("work", "Give an agent a piece of work."),
     },
+    "Workflows": {
+        "validate": ("workflows", "Say what is wrong with workflow files, all at once."),
+        "examples": ("examples", "Workflows to begin with: show one, or write it into a file."),
+        "migrate": ("workflows", "Bring a workflow of version 1 into the form of today."),
+    },
     "See": {
         "list": ("agents", "Who is at work, with the evidence."),
         "show": ("agents", "All about one agent."),
@@ -92,6 +97,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 """Every command by topic: the module that has it, and its line of help."""
 
 ALIASES = {"ls": "list"}
+RENAMED = {"up": "start", "down": "stop", "ps": "list"}
+"""What commands were called once, and what they are called now."""
 
 ABOUT = """Run many coding agents on one codebase; only what passes the checks reaches main.
 
@@ -131,6 +138,8 @@ class Table(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is meant, or the near misses."""
+        if args[0] in RENAMED and not ctx.resilient_parsing:
+            raise click.UsageError(f"{args[0]} is called {RENAMED[args[0]]} now.", ctx)
         unknown = not args[0].startswith("-") and self.get_command(ctx, args[0]) is None
         if unknown and not ctx.resilient_parsing:
             raise click.exceptions.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)

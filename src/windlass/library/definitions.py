@@ -13,7 +13,7 @@ from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 from windlass.core.plain import harmless
 from windlass.core.prompt import BLOCKS, PROJECT
-from windlass.library import files, frontmatter
+from windlass.library import files, frontmatter, workflows
 from windlass.library.files import Unreadable
 
 LARGEST = 200_000
@@ -42,8 +42,9 @@ class RepositoryLibrary:
 
     @property
     def guarded(self) -> tuple[str, ...]:
-        """Files and folders of a repository that say what agents are and may do."""
-        return (*(f"{each.path}/" for each in self._folders), f"{'/'.join(PROMPTS)}/", f".windlass/{WORKER}")
+        """Files and folders of a repository that say what agents are and may do, and what is run before them."""
+        folders = (*(each.path for each in self._folders), "/".join(PROMPTS), "/".join(workflows.FOLDER))
+        return (*(f"{each}/" for each in folders), f".windlass/{WORKER}")
 
     def _roster(self, checkout: str) -> Roster:
         found = [each for folder in self._folders for each in _in_folder(checkout, folder)]
