@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from stage import Stage, play
 
-from windlass.core.agent import Agent
 from windlass.core.errors import Unavailable
 from windlass.core.message import Kind, Message
 from windlass.core.project import Project
@@ -96,6 +95,20 @@ class TestIn:
             assert (message.sender, message.to, message.body) == (stage.one, (stage.two,), "please look\nat auth.py")
             assert text(stage.own) == text(await stage.file(stage.two)) == text(await stage.file(stage.one)) == line
             assert text(await stage.file(stage.three)) == ""
+
+        play(story)
+
+    def test_it_is_heard_where_the_project_has_no_file(self, stage: ChatStage) -> None:
+        """Nothing is written into a checkout that was not set up for it; but its agents talk all the same."""
+
+        async def story() -> None:
+            await stage.begin()
+            (stage.repo / ".windlass/.gitignore").unlink()
+            add(await stage.file(stage.one), f"[{stage.one}-to-{stage.two}]: please look\n")
+            await stage.pass_time()
+
+            assert [each.to for each in await stage.said()] == [(stage.two,)]
+            assert not stage.own.exists()
 
         play(story)
 
@@ -432,15 +445,15 @@ class TestCrash:
         play(story)
 
 
-def test_agents_of_other_projects_are_left_alone(stage: ChatStage) -> None:
-    """Where there is no `.windlass` folder, no file is made."""
+def test_a_checkout_that_was_not_set_up_is_left_alone(stage: ChatStage) -> None:
+    """No file is made there; its agents have theirs, in worktrees where git does not see it."""
 
     async def story() -> None:
         name = await stage.order()
         await stage.pass_time()
         await stage.engine.talk.send(HUMAN, Post(body="hi", project=(await stage.project()).id, to=(name,)))
         await stage.pass_time()
-        assert not (await stage.file(name)).exists()
-        assert isinstance(await stage.agent(name), Agent)
+        assert text(await stage.file(name)) == f"[human-to-{name}]: hi\n"
+        assert not stage.own.parent.exists()
 
     play(story)

@@ -64,11 +64,10 @@ class Corner:
 
 
 async def corners(ports: Ports) -> list[Corner]:
-    """Every file that is read and written: of projects that have a `.windlass`, and of those who work in them."""
-    known = await ports.store.read(lambda store: store.projects())
-    projects = {each.id: each for each in known if ports.workdirs.has_mirrors(each.path)}
+    """Every file that is read and written: of projects that were set up for it, and of all agents."""
+    projects = {each.id: each for each in await ports.store.read(lambda store: store.projects())}
     agents = await ports.store.read(lambda store: store.agents(limit=MOST)) if projects else []
-    own = [Corner(each, None, each.path) for each in projects.values()]
+    own = [Corner(each, None, each.path) for each in projects.values() if ports.workdirs.has_mirrors(each.path)]
     sites = ((projects[key], agent) for agent in agents for key in agent.projects if key in projects)
     there = ((project, agent) for project, agent in sites if ports.git.has_worktree(project, agent))
     return own + [Corner(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
