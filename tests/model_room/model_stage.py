@@ -43,6 +43,7 @@ for line in sys.stdin:
 MODELS = {
     "messages": ("anthropic/claude-sonnet-4-5", "ANTHROPIC", ""),
     "responses": ("openai/gpt-5.5", "OPENAI", "/v1"),
+    "chat": ("openai-chat/qwen3", "OPENAI", "/v1"),
 }
 """By the protocol that is spoken: a model, what its variables begin with, and what its address ends with."""
 SCENARIO = "told"
