@@ -96,11 +96,12 @@ class TestReady:
         model.ready("openai/qwen3", ModelSettings(base_url="http://127.0.0.1/v1"), set_to())
         model.ready("ollama/qwen3", ModelSettings(), set_to("OLLAMA_BASE_URL"))
 
-    def test_without_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The refusal names the command that installs it."""
-        monkeypatch.setattr(model, "LIBRARY", "no_such_library_anywhere")
-        with pytest.raises(Unavailable, match="needs the extra") as refused:
-            model.ready(SONNET, ModelSettings(), set_to("ANTHROPIC_API_KEY"))
+    def test_without_the_extra(self) -> None:
+        """The refusal names the command that installs it; people are shown that it is not there."""
+        bare = replace(PROVIDER, module="no_such_library_anywhere")
+        assert not asyncio.run(presence.look(lambda: [bare], {}))[0].installed
+        with pytest.raises(Unavailable, match="needs an extra of ours, which is not installed") as refused:
+            load().require(bare, SONNET)
         assert refused.value.hint == "Run `pip install 'windlass[models]'`."
 
     def test_only_its_own_key(self) -> None:

@@ -72,8 +72,9 @@ class FoundProviders:
     def require(self, provider: Provider, /, model: str | None = None) -> None:
         """Raises Unavailable, saying how to install it, if its program is not here, or a model can't be asked."""
         if not self._installed(provider):
+            needed = f"the program {provider.program}" if provider.program else "an extra of ours"
             raise Unavailable(
-                f"The provider {provider.name} needs the program {provider.program}, which is not installed.",
+                f"The provider {provider.name} needs {needed}, which is not installed.",
                 hint=provider.install or f"Install {provider.program}, and see that it is on the PATH.",
             )
         if model is not None:
@@ -91,6 +92,10 @@ class FoundProviders:
         return taker.name, model
 
     def _installed(self, provider: Provider) -> bool:
+        if provider.module:
+            from importlib.util import find_spec  # noqa: PLC0415 - scripted agents start through this file
+
+            return find_spec(provider.module) is not None
         return not provider.program or shutil.which(provider.program, path=self.path) is not None
 
 

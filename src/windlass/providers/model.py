@@ -105,10 +105,6 @@ def ready(model: str, chosen: ModelSettings, is_set: Callable[[str], bool]) -> N
         known = f"Write it as vendor/name; the vendors are: {', '.join(VENDORS)}."
         raise BadInput(f"{model} is no model of a vendor we know.", hint=f"{near_miss(name, VENDORS)} {known}".strip())
     vendor = VENDORS[model.partition("/")[0]]
-    if not _is_there(LIBRARY):
-        raise Unavailable(
-            "The provider model needs the extra `models`, which is not installed.", hint=f"Run `{EXTRA}`."
-        )
     if not _is_there(vendor.module):
         raise Unavailable(
             f"For {model}, a part of the library is missing.",
