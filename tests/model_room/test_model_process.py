@@ -183,6 +183,17 @@ class TestEnding:
         assert second.last["text"] == "Now all."
         assert [each.strip() for each in stage.models.requests(SCENARIO)[-1].asked.results] == ["begun"]
 
+    def test_killed_before_the_first_answer(self, stage: ModelStage) -> None:
+        """What it was told is kept from the start: a later run is told only what is new."""
+        stage.models.scenarios[SCENARIO] = [replace(say("Now."), hang=True, times=1)]
+        process = stage.begin()
+        assert stage.models.wait_for(lambda: stage.models.requests(SCENARIO))
+        process.send(signal.SIGKILL)
+        assert process.end().code == -9
+        second = stage.run(stage.models.scenarios[SCENARIO], "--resume", "one", prompt="Go on.")
+        assert second.last["text"] == "Now."
+        assert "Do it." in "\n".join(stage.models.requests(SCENARIO)[-1].asked.prompts)
+
     def test_asked_to_end_while_a_command_runs(self, stage: ModelStage) -> None:
         """The command ends with it, with all that it started; the next run is told that it was cut short."""
         mark = stage.folder / "pids"

@@ -55,7 +55,7 @@ class Talk:
             try:
                 async for node in run:
                     await self._follow(run, node)
-                    self._keep(run.all_messages())
+                    self._keep(run.all_messages(), at_least=len(before) + 1)
             except (asyncio.CancelledError, Exception):
                 self._keep(run.all_messages(), at_least=len(before) + 1)
                 raise
