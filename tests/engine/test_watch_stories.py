@@ -11,8 +11,9 @@ from typing import TypeVar
 from stage import SetClock, Stage, play
 
 from windlass.core.agent import Agent
-from windlass.core.errors import Unavailable
+from windlass.core.errors import BadInput, Unavailable
 from windlass.core.project import Project
+from windlass.core.run import Outcome
 from windlass.core.store import Writing
 from windlass.core.task import TaskState
 from windlass.core.workdir import Tree
@@ -139,6 +140,29 @@ def test_who_ended_before_its_start_was_recorded_is_judged_as_soon_as_that_is_po
         git.look = failing  # type: ignore[method-assign]  # a fault that does not last
         await stage.move(troubled=True)
         assert (await stage.task_of(name)).state is TaskState.DONE
+
+    play(story)
+
+
+def test_who_spoke_and_was_lost_before_its_start_was_recorded_has_run(repo: Path, tmp_path: Path) -> None:
+    """It is not started as if it never had been: what it said is kept with this run, and it goes on in another one."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home")
+        name = await stage.order()
+        await stage.move()
+        run = await stage.run_of(name)
+        await stage.forget_identity(run)
+        await stage.engine.close()
+        stage.processes.say(run.id, b"words")
+        stage.processes.vanish(run.id)
+        stage.processes.refusal = BadInput("Nothing can be started now.")
+        await stage.restart()
+        await stage.move()
+        first, second = await stage.store.read(lambda store: store.runs_of(name))
+        assert (first.outcome, first.reason) == (Outcome.CRASHED, "it was killed, without a signal")
+        assert await kept(stage, run.id) == b"words"
+        assert second.outcome is Outcome.FAILED
 
     play(story)
 
