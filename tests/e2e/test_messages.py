@@ -30,6 +30,7 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     (("send", "Hello.", "--to", "system"), 5, "Nobody can write to the system"),
     (("send", "Hello.", "--to", "@pr-7"), 3, "Nobody is in @pr-7"),
     (("ack", "m99"), 3, "was never sent m99"),
+    (("ack", "x"), 2, "'x' is not the id of a message"),
     (("send", "Hello.", "--to", "coder", "--from", "codr"), 3, "Did you mean coder?"),
     (("ask", "Why?", "--agent-id", "coder", "--from", "nobody"), 3, "There is no agent nobody here"),
     (("peek", "--channel", "mian"), 2, "Did you mean main?"),

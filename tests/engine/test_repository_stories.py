@@ -36,6 +36,17 @@ class PairStage(Stage):
         for name in names:
             commit(await self.folder() / name, "field.txt", text, os.environ | dict(launch.environment))
 
+    async def one_bad_and_one_in_the_way(self) -> Path:
+        """Its change in `repo` fails there, and that in `web` meets a file of the user's, which is returned."""
+        self.check_with("test ! -e field.txt || grep -q new field.txt")
+        await self.begin()
+        await self.change("repo", text="bad\n")
+        await self.change("web")
+        mine = self.repo.parent / "web" / "field.txt"
+        mine.write_text("mine, and in the way")
+        await self.done()
+        return mine
+
     async def done(self) -> None:
         await self.signal(self.name, DONE)
         await self.exit(self.name)
@@ -171,12 +182,7 @@ def test_who_is_stopped_wants_nothing_to_land_any_more(stage: PairStage, tmp_pat
     """One change went back to its author, the other waits: when the author is stopped, neither is left to nobody."""
 
     async def story() -> None:
-        stage.check_with("test ! -e field.txt || grep -q new field.txt")
-        await stage.begin()
-        await stage.change("repo", text="bad\n")
-        await stage.change("web")
-        (tmp_path / "web" / "field.txt").write_text("mine, and in the way")
-        await stage.done()
+        await stage.one_bad_and_one_in_the_way()
         assert await stage.states() == [ChangeState.REJECTED, ChangeState.HELD]
         assert (await stage.run_of(stage.name)).live
 
@@ -197,13 +203,7 @@ def test_a_refusal_after_the_task_has_ended_is_told_to_the_person(stage: PairSta
 
     async def story() -> None:
         stage.limit(retries=0, reminders=0)
-        stage.check_with("test ! -e field.txt || grep -q new field.txt")
-        await stage.begin()
-        await stage.change("repo", text="bad\n")
-        await stage.change("web")
-        in_the_way = tmp_path / "web" / "field.txt"
-        in_the_way.write_text("mine")
-        await stage.done()
+        in_the_way = await stage.one_bad_and_one_in_the_way()
         await stage.exit(stage.name, 1)
         await stage.move()
         assert (await stage.task_of(stage.name)).state is TaskState.FAILED
@@ -223,13 +223,7 @@ def test_what_the_author_asks_stays_open_when_its_other_change_goes_on(stage: Pa
     """One change went back, and its author has a question; what held the other one is over, and the question is not."""
 
     async def story() -> None:
-        stage.check_with("test ! -e field.txt || grep -q new field.txt")
-        await stage.begin()
-        await stage.change("repo", text="bad\n")
-        await stage.change("web")
-        in_the_way = tmp_path / "web" / "field.txt"
-        in_the_way.write_text("mine")
-        await stage.done()
+        in_the_way = await stage.one_bad_and_one_in_the_way()
         await stage.signal(stage.name, json.dumps({"status": "questions", "questions": ["Which name?"]}))
         await stage.exit(stage.name)
         await stage.move()
@@ -257,13 +251,7 @@ def test_what_a_person_is_asked_about_one_change_stays_open_when_the_other_goes_
     """Both are held, for reasons of their own; what settles the one says nothing about the other."""
 
     async def story() -> None:
-        stage.check_with("test ! -e field.txt || grep -q new field.txt")
-        await stage.begin()
-        await stage.change("repo", text="bad\n")
-        await stage.change("web")
-        in_the_way = tmp_path / "web" / "field.txt"
-        in_the_way.write_text("mine")
-        await stage.done()
+        in_the_way = await stage.one_bad_and_one_in_the_way()
         while (await stage.run_of(stage.name)).live:
             await stage.signal(stage.name)
             await stage.exit(stage.name)

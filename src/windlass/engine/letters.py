@@ -144,13 +144,14 @@ def _is_told(delivery: Delivery, run: str) -> bool:
 
 def ack(speaker: Speaker, message: str, before: bool, store: Writing) -> Delivery:
     """Acknowledge one message, or all up to it; doing so again changes nothing."""
+    number = place(message)
     delivery = store.find(Delivery, f"{message}/{speaker.address}")
     if delivery is None:
         raise NotFound(
             f"{speaker.address} was never sent {message}.", hint="`windlass inbox` shows what waits to be acknowledged."
         )
     acked = delivery.move(Receipt.ACKED, run=speaker.run)
-    earlier = [each.delivery for each in inbox(store, speaker.address) if place(each.message.id) < place(message)]
+    earlier = [each.delivery for each in inbox(store, speaker.address) if place(each.message.id) < number]
     others = [each.move(Receipt.ACKED, run=speaker.run) for each in earlier] if before else []
     if others or acked != delivery:
         store.record("message.acked", message, acked, *others)
