@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +22,8 @@ from windlass.engine.bell import Bell
 from windlass.engine.definitions import Definitions
 from windlass.engine.fences import Fences
 from windlass.engine.projects import Projects
+
+log = logging.getLogger("windlass")
 
 LONGEST_TITLE = 500
 
@@ -107,7 +110,8 @@ class Tasks:
             return agent
         try:
             today = await self.enlist(project, agent.name)
-        except WindlassError:
+        except WindlassError as error:
+            log.warning("%s goes on as it was: %s", agent.id, error)
             return agent
         return replace(
             today,
