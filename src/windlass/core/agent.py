@@ -79,6 +79,10 @@ class Agent:
     sandbox: Confinement = Confinement.AUTO
     attended: bool = False
     persistent: bool = False
+    workflow: str = ""
+    """The workflow that it takes part in, where it does; its instance is that one's."""
+    shares: bool = False
+    """Whether it begins where the others of its instance have got to, and takes turns with them."""
     created_at: float = 0.0
     retired_at: float | None = None
 

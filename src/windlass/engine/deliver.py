@@ -13,6 +13,7 @@ from windlass.core.project import Project
 from windlass.core.run import Run
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
+from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
@@ -33,6 +34,8 @@ class Mail:
     past: tuple[Run, ...]
     """All that it ever had."""
     letters: tuple[Letter, ...]
+    turn: str = ""
+    """Who works before it, where it shares a worktree."""
 
     @property
     def idle(self) -> bool:
@@ -86,6 +89,7 @@ class Deliver:
             idle=mail.idle,
             resumes=provider.resumes,
             now=now,
+            turn=mail.turn,
         )
 
     async def _explain(self, mail: Mail, reason: str) -> None:
@@ -125,4 +129,5 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
     project = store.find(Project, agent.project)
     found = ((store.find(Message, each.message), each) for each in deliveries)
     letters = tuple(Letter(message, each) for message, each in found if message is not None)
-    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters)
+    turn = instances.turn_of(store, agent, letters)
+    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters, turn)
