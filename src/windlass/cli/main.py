@@ -36,6 +36,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("project", "Make this repository a project, and say what must pass before a change lands."),
         "work": ("work", "Give an agent a piece of work."),
     },
+    "Workflows": {
+        "validate": ("workflows", "Say what is wrong with workflow files, all at once."),
+    },
     "See": {
         "list": ("agents", "Who is at work, with the evidence."),
         "show": ("agents", "All about one agent."),

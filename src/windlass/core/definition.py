@@ -35,6 +35,17 @@ class Problem:
     line: int
     words: str
     gravity: Gravity = Gravity.ERROR
+    column: int = 0
+    """Where in the line, from 1; 0 where only the line is known."""
+    field: str = ""
+    """The path of keys to it, such as `agents.coder.model`."""
+    remedy: str = ""
+    """What to do about it."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
+        field = f"{self.field}: " if self.field else ""
+        return f"{place}: {self.gravity}: {field}{self.words} {self.remedy}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,131 @@
+"""`${{ name }}` in the texts of a workflow. What a name stands for is data: it is never expanded, and mentions nobody.
+
+Who a text mentions is decided by the text as its author wrote it (`Template.spoken`), so a value can neither wake
+anyone nor hide a mention that follows it. A shell gets values as variables (`Template.script`), never as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SETUP_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+"""What a value may be called: by `as` in setup, or as a parameter."""
+
+ENVIRONMENT = "env"
+PARAMETERS = "params"
+INSTANCE = "instance"
+RESERVED_VALUES = (ENVIRONMENT, PARAMETERS, INSTANCE, "workflow", "context")
+"""Names that setup can't give to what it captures."""
+
+_OPENING = re.compile(r"(?P<plain>\$)?\$\{\{")
+_END = "}}"
+_REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*")
+_UNNAMED = "X"
+"""In the place of a value, where mentions are looked for. It is a letter that no agent's name has, so that what touches
+a value (`@code${{ x }}`) is nobody's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The place of a value."""
+
+    name: str
+    number: int
+    """Which of the text's `${{` it is, from 0; those that are written `$${{` count, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A `${{` that names nothing."""
+
+    number: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with places for values."""
+
+    pieces: tuple[str | Reference, ...] = ()
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        return tuple(each for each in self.pieces if isinstance(each, Reference))
+
+    @property
+    def spoken(self) -> str:
+        """The text in which mentions count: the author's words, with a letter in the place of each value."""
+        return "".join(each if isinstance(each, str) else _UNNAMED for each in self.pieces)
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """The text with its values, each as it is. Every name must be there: check first."""
+        return "".join(each if isinstance(each, str) else values[each.name] for each in self.pieces)
+
+    def script(self) -> tuple[str, dict[str, str]]:
+        """The text as a shell's, with variables in the places of values; and by variable, the name of its value.
+
+        A value arrives as one word, whatever is in it, and whether it stands between quotes or not.
+        """
+        parts, variables, quote = [], dict[str, str](), ""
+        for each in self.pieces:
+            if isinstance(each, str):
+                quote = _quote_after(each, quote)
+                parts.append(each)
+                continue
+            variable = f"WINDLASS_VALUE_{each.number + 1}"
+            variables[variable] = each.name
+            parts.append(_AS_WORD[quote].format(f"${{{variable}}}"))
+        return "".join(parts), variables
+
+
+_AS_WORD = {"": '"{}"', '"': "{}", "'": "'\"{}\"'"}
+"""By the quote that is open, how a variable is written so that it is expanded, and not split."""
+
+
+def _quote_after(text: str, quote: str) -> str:
+    """The quote that is open after a piece of a shell's text."""
+    escaped = False
+    for each in text:
+        if escaped:
+            escaped = False
+        elif each == "\\" and quote != "'":
+            escaped = True
+        elif each == quote:
+            quote = ""
+        elif each in "\"'" and not quote:
+            quote = each
+    return quote
+
+
+def parse(text: str) -> tuple[Template, list[Slip]]:
+    """A text with its places for values, and what is wrong with those. `$${{` stands for `${{` itself."""
+    pieces: list[str | Reference] = []
+    slips: list[Slip] = []
+    done = 0
+    for number, opening in enumerate(_OPENING.finditer(text)):
+        if opening["plain"]:
+            pieces += [text[done : opening.start()], "${{"]
+            done = opening.end()
+            continue
+        inside, closed, _ = text[opening.end() :].partition(_END)
+        name = inside.strip()
+        if not closed or "${{" in inside:
+            slips.append(Slip(number, "`${{` is never closed: `}}` is missing."))
+        elif not _REFERENCE.fullmatch(name):
+            slips.append(Slip(number, _no_name(name)))
+        else:
+            pieces += [text[done : opening.start()], Reference(name, number)]
+            done = opening.end() + len(inside) + len(_END)
+    pieces.append(text[done:])
+    return Template(tuple(each for each in pieces if each)), slips
+
+
+def _no_name(text: str) -> str:
+    if not text:
+        return "there is no name between `${{` and `}}`."
+    shown = text if len(text) <= 40 else f"{text[:39]}…"
+    return (
+        f"{' '.join(shown.split())!r} is no name; only names stand between `${{{{` and `}}}}`, and nothing is computed."
+    )

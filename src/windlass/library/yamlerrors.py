@@ -1,0 +1,66 @@
+"""What a YAML parser complains about, as a sentence with its place and a remedy."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from windlass.core.node import TOP, Place
+
+_COLON = "A colon with a space after it begins a new key: put the text in quotes."
+_REMEDIES = (
+    ("mapping values are not allowed", "a colon stands where no key can be.", _COLON),
+    ("found undefined alias", "no anchor has that name.", "Write &name where the text stands first, before *name."),
+    ("found unexpected end of stream", "a quote is opened and never closed.", "Close it."),
+    ("found unknown escape character", "a backslash in double quotes begins an escape.", "Use single quotes."),
+    ("did not find expected key", "this line is indented differently from the one it belongs to, or a quote or "
+     "bracket ended too early.", "Indent the keys of one part alike."),
+    ("could not find expected ':'", "a key without a colon.", "Write `key: value`."),
+    ("did not find expected ',' or", "a bracket is opened and not closed here.", "Close it, or put a comma between."),
+    ("did not find expected '-' indicator", "this line belongs to no part of the list above it.",
+     "Begin it with a dash, or indent it like the key of the list."),
+    ("did not find expected <document start>", "something stands here after the end of all keys.",
+     "Indent the keys of one part alike."),
+    ("block sequence entries are not allowed", "a list can't begin here.", "Begin it in a line of its own."),
+)  # fmt: skip
+_STARTS = {
+    "@": "A text that begins with @ needs quotes.",
+    "`": "A text that begins with a backtick needs quotes.",
+    "%": "A text that begins with % needs quotes.",
+}
+
+
+def explain(error: yaml.YAMLError, text: str) -> tuple[Place, str, str]:
+    """Place, words and remedy."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return TOP, f"this is not YAML: {' '.join(str(error).split())}.", ""
+    problem = (error.problem or "this is not YAML").strip()
+    mark = error.problem_mark or error.context_mark
+    lines = text.splitlines()
+    line = min(mark.line, max(len(lines) - 1, 0)) if mark else 0
+    column = mark.column if mark and mark.line == line else 0
+    here = lines[line] if lines else ""
+    if "cannot start any token" in problem:
+        return (line + 1, column + 1), *_token(here, column)
+    if re.match(r" *\t", here):
+        return (line + 1, here.index("\t") + 1), "a tab indents this line.", "Indent with spaces."
+    for known, words, remedy in _REMEDIES:
+        if known in problem:
+            return _where(error, known, (line + 1, column + 1)), words, remedy
+    return (line + 1, column + 1), f"this is not YAML: {problem}.", ""
+
+
+def _where(error: yaml.MarkedYAMLError, known: str, found: Place) -> Place:
+    """Where it went wrong: of what never ends, the beginning."""
+    context = error.context_mark
+    if context is not None and ("end of stream" in known or "',' or" in known):
+        return context.line + 1, context.column + 1
+    return found
+
+
+def _token(here: str, column: int) -> tuple[str, str]:
+    letter = here[column : column + 1]
+    if letter == "\t" or re.match(r" *\t", here):
+        return "a tab stands where the line is indented.", "Indent with spaces."
+    return f"nothing can begin with {letter}.", _STARTS.get(letter, "Put the text in quotes.")
