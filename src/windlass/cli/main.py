@@ -37,6 +37,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "work": ("work", "Give an agent a piece of work."),
     },
     "Workflows": {
+        "run": ("instances", "Run a workflow, and return when all is quiet."),
+        "start": ("instances", "Start a workflow that stays until it is stopped."),
         "validate": ("workflows", "Say what is wrong with workflow files, all at once."),
     },
     "See": {

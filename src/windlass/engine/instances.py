@@ -31,6 +31,11 @@ def every(store: Reading) -> list[Instance]:
     return [_revived(kept) for each in store.projects() for kept in store.documents(each.id, NAMES)]
 
 
+def live(store: Reading) -> list[Instance]:
+    """Those that have not ended."""
+    return [each for each in every(store) if each.live]
+
+
 def keep(store: Writing, instance: Instance, kind: str, now: float) -> Instance:
     """Within a transaction: write what has become of it."""
     before = store.find(Document, instance.key)

@@ -100,6 +100,10 @@ class Tasks:
         await self.fences.check(agent, project)
         return agent
 
+    def terms(self, project: Project, defined: Definition, options: Mapping[str, str]) -> Agent:
+        """An agent as a file describes it, on today's terms; nothing is kept yet."""
+        return self._engaged(Order(path=project.path, title="", options=options), project, defined)
+
     async def get(self, key: str) -> Task:
         task = await self.store.read(lambda store: store.find(Task, key))
         if task is None:
