@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windlass.cli.agents import address
 from windlass.cli.client import Client, here
 from windlass.cli.command import Duration, Word, command, json_option
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
@@ -253,9 +254,10 @@ class _Teller:
             if not self.as_json:
                 say(f"{bold(one_line(each['from']))}  {block(each['message'])}")
         for each in view["agents"]:
-            if self.verbose and not self.as_json and self.told.get(each["name"]) not in (None, each["status"]):
-                tell(dim(f"{one_line(each['name'])} is {each['status']}: {one_line(each['evidence'])}"))
-            self.told[each["name"]] = each["status"]
+            name = address(each)
+            if self.verbose and not self.as_json and self.told.get(name) not in (None, each["status"]):
+                tell(dim(f"{one_line(name)} is {each['status']}: {one_line(each['evidence'])}"))
+            self.told[name] = each["status"]
 
     def end(self, view: Row) -> None:
         if self.as_json:
@@ -267,6 +269,6 @@ class _Teller:
         for each in view["changes"]:
             say(f"{each['id']}  {each['state']}  {one_line(each['title'])}")
         for name in view["unlanded"]:
-            branch = next((each["branch"] for each in view["agents"] if each["name"] == name), "its branch")
+            branch = next((each["branch"] for each in view["agents"] if address(each) == name), "its branch")
             say(f"What was committed stays on {branch}: `windlass queue add {branch}` lands it.")
         sys.stdout.flush()

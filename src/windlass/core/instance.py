@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from windlass.core.agent import Agent, Permissions
 from windlass.core.run import Run
+from windlass.core.settings import Limits
 from windlass.core.task import Task, TaskState
 
 DEFAULT = "default"
@@ -31,6 +32,16 @@ class Instance:
     """Whether it waits for more when all is quiet."""
     gate: bool = True
     """Whether what its agents committed becomes a change when all is quiet."""
+    shares: bool = True
+    """Whether its agents have a channel and documents; else they can't speak to one another."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """What it lowers, by the names of the settings."""
+    deadline: float | None = None
+    """When it is stopped, whatever it does."""
+    handoffs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """To whom an agent may hand its work, by its name, for those whom the file limits."""
+    triggers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words that call an agent, by its id."""
     draining: bool = False
     """Whether nobody is started any more."""
     line: str = ""
@@ -88,6 +99,12 @@ NAMES = "system/instance/"
 
 def document_of(project: str, name: str) -> str:
     return f"{project}/{NAMES}{name}"
+
+
+def lowered(limits: Limits, own: Mapping[str, int]) -> Limits:
+    """A project's limits with an instance's own, which only lower them; 0 is no limit there."""
+    known = {name: getattr(limits, name) for name in own}
+    return replace(limits, **{name: min(known[name] or value, value) for name, value in own.items()})
 
 
 # ── taking turns ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -89,7 +89,8 @@ def decide_wake(
         until = hitches.rest_until(runs)
         if until is not None and (latest.ended_at or 0.0) <= now < until:
             return Wait(f"rests after {hitches.named(latest)}", until)
-    return Wake(_session(latest) if latest and resumes else "")
+    remembers = latest is not None and latest.starting_at >= agent.created_at  # not what it was before a new start
+    return Wake(_session(latest) if latest and resumes and remembers else "")
 
 
 def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> str:

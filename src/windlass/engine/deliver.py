@@ -7,6 +7,7 @@ from functools import partial
 
 from windlass.core import policy
 from windlass.core.agent import Agent
+from windlass.core.instance import Instance, lowered
 from windlass.core.message import Delivery, Letter, Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
@@ -36,6 +37,8 @@ class Mail:
     letters: tuple[Letter, ...]
     turn: str = ""
     """Who works before it, where it shares a worktree."""
+    instance: Instance | None = None
+    """What it takes part in."""
 
     @property
     def idle(self) -> bool:
@@ -80,6 +83,8 @@ class Deliver:
     def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
         """Whether an agent is woken for its mail."""
         provider, limits = self.providers.get(mail.agent.provider), self.settings.at(mail.path).limits
+        if mail.instance:
+            limits = lowered(limits, mail.instance.limits)
         return policy.decide_wake(
             mail.agent,
             mail.runs,
@@ -130,4 +135,5 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
     found = ((store.find(Message, each.message), each) for each in deliveries)
     letters = tuple(Letter(message, each) for message, each in found if message is not None)
     turn = instances.turn_of(store, agent, letters)
-    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters, turn)
+    instance = instances.of_agent(store, agent)
+    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters, turn, instance)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.core import codec
-from windlass.core.address import SYSTEM
+from windlass.core.address import HUMAN, SYSTEM, Address
 from windlass.core.agent import Agent
+from windlass.core.definition import PEOPLE
 from windlass.core.document import Document
+from windlass.core.errors import NotAllowed
 from windlass.core.instance import NAMES, Instance, begins, decide_turn, document_of
 from windlass.core.message import Kind, Letter
 from windlass.core.run import Cause, Run
@@ -84,13 +86,46 @@ def advance(store: Writing, agent: Agent, head: str, now: float) -> None:
             keep(store, after, "instance.advanced", now)
 
 
+def is_dismissed(store: Reading, agent: Agent) -> bool:
+    """Whether what an agent took part in is over."""
+    instance = of_agent(store, agent)
+    return instance is not None and not instance.live and agent.id in instance.agents
+
+
+def holds(store: Reading, agent: Agent) -> bool:
+    """Whether an agent has commits of a workflow that nobody has brought to main."""
+    instance = of_agent(store, agent)
+    return instance is not None and agent.id in instance.heads
+
+
 def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str:
-    """Who of those with whom an agent shares a worktree is at work, if it has to wait for that."""
-    if not agent.shares:
+    """Whom of its instance an agent has to wait for: one that shares its worktree, or one too many at once."""
+    instance = of_agent(store, agent)
+    if instance is None:
         return ""
-    busy = {each.agent for each in store.unfinished_tasks() if begins(each)} | {
-        each.agent for each in store.live_runs()
-    }
+    live = sorted(each.agent for each in store.live_runs() if each.agent in instance.agents and each.agent != agent.id)
+    if len(live) >= instance.limits.get("runs", len(live) + 1):
+        return live[0]
+    busy = {each.agent for each in store.unfinished_tasks() if begins(each)} | {*live}
     found = (store.find(Agent, each) for each in sorted(busy))
     asks = [each.message.sender for each in letters if each.message.kind is Kind.ASK]
     return decide_turn(agent, [each for each in found if each], asks)
+
+
+def check_words(store: Reading, agent: Agent, to: Sequence[str], *, hands: bool) -> None:
+    """Refuse what the workflow's file does not allow: to speak without a context, or to hand work to others."""
+    instance = of_agent(store, agent)
+    if instance is None:
+        return
+    if not instance.shares and any(each != str(HUMAN) for each in to):
+        raise NotAllowed(
+            f"The workflow {instance.workflow} has no context, so its agents can't speak to one another.",
+            hint=f"Write `context:` into {instance.source}.",
+        )
+    allowed = instance.handoffs.get(agent.name, ())
+    others = [each for each in to if hands and allowed and Address.parse(each).name not in (*allowed, *PEOPLE)]
+    if others:
+        raise NotAllowed(
+            f"{agent.name} may not hand work to {others[0]}: its file allows {', '.join(allowed)}.",
+            hint=f"Add it to handoff_to in {instance.source}.",
+        )

@@ -20,7 +20,7 @@ from windlass.core.questions import compose_answer
 from windlass.core.run import Run
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
-from windlass.engine import letters
+from windlass.engine import instances, letters
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.letters import Sending
@@ -106,6 +106,7 @@ class Talk:
         if post.kind is Kind.HANDOFF:
             await self._check_handoff(speaker, project, post)
         readers, spoken = await self._readers(speaker, project, replace(post, body=body))
+        await self.store.read(partial(_check_workflow, speaker, readers.to, post.kind))
         message = Message(
             id="",
             channel=post.channel,
@@ -317,6 +318,12 @@ class Talk:
         message = await self.store.write(step)
         self.bell.ring()
         return message
+
+
+def _check_workflow(speaker: Speaker, to: Sequence[str], kind: Kind, store: Reading) -> None:
+    agent = store.find(Agent, speaker.address)
+    if agent is not None:
+        instances.check_words(store, agent, to, hands=kind is Kind.HANDOFF)
 
 
 def _speaker(run: str, store: Reading) -> Speaker:

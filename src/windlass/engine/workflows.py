@@ -21,7 +21,7 @@ from windlass.core.run import Outcome
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState, title_of
 from windlass.core.template import Template
-from windlass.core.workflow import Member, Tool, Workflow, Workplace
+from windlass.core.workflow import Member, Tool, Workflow, WorkflowLimits, Workplace
 from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.deliver import Deliver, mail_of
@@ -98,6 +98,11 @@ class Workflows:
                 agents=tuple(each.id for each in agents),
                 stays=start.stays,
                 gate=workflow.gate,
+                shares=workflow.context is not None and bool(workflow.context.channel),
+                limits=_limits(workflow.limits),
+                deadline=self.clock.now() + workflow.limits.seconds if workflow.limits.seconds else None,
+                handoffs={each.name: each.handoff_to for each in workflow.agents if each.handoff_to},
+                triggers={f"{each.name}@{name}": each.triggers for each in workflow.agents if each.triggers},
                 started_at=self.clock.now(),
             ),
         )
@@ -108,6 +113,10 @@ class Workflows:
     async def _engaged(self, project: Project, workflow: Workflow, member: Member, instance: str) -> Agent:
         """One of its agents, on the terms of the file."""
         permissions = _permissions(member)
+        if member.worktree is Workplace.PROJECT:
+            raise BadInput(
+                f"{member.name} can't work in your own checkout yet.", hint="Write `worktree: shared`, or `own`."
+            )
         defined = Definition(
             name=member.name,
             role=member.role or f"{member.name} in the workflow {workflow.name}",
@@ -171,10 +180,16 @@ class Workflows:
 
     async def stop(self, path: str, name: str, reason: str = "stopped by hand") -> list[str]:
         """End an instance, with all that its agents started. What was said and written stays."""
-        situation = await self.look(path, name)
-        stopped = [each for each in situation.instance.agents if await self.runs.stop(each, reason)]
-        ended = partial(_end, situation.instance.project, name, reason, self.clock.now())
-        await self.store.write(ended)
+        return await self._stop((await self.look(path, name)).instance, reason)
+
+    async def stop_all(self) -> list[str]:
+        """End every instance of every project."""
+        live = await self.store.read(instances.live)
+        return [name for each in live for name in await self._stop(each, "stopped by hand")]
+
+    async def _stop(self, instance: Instance, reason: str) -> list[str]:
+        stopped = [each for each in instance.agents if await self.runs.stop(each, reason)]
+        await self.store.write(partial(_end, instance.project, instance.name, reason, self.clock.now()))
         self.bell.ring()
         return stopped
 
@@ -186,8 +201,13 @@ class Workflows:
 
     async def tick(self) -> bool:
         """What is quiet lands what it has made; then it ends, unless it was started to stay."""
+        now = self.clock.now()
         for each in await self.store.read(instances.live):
             with self.troubles.noted("workflows"):
+                if each.deadline is not None:
+                    self.bell.ring_in(each.deadline - now)
+                if each.deadline is not None and each.deadline <= now:
+                    await self._stop(each, "its time was over (limits.seconds)")
                 await self.store.write(partial(self._settle, each.project, each.name, self.clock.now()))
         return False
 
@@ -319,6 +339,11 @@ def _permissions(member: Member) -> Permissions:
     )
 
 
+def _limits(limits: WorkflowLimits) -> dict[str, int]:
+    given = {"runs": limits.runs, "hops": limits.hops, "wakes": limits.wakes}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _is_settled(store: Reading, task: Task) -> bool:
     """Whether a task waits for a person."""
     change = store.change_of_task(task.id)
@@ -381,14 +406,14 @@ def _landed(store: Reading, instance: Instance) -> Instance:
 
 
 def _end(project: str, name: str, reason: str, now: float, store: Writing) -> None:
-    """It is over: its agents rest, and are called by a person only."""
+    """It is over: whoever worked in it is retired when its worktree is saved."""
     instance = instances.find(store, project, name)
     if instance is None or not instance.live:
         return
     for each in instance.agents:
+        hush(store, each, f"its instance is over: {reason}")
         agent = store.find(Agent, each)
-        if agent is not None and agent.retired_at is None:
-            hush(store, each, f"its instance is over: {reason}")
+        if agent is not None and agent.retired_at is None and store.task_of(each) is None:  # it never began
             store.record("agent.retired", each, replace(agent, retired_at=now), rescue="", rescues={}, kept="")
     instances.keep(store, replace(instance, ended_at=now, reason=reason), "instance.ended", now)
 

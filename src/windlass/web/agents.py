@@ -72,10 +72,11 @@ async def stop(call: Call) -> Response:
 
 async def stop_all(call: Call) -> Response:
     """Stop every agent that is at work."""
+    ended = await call.engine.workflows.stop_all()
     tasks = await call.engine.ports.store.read(lambda store: store.unfinished_tasks())
     names = dict.fromkeys(each.agent for each in tasks if each.agent)
     stopped = [name for name in names if await call.engine.runs.stop(name, "stopped by hand")]
-    return wire.answer({"stopped": stopped})
+    return wire.answer({"stopped": [*dict.fromkeys((*ended, *stopped))]})
 
 
 async def reply(call: Call) -> Response:

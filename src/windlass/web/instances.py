@@ -60,6 +60,8 @@ async def drain(call: Call) -> Response:
 async def stop(call: Call) -> Response:
     """End it, with all that its agents started."""
     stopped = await call.engine.workflows.stop(await _path(call), call.name)
+    for each in stopped:
+        await call.engine.changes.withdraw(each, "stopped by hand")
     return wire.answer({"stopped": stopped, "instance": call.name})
 
 
@@ -108,7 +110,7 @@ async def _shown(engine: Engine, look: Situation, said: list[Message] | None = N
         "waiting": list(look.waiting),
         "failed": list(look.failed),
         "agents": [shapes.agent(each.view) for each in pages],
-        "reports": {each.view.agent.name: each.runs[-1].result for each in pages if each.runs},
+        "reports": {each.view.agent.id: each.runs[-1].result for each in pages if each.runs},
         "changes": [shapes.change(each, now=now, paused="") for each in look.changes],
         "unlanded": dict(instance.heads),
         "messages": [letters.message(each, ()) for each in said or []],
