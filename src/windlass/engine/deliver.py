@@ -123,6 +123,12 @@ def _is_at_something(mail: Mail) -> bool:
     return mail.task is not None and not mail.task.ended and mail.task.state is not TaskState.OPEN
 
 
+def _sent_back(store: Reading, agent: str) -> Task | None:
+    """What an agent has to mend, though it has never had a run of it: what its instance wanted to land."""
+    mine = (each for each in store.unfinished_tasks() if each.agent == agent and each.state is TaskState.ACTIVE)
+    return next(mine, None)
+
+
 def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
     """One agent, and what is owed to it."""
     agent = store.find(Agent, reader)
@@ -131,6 +137,8 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
     every = store.runs_of(reader)
     runs = [each for each in every if each.task == every[-1].task]
     task = store.find(Task, runs[-1].task) if runs else None
+    if agent.workflow and (task is None or task.ended):
+        task = _sent_back(store, reader) or task
     project = store.find(Project, agent.project)
     found = ((store.find(Message, each.message), each) for each in deliveries)
     letters = tuple(Letter(message, each) for message, each in found if message is not None)

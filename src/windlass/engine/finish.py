@@ -171,7 +171,8 @@ def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, heads:
             conclude(store, run, task, verdict.result or run.result, now)
         case Then.FINISH:
             end_task(store, task, TaskState.DONE, now=now, reason=verdict.reason)
-            _tell(store, run, verdict.result or verdict.reason, now)
+            if report := verdict.result or verdict.reason:
+                _tell(store, run, report, now)
         case _:
             end_task(store, task, TaskState.FAILED, now=now, reason=verdict.reason)
             _tell(store, run, f"{run.agent} could not finish: {verdict.reason}", now)

@@ -207,7 +207,7 @@ class Workflows:
                 if each.deadline is not None:
                     self.bell.ring_in(each.deadline - now)
                 if each.deadline is not None and each.deadline <= now:
-                    await self._stop(each, "its time was over (limits.seconds)")
+                    await self._stop(each, "its time was over (limits.timeout)")
                 await self.store.write(partial(self._settle, each.project, each.name, self.clock.now()))
         return False
 
