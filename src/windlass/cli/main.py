@@ -40,6 +40,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("instances", "Run a workflow, and return when all is quiet."),
         "start": ("instances", "Start a workflow that stays until it is stopped."),
         "validate": ("workflows", "Say what is wrong with workflow files, all at once."),
+        "examples": ("examples", "Workflows to begin with: show one, or write it into a file."),
+        "migrate": ("workflows", "Bring a workflow of version 1 into the form of today."),
     },
     "See": {
         "list": ("agents", "Who is at work, with the evidence."),
@@ -87,6 +89,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 """Every command by topic: the module that has it, and its line of help."""
 
 ALIASES = {"ls": "list"}
+RENAMED = {"up": "start", "down": "stop", "ps": "list"}
+"""What commands were called once, and what they are called now."""
 
 ABOUT = """Run many coding agents on one codebase; only what passes the checks reaches main.
 
@@ -126,6 +130,8 @@ class Table(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is meant, or the near misses."""
+        if args[0] in RENAMED and not ctx.resilient_parsing:
+            raise click.UsageError(f"{args[0]} is called {RENAMED[args[0]]} now.", ctx)
         unknown = not args[0].startswith("-") and self.get_command(ctx, args[0]) is None
         if unknown and not ctx.resilient_parsing:
             raise click.exceptions.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)

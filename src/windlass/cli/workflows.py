@@ -1,4 +1,4 @@
-"""Workflow files: what is wrong with them, the shipped ones, and those of version 1 in the new form."""
+"""Workflow files: what is wrong with them, and those of version 1 in the form of today."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.command import command, json_option
-from windlass.cli.output import bold, one_line, page, paint, say, say_json
+from windlass.cli.output import block, bold, one_line, page, paint, say, say_json, tell
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from click.shell_completion import CompletionItem
@@ -70,22 +70,68 @@ def validate_command(ctx: click.Context, /, *, given: tuple[str, ...], as_json: 
 
     here = Path.cwd()
     paths = {each: find(each, here) for each in given}
-    found = {each: load(path, shown=_shown(path, here), environment=os.environ) for each, path in paths.items()}
+    found = {each: load(path, shown=shown_path(path, here), environment=os.environ) for each, path in paths.items()}
     arguments = ctx.meta.get(PARAMETERS)
     if arguments is not None:
         for loaded in found.values():
             if loaded.workflow:
                 bind(loaded.workflow.params, arguments)
     if as_json:
-        say_json({"files": [_plain(_shown(paths[each], here), loaded) for each, loaded in found.items()]})
+        say_json({"files": [_plain(shown_path(paths[each], here), loaded) for each, loaded in found.items()]})
     else:
         for each, loaded in found.items():
-            _say(_shown(paths[each], here), loaded)
+            _say(shown_path(paths[each], here), loaded)
     if any(each.workflow is None for each in found.values()):
         ctx.exit(1)
 
 
-def _shown(path: Path, here: Path) -> str:
+@command(
+    "migrate",
+    """
+    windlass migrate old.yaml              the difference, and nothing is changed
+    windlass migrate old.yaml --write      change the file
+    windlass migrate old.yaml | git apply
+    """,
+)
+@click.argument("given", metavar="FILE", type=click.Path(dir_okay=False))
+@click.option("--write", is_flag=True, help="Change the file, instead of showing what would change.")
+@json_option
+def migrate_command(given: str, *, write: bool, as_json: bool) -> None:
+    """Bring a workflow of version 1, a list of steps, into the form of today: setup and kickoff.
+
+    Commands before the first message become setup. The first message becomes the kickoff; what followed it is said
+    there, too, and agents pass it on by mentioning one another. Comments stay.
+    """
+    from windlass.library.migration import migrate  # noqa: PLC0415
+    from windlass.library.workflows import find, load, replace_text  # noqa: PLC0415
+
+    here = Path.cwd()
+    path = find(given if "/" in given else f"./{given}", here)
+    shown = shown_path(path, here)
+    made = migrate(path, shown)
+    left = load(path, shown=shown, text=made.new).problems
+    if write and made.changes:
+        replace_text(path, made.new)
+    if as_json:
+        answer = {"file": shown, "changes": made.changes, "written": write and made.changes}
+        answer |= {"diff": made.diff(shown), "notes": list(made.notes), "problems": [str(each) for each in left]}
+        say_json(answer)
+        return
+    if made.changes and not write:
+        say(block(made.diff(shown)))
+    for each in (*made.notes, *(f"still to do: {each}" for each in left)):
+        tell(f"note: {one_line(each)}")
+    tell(f"{one_line(shown)} {_ENDINGS[write if made.changes else None]}")
+
+
+_ENDINGS = {
+    True: "is written.",
+    False: "is unchanged; --write changes it.",
+    None: "has the form of today already.",
+}
+
+
+def shown_path(path: Path, here: Path) -> str:
     """A path as the user would type it here."""
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
@@ -112,7 +158,7 @@ def _facts(workflow: Workflow) -> list[tuple[str, object]]:
         ("setup", _counted(len(workflow.setup), "command") + (f", giving {', '.join(captured)}" if captured else "")),
         ("params", ", ".join(f"--{each.name} ({each.kind})" for each in workflow.params) or "none"),
         ("tasks", ", ".join(each.name for each in workflow.tasks)),
-        ("kickoff", f"to {', '.join(mentions(workflow.kickoff.spoken, names).addressed) or 'nobody'}"),
+        ("kickoff", ", ".join(f"@{each}" for each in mentions(workflow.kickoff.spoken, names).addressed)),
         ("gate", "what they commit wants to land" if workflow.gate else "what they commit stays on its branch"),
     ]
 

@@ -129,6 +129,7 @@ def _given(known: Mapping[str, Param], left: list[str]) -> tuple[dict[str, str],
             given[off] = "false"
         elif name not in known:
             wrong.append(f"There is no parameter --{name}. {near_miss(name, known)}".rstrip())
+            del left[: 1 if left and not equals and not left[0].startswith("--") else 0]
         elif equals:
             given[name] = text
         elif known[name].kind is ParamKind.BOOL and (not left or left[0].lower() not in ("true", "false")):

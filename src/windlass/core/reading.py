@@ -45,11 +45,14 @@ class Notes:
 class Section:
     """The keys of one part of a file."""
 
-    def __init__(self, notes: Notes, path: str, node: Node | None) -> None:
+    def __init__(self, notes: Notes, path: str, node: Node | None, at: Place = TOP) -> None:
         self.notes = notes
         self.path = path
-        self.at = node.at if node else TOP
+        self.at = node.at if node else at
         self._entries = {key.text: (key, value) for key, value in node.entries} if isinstance(node, Keys) else {}
+        self._unusable = node is not None and not isinstance(node, Keys)
+        self._meant: set[str] = set()
+        """Keys that were probably meant by those that are not known: they are not missed as well."""
 
     def __contains__(self, key: str) -> bool:
         return key in self._entries
@@ -87,6 +90,7 @@ class Section:
             if key in known or (not self.path and key.startswith("x-")):
                 continue
             hint = (explained or {}).get(key) or near_miss(key, known) or f"The keys are {', '.join(known)}."
+            self._meant.add(hint.removeprefix("Did you mean ").removesuffix("?"))
             self.notes.refuse(self.key_place(key), self.field(key), "there is no such key.", hint)
 
     def text(self, key: str, *, required: str = "") -> str:
@@ -98,7 +102,7 @@ class Section:
             self.refuse(key, f"must be a text, not {kind_of(value)}.")
         elif key in self._entries and (required or value is not None):
             self.refuse(key, "is empty.", required)
-        elif required:
+        elif required and key not in self._meant and not self._unusable:
             self.refuse(key, "is missing.", required)
         return ""
 
@@ -179,8 +183,9 @@ class Section:
         """The keys below a key."""
         value = self.node(key)
         if value is not None and not isinstance(value, Keys):
-            self.refuse(key, f"must be keys with values, not {kind_of(value)}.")
-        return Section(self.notes, self.field(key), value)
+            remedy = f"Write `key: value` below it{', without dashes' if isinstance(value, Items) else ''}."
+            self.refuse(key, f"must be keys with values, not {kind_of(value)}.", remedy)
+        return Section(self.notes, self.field(key), value, self.place(key))
 
     def sections(self, key: str) -> list[tuple[str, Section]]:
         """The parts below a key, each under its own name."""
@@ -199,7 +204,9 @@ class Section:
             if isinstance(each, Keys):
                 found.append(Section(self.notes, path, each))
             else:
-                self.notes.refuse(each.at, path, f"must be keys with values, not {kind_of(each)}.")
+                self.notes.refuse(
+                    each.at, path, f"must be keys with values, not {kind_of(each)}.", "Write `- key: value`."
+                )
         return found
 
 
@@ -223,6 +230,13 @@ def agent_name(name: str) -> str:
     if name in RESERVED:
         raise BadInput(f"{name} is reserved.", hint="Choose another name.")
     return check_name(name)
+
+
+def is_agent_name(name: str) -> bool:
+    try:
+        return bool(agent_name(name))
+    except BadInput:
+        return False
 
 
 def _shortened(text: str) -> str:

@@ -91,7 +91,8 @@ class WorkflowTask:
     """A piece of work that an instance begins with."""
 
     name: str
-    title: str
+    title: str = ""
+    """Nothing: the first line of its brief."""
     brief: Template
     agent: str
     needs: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 from windlass.core.node import Leaf
 from windlass.core.reading import Section, agent_name
+from windlass.core.template import parse
 from windlass.core.workflow import Member, Tool, Workplace
 
 KEYS = (
@@ -27,6 +28,14 @@ _EXPLAINED = {
     "description": "Did you mean role?",
 }
 _FILE = re.compile(r"\S+\.(?:md|txt)")
+_OTHER_WORDS = {
+    **dict.fromkeys(("bash", "sh", "terminal", "command", "run", "exec"), Tool.SHELL),
+    **dict.fromkeys(("grep", "glob", "find", "ls", "list"), Tool.SEARCH),
+    **dict.fromkeys(("write", "patch", "multiedit", "create"), Tool.EDIT),
+    **dict.fromkeys(("fetch", "webfetch", "websearch", "browser", "http"), Tool.WEB),
+    **dict.fromkeys(("view", "cat", "files"), Tool.READ),
+}
+"""What others call our tools."""
 _BROUGHT = ("channel", "document")
 _WHO = "Say who it is: `system_prompt: You review code.`, or the name of a file ending in .md."
 
@@ -61,7 +70,7 @@ def _agent(
         name=name,
         model=section.checked("model", _model),
         provider=_provider(section, providers),
-        command=section.text("command"),
+        command=section.text("command", required="Say what to run." if "command" in section else ""),
         system_prompt=text,
         prompt_file=file,
         role=section.line("role", LONGEST_ROLE),
@@ -84,6 +93,9 @@ def _prompt(section: Section, prompt: Callable[[str], str]) -> tuple[str, str]:
     enough = "command" in section or "role" in section
     text = section.text("system_prompt", required="" if enough else _WHO)
     if not _FILE.fullmatch(text.strip()):
+        if parse(text)[0].references:
+            words = "values are not filled in here: a prompt stays as it is written."
+            section.notes.warn(section.spot("system_prompt", 0), section.field("system_prompt"), words, "Use kickoff.")
         return text, ""
     try:
         return prompt(text.strip()), text.strip()
@@ -95,9 +107,8 @@ def _prompt(section: Section, prompt: Callable[[str], str]) -> tuple[str, str]:
 def _provider(section: Section, known: Collection[str]) -> str:
     provider = section.text("provider")
     if "command" in section:
-        for key in ("model", "system_prompt") if section.node("command") else ():
-            if key == "model" and key in section:
-                section.refuse(key, "a command is run as it is, so it gets no model.", "Keep one of the two.")
+        if "model" in section:
+            section.refuse("model", "a command is run as it is, so it gets no model.", "Keep one of the two.")
         if provider and provider != COMMAND:
             section.refuse("provider", f"a command is run as it is, not by {provider}.", "Keep one of the two.")
         return COMMAND
@@ -127,8 +138,9 @@ def _tools(section: Section, permissions: Permissions) -> tuple[Tool, ...] | Non
 
 
 def _refuse_tool(section: Section, leaf: Leaf) -> None:
-    known = ", ".join(Tool)
-    remedy = f"{near_miss(leaf.text.lower(), list(Tool))} The tools are {known}.".lstrip()
+    word = leaf.text.lower()
+    near = f"Did you mean {_OTHER_WORDS[word]}?" if word in _OTHER_WORDS else near_miss(word, list(Tool))
+    remedy = f"{near} The tools are {', '.join(Tool)}.".lstrip()
     section.notes.refuse(leaf.at, section.field("tools"), f"there is no tool {leaf.text}.", remedy)
 
 

@@ -11,7 +11,7 @@ from windlass.core.errors import BadInput
 from windlass.core.mentions import mentions, strangers
 from windlass.core.near import near_miss
 from windlass.core.node import Items, Keys, Leaf, Node
-from windlass.core.reading import Notes, Section, kind_of
+from windlass.core.reading import Notes, Section, is_agent_name, kind_of
 from windlass.core.template import ENVIRONMENT, INSTANCE, PARAMETERS, RESERVED_VALUES, SETUP_NAME, Template, parse
 from windlass.core.workflow import DEFAULT_SETUP_SECONDS, Context, Member, SetupStep, Workflow, WorkflowLimits
 from windlass.core.workflow_agents import read_agents
@@ -49,6 +49,8 @@ class _Known:
 
     names: dict[str, None] = field(default_factory=dict)
     environment: Collection[str] | None = None
+    later: Collection[str] = ()
+    """What commands of setup give that have not been read yet."""
 
     def check(self, section: Section, key: str, template: Template) -> None:
         for each in template.references:
@@ -59,15 +61,16 @@ class _Known:
                     words = f"the variable {rest} is not set in the environment here."
                     section.notes.warn(at, section.field(key), words)
             elif name not in self.names:
-                near = near_miss(name, self.names) or _similar(name, self.names)
-                known = f"Known here: {', '.join([*self.names, 'env.NAME'])}."
-                section.notes.refuse(at, section.field(key), f"nothing is called {name}.", f"{near} {known}".lstrip())
+                section.notes.refuse(at, section.field(key), f"nothing is called {name}.", self._remedy(name))
 
-
-def _similar(name: str, known: Collection[str]) -> str:
-    """A name that was meant with its group, such as `params.base` for `base`."""
-    found = next((each for each in known if each.endswith(f".{name}")), "")
-    return f"Did you mean {found}?" if found else ""
+    def _remedy(self, name: str) -> str:
+        if name in self.later:
+            return "It is the output of a command that runs later: put that first."
+        if name in ("context.channel", "context.document"):
+            return "The workflow does not share it: write `context:`."
+        group = next((each for each in self.names if each.endswith(f".{name}")), "")
+        near = near_miss(name, self.names) or (f"Did you mean {group}?" if group else "")
+        return f"{near} Known here: {', '.join([*self.names, 'env.NAME'])}.".lstrip()
 
 
 def read(file: str, top: Node | None, default_name: str, around: Surroundings, notes: Notes) -> Workflow | None:
@@ -108,7 +111,7 @@ def _refuse_top(top: Node | None, notes: Notes) -> None:
     if notes.problems:
         return
     if top is None or (isinstance(top, Leaf) and top.is_nothing):
-        notes.refuse((1, 1), "", "it is empty.", "It has at least agents and a kickoff.")
+        notes.refuse((1, 1), "", "it is empty.", "`windlass examples review` shows one to begin with.")
     else:
         notes.refuse(top.at, "", f"a workflow is keys with values, such as `name: review`, not {kind_of(top)}.")
 
@@ -175,6 +178,8 @@ def _folder(section: Section, known: _Known) -> Template:
         return parse(CONTEXT_FOLDER)[0]
     folder = section.template("dir")
     known.check(section, "dir", folder)
+    if any(each.name.startswith(f"{ENVIRONMENT}.") for each in folder.references):
+        section.refuse("dir", "the environment can't say where the context is.", "Use ${{ instance }}.")
     path = section.text("dir")
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         section.refuse("dir", f"{path} leads out of the project.", "Write a folder below the project's top.")
@@ -183,7 +188,9 @@ def _folder(section: Section, known: _Known) -> Template:
 
 def _setup(section: Section, known: _Known) -> tuple[SetupStep, ...]:
     made = []
-    for each in section.listed("setup"):
+    steps = section.listed("setup")
+    known.later = {leaf.text for each in steps if isinstance(leaf := each.node("as"), Leaf)}
+    for each in steps:
         each.only(("shell", "as", "timeout"), {"run": "Did you mean shell?", "name": "Did you mean as?"})
         shell = each.template("shell", required="Write the command to run.")
         known.check(each, "shell", shell)
@@ -210,18 +217,19 @@ def _kickoff(section: Section, known: _Known, agents: tuple[Member, ...]) -> Tem
     tasked = "tasks" in section
     kickoff = section.template("kickoff", required="" if tasked else _KICKOFF)
     known.check(section, "kickoff", kickoff)
-    names = [each.name for each in agents]
-    if not kickoff.pieces or not names:
+    names = [each.name for each in agents if is_agent_name(each.name)]
+    if not kickoff.pieces or len(names) != len(agents) or not names:
         return kickoff
+    strange = [each for each in strangers(kickoff.spoken, names) if near_miss(each, names)]
     nobody = not mentions(kickoff.spoken, names).addressed
-    for stranger in strangers(kickoff.spoken, names):
-        near = near_miss(stranger, names)
-        if nobody or near:
-            note = section.refuse if nobody else section.warn
-            note("kickoff", f"@{stranger} is no agent of this workflow.", near)
-    if nobody and not tasked:
-        words = "addresses nobody, so nothing would happen; what values contain does not count."
-        section.refuse("kickoff", words, f"Mention who begins, such as @{names[0]}.")
+    for each in strange:
+        note = section.refuse if nobody else section.warn
+        note("kickoff", f"@{each} is no agent of this workflow.", near_miss(each, names))
+    if nobody and not tasked and not strange:
+        values = " What values contain does not count." if kickoff.references else ""
+        section.refuse(
+            "kickoff", "addresses nobody, so nothing would happen.", f"Mention who begins, such as @{names[0]}.{values}"
+        )
     return kickoff
 
 

@@ -9,7 +9,7 @@ from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 from windlass.core.node import Items, Keys, Leaf, Node
 from windlass.core.reading import Section
-from windlass.core.task import SHORT_TITLE, title_of
+from windlass.core.task import SHORT_TITLE
 from windlass.core.template import Template
 from windlass.core.workflow import WorkflowTask
 
@@ -50,7 +50,7 @@ def _task(name: str, section: Section, names: list[str], agents: Sequence[str], 
     check(section, "brief", brief)
     return WorkflowTask(
         name=name,
-        title=section.line("title", SHORT_TITLE) or title_of(brief.spoken),
+        title=section.line("title", SHORT_TITLE),
         brief=brief,
         agent=_worker(section, agents),
         needs=_needs(section, name, names),
@@ -116,8 +116,8 @@ def _explain_first_version(section: Section) -> None:
     counted = {kind: sum(kind in _keys(each) for each in steps) for kind in ("shell", "send", "wait_mention")}
     shown = ", ".join(f"{number} {kind}" for kind, number in counted.items() if number) or "none that is known"
     words = f"this is the form of version 1, a list of steps ({shown})."
-    remedy = "Now setup runs commands, and kickoff says who begins."
-    section.refuse("tasks", words, remedy)
+    convert = f"`windlass migrate {section.notes.file}` converts it."
+    section.refuse("tasks", words, f"Now setup runs commands, and kickoff says who begins; {convert}")
 
 
 def _keys(node: Node) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -68,12 +69,17 @@ def find(given: str, here: Path) -> Path:
 
 
 def load(
-    path: Path, *, shown: str = "", providers: Collection[str] = (), environment: Collection[str] | None = None
+    path: Path,
+    *,
+    shown: str = "",
+    text: str | None = None,
+    providers: Collection[str] = (),
+    environment: Collection[str] | None = None,
 ) -> Loaded:
-    """The workflow in a file, or all that is wrong with it."""
+    """The workflow in a file, or in the text that it shall have; or all that is wrong with it."""
     name = harmless(shown or str(path))
     notes = Notes(name)
-    text = _text(path, notes)
+    text = text_of(path, notes) if text is None else text
     if text is None:
         return Loaded(None, tuple(notes.problems))
     around = Surroundings(prompt=_prompts(path), providers=providers, environment=environment)
@@ -81,7 +87,7 @@ def load(
     return Loaded(workflow, in_order(notes.problems))
 
 
-def _text(path: Path, notes: Notes) -> str | None:
+def text_of(path: Path, notes: Notes) -> str | None:
     """The file as text; None, and a note, if it is none."""
     whole = path.resolve()
     try:
@@ -95,6 +101,19 @@ def _text(path: Path, notes: Notes) -> str | None:
     return None
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a file anew: all of it, or nothing."""
+    whole = path.resolve()
+    beside = whole.with_name(f".{whole.name}.{os.getpid()}")
+    try:
+        with beside.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        beside.chmod(stat.S_IMODE(whole.stat().st_mode))
+        beside.replace(whole)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 def _prompts(workflow: Path) -> Callable[[str], str]:
     """Reads the files that a workflow's file names: beside it, and within its repository."""
     beside = workflow.resolve().parent
@@ -103,7 +122,7 @@ def _prompts(workflow: Path) -> Callable[[str], str]:
     def prompt(name: str) -> str:
         path = Path(os.path.normpath(beside / name))
         if name.startswith(("/", "~")) or not path.is_relative_to(top):
-            raise BadInput(f"the file {name} is outside of {top.name}.", hint="Copy it beside the workflow's file.")
+            raise BadInput(f"the file {name} is outside of the repository.", hint="Copy it beside the workflow's file.")
         try:
             with files.folder(str(top), path.parent.relative_to(top).parts) as where:
                 text = files.text(where, path.name, LARGEST_PROMPT)

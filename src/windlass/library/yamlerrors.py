@@ -63,4 +63,4 @@ def _token(here: str, column: int) -> tuple[str, str]:
     letter = here[column : column + 1]
     if letter == "\t" or re.match(r" *\t", here):
         return "a tab stands where the line is indented.", "Indent with spaces."
-    return f"nothing can begin with {letter}.", _STARTS.get(letter, "Put the text in quotes.")
+    return f"a text can't begin with {letter} here.", _STARTS.get(letter, "Put the text in quotes.")

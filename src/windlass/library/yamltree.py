@@ -20,6 +20,8 @@ _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "<<"
+_TAGS = {f"tag:yaml.org,2002:{each}" for each in "bool float int map merge null seq str timestamp value".split()}
+"""What YAML gives to each part by itself, and what changes nothing as we read it."""
 
 
 class _Refused(Exception):
@@ -81,7 +83,7 @@ class _Trees:
             raise _Refused(at, f"{path} contains itself, through an alias.", "Write the text again instead of *name.")
         if self._parts > MOST:
             raise _Refused(at, f"its aliases make more than {MOST:,} parts.", "Write less, or fewer aliases.")
-        if not _is_known(node.tag, node):
+        if node.tag not in _TAGS:
             self._notes.refuse(at, path, f"tags such as {node.tag} are not read.", "Leave the tag out.")
         if isinstance(node, yaml.MappingNode):
             return Keys(tuple(self._entries(node, path, (*above, id(node)))), at)
@@ -138,13 +140,6 @@ class _Trees:
                 words = "`<<` takes keys with values from elsewhere, such as *name."
                 self._notes.refuse(_place(each.start_mark), path, words)
         return found
-
-
-def _is_known(tag: str, node: Any) -> bool:
-    """Whether a tag is only what YAML gives to each part by itself."""
-    if isinstance(node, yaml.ScalarNode):
-        return tag.startswith("tag:yaml.org,2002:") and not tag.endswith((":binary", ":set", ":omap"))
-    return tag in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
 def _place(mark: Any) -> Place:

@@ -1,0 +1,202 @@
+"""Workflow files of version 1, a list of steps, in the form of today. What is not about the steps stays as it was."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from windlass.core.errors import BadInput
+from windlass.core.node import Items, Keys, Leaf, Node
+from windlass.core.plain import harmless
+from windlass.core.reading import Notes
+from windlass.core.template import Reference, parse
+from windlass.core.workflow_tasks import is_first_version
+from windlass.library.workflows import text_of
+from windlass.library.yamltree import tree
+
+_STEP = ("shell", "send", "to", "as", "wait_mention", "timeout")
+_WAIT_MENTION = (
+    "wait_mention is left out: whoever is mentioned is woken at once, and an instance ends when all are quiet, so "
+    "nothing has to wait."
+)
+_CONTEXT = "context: is new, because agents who pass work on talk in its channel; in version 1 the steps did that."
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A file in the new form."""
+
+    old: str
+    new: str
+    notes: tuple[str, ...] = ()
+    """What a person should know about it."""
+
+    @property
+    def changes(self) -> bool:
+        return self.new != self.old
+
+    def diff(self, file: str) -> str:
+        """What changes; nothing where nothing does."""
+        lines = (self.old.splitlines(keepends=True), self.new.splitlines(keepends=True))
+        return "".join(_whole(each) for each in difflib.unified_diff(*lines, f"a/{file}", f"b/{file}"))
+
+
+def migrate(path: Path, shown: str) -> Migration:
+    """A file of version 1 in the new form; one that has it already stays. Raises BadInput if it can't be read."""
+    notes = Notes(harmless(shown))
+    old = text_of(path, notes)
+    top = tree(old, notes) if old is not None else None
+    if old is None or notes.spoilt:
+        raise BadInput("\n".join(map(str, notes.problems)), hint="Then try again.")
+    keys = {key.text: (key, value) for key, value in top.entries} if isinstance(top, Keys) else {}
+    key, tasks = keys.get("tasks", (None, None))
+    if key is None or not isinstance(tasks, Items) or not is_first_version(tasks):
+        return Migration(old, old)
+    if rivals := [each for each in ("setup", "kickoff") if each in keys]:
+        raise BadInput(f"{shown} has steps of version 1 and {' and '.join(rivals)}, too.", hint="Keep one of the two.")
+    if key.at[1] != 1 or tasks.at[0] == key.at[0]:
+        raise BadInput(f"{shown} has its steps in one line, which can't be converted by lines.", hint="Write a list.")
+    return _rewritten(old, [each for each, _ in keys.values()], key, tasks, _agents(keys.get("agents")))
+
+
+@dataclass(slots=True)
+class _Steps:
+    """The steps, sorted into what runs before any agent and what is said to them."""
+
+    agents: list[str]
+    setup: list[str] = field(default_factory=list)
+    """Lines of the old file."""
+    comments: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    """Paragraphs."""
+    notes: list[str] = field(default_factory=list)
+    stands_for: dict[str, str] = field(default_factory=dict)
+    """By a name that is no longer there, the words that say what it was."""
+    first: str = ""
+    latest: str = ""
+
+
+def _rewritten(old: str, keys: list[Leaf], key: Leaf, tasks: Items, agents: list[str]) -> Migration:
+    lines = old.split("\n")
+    first, last = key.at[0] - 1, _end(lines, key, keys)
+    steps = _Steps(agents)
+    starts = [*(each.at[0] - 1 for each in tasks.items), last]
+    before = first + 1
+    for number, node in enumerate(tasks.items):
+        until = _content_end(lines, starts[number], starts[number + 1])
+        _take(steps, node, lines[before : starts[number]], lines[starts[number] : until])
+        before = until
+    steps.comments += [each.strip() for each in lines[before:last] if each.strip()]
+    if beside := lines[first].partition("#")[2]:
+        steps.comments.insert(0, f"#{beside}")
+    made = _made(steps, with_context="context" not in [each.text for each in keys])
+    new = "\n".join((*lines[:first], *made, *lines[last:]))
+    return Migration(old, new, tuple(dict.fromkeys(steps.notes)))
+
+
+def _end(lines: list[str], key: Leaf, keys: list[Leaf]) -> int:
+    """The line after the steps. Comments at the edge belong to what follows."""
+    following = min((each.at[0] - 1 for each in keys if each.at[0] > key.at[0]), default=len(lines))
+    return _content_end(lines, key.at[0], following, edge=r"#|\s*$")
+
+
+def _content_end(lines: list[str], start: int, end: int, edge: str = r"\s*#|\s*$") -> int:
+    while end > start + 1 and re.match(edge, lines[end - 1]):
+        end -= 1
+    return end
+
+
+def _take(steps: _Steps, node: Node, above: list[str], own: list[str]) -> None:
+    values = {key.text: value for key, value in node.entries} if isinstance(node, Keys) else {}
+    texts = {key: value.text for key, value in values.items() if isinstance(value, Leaf)}
+    line = node.at[0]
+    comments = [each.strip() for each in above if each.strip()]
+    for strange in [each for each in values if each not in _STEP]:
+        steps.notes.append(f"line {line}: {strange} is left out; nothing is like it now.")
+    waits = "wait_mention" in values or (isinstance(node, Leaf) and node.text == "wait_mention")
+    if waits:
+        steps.notes.append(f"line {line}: {_WAIT_MENTION}")
+    if "shell" in texts and not steps.first:
+        steps.setup += [*(f"  {each}" for each in comments), *_indented(own)]
+        return
+    steps.comments += comments
+    if "shell" in texts:
+        _command(steps, texts, line)
+    elif "send" in texts:
+        _message(steps, texts, line)
+    elif not waits:
+        steps.notes.append(f"line {line}: this step is left out: it is neither shell nor send.")
+
+
+def _indented(own: list[str]) -> list[str]:
+    """The lines of a step as they were, two cells from the edge."""
+    return [f"  {each}" if each.strip() else "" for each in textwrap.dedent("\n".join(own)).split("\n")]
+
+
+def _command(steps: _Steps, texts: dict[str, str], line: int) -> None:
+    """A command between messages: nothing runs by itself then, so the agent who has just worked is asked to."""
+    command = " ".join(_filled(steps, texts["shell"]).split())
+    steps.said.append(f"@{steps.first} begins; once {steps.latest} is done, {steps.latest} runs `{command}`.")
+    if name := texts.get("as"):
+        steps.stands_for[name] = f"(what `{command}` printed)"
+    steps.notes.append(f"line {line}: setup runs before any agent, so {steps.latest} is asked to run this command.")
+
+
+def _message(steps: _Steps, texts: dict[str, str], line: int) -> None:
+    to = texts.get("to") or (steps.agents[0] if steps.agents else "")
+    if not to:
+        steps.notes.append(f"line {line}: this message is to nobody; it is left out.")
+        return
+    if "to" not in texts:
+        steps.notes.append(f"line {line}: this message was to nobody by name; now it is to {to}.")
+    text = _filled(steps, texts["send"]).strip()
+    if not steps.first:
+        steps.first = to
+        steps.said.append(f"@{to} {text}")
+    elif to == steps.latest:
+        steps.said.append(f"@{steps.first} begins; afterwards, {to} goes on: {text}")
+    else:
+        passed = f"@{steps.first} begins; once {steps.latest} is done, {steps.latest} mentions @{to}, for this: {text}"
+        steps.said.append(passed)
+    steps.latest = to
+    if name := texts.get("as"):
+        steps.stands_for[name] = f"(what {to} answered)"
+
+
+def _filled(steps: _Steps, text: str) -> str:
+    """A text with words for what is no longer captured: the answers of agents."""
+    template, slips = parse(text)
+    if slips or not any(each.name in steps.stands_for for each in template.references):
+        return text
+    return "".join(
+        steps.stands_for.get(each.name, f"${{{{ {each.name} }}}}")
+        if isinstance(each, Reference)
+        else each.replace("${{", "$${{")
+        for each in template.pieces
+    )
+
+
+def _made(steps: _Steps, *, with_context: bool) -> list[str]:
+    made = []
+    if with_context:
+        made += ["context:", ""]
+        steps.notes.append(_CONTEXT)
+    if steps.setup:
+        made += ["setup:", *steps.setup, ""]
+    made += steps.comments
+    text = "\n\n".join(steps.said)
+    if not text:
+        steps.notes.append("No message was sent, so there is no kickoff: write one.")
+        return made[:-1] if made and not made[-1] else made
+    return [*made, "kickoff: |", *(f"  {each}" if each.strip() else "" for each in text.split("\n"))]
+
+
+def _agents(found: tuple[Leaf, Node] | None) -> list[str]:
+    return [key.text for key, _ in found[1].entries] if found and isinstance(found[1], Keys) else []
+
+
+def _whole(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
