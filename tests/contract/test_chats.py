@@ -187,6 +187,14 @@ class TestFiles:
         assert asyncio.run(files.port.replace(files.top, NAME, "new", expecting=None))
         assert (files.file.read_text(), other.read_text()) == ("new", "mine")
 
+    def test_a_new_file_is_its_owners_alone(self, files: Files) -> None:
+        """It shows what was said to one alone; whoever wants others to read it may say so, and that stays."""
+        asyncio.run(files.port.append(files.top, NAME, "one\n"))
+        assert files.file.stat().st_mode & 0o777 == 0o600
+        files.file.chmod(0o660)
+        asyncio.run(files.port.append(files.top, NAME, "two\n"))
+        assert files.file.stat().st_mode & 0o777 == 0o660
+
     def test_a_folder_that_is_gone_is_not_made(self, files: Files, tmp_path: Path) -> None:
         """Nothing is written, and that is no trouble."""
         gone = str(tmp_path / "gone")

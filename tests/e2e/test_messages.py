@@ -30,6 +30,10 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     (("send", "Hello.", "--to", "system"), 5, "Nobody can write to the system"),
     (("send", "Hello.", "--to", "@pr-7"), 3, "Nobody is in @pr-7"),
     (("ack", "m99"), 3, "was never sent m99"),
+    (("send", "Hello.", "--to", "coder", "--from", "codr"), 3, "Did you mean coder?"),
+    (("ask", "Why?", "--agent-id", "coder", "--from", "nobody"), 3, "There is no agent nobody here"),
+    (("peek", "--channel", "mian"), 2, "Did you mean main?"),
+    (("peek", "--channel", "@pr-7"), 3, "There is no channel @pr-7 here"),
     (("peek", "--since", "x1"), 2, "not the id of a message"),
     (("ask", "--task-id", "t99", "Why?"), 3, "Nobody is at t99"),
     (("answer", "--conversation-id", "m99", "Yes."), 3, "There is no conversation m99"),
@@ -125,6 +129,10 @@ class TestAPerson:
         first = house.wl("send", "Once.", "--to", "coder", "--key", "k1", "--json").value
         again = house.wl("send", "Once.", "--to", "coder", "--key", "k1", "--json").value
         assert first["id"] == again["id"]
+        asked = [
+            house.wl("ask", "--agent-id", "coder", "--no-wait", "--key", "k2", "Why?", "--json").value for _ in range(2)
+        ]
+        assert asked[0]["conversationId"] == asked[1]["conversationId"]
 
     def test_gets_a_sentence_for_what_can_not_be(self, house: Stage) -> None:
         """And an exit code that says of which kind it is."""
@@ -132,6 +140,17 @@ class TestAPerson:
         ended = [(words, says, house.wl(*words, code=code).err) for words, code, says in MISTAKES]
         assert [(words, err) for words, says, err in ended if says not in err] == []
         assert "more than 1000000 bytes" in house.wl("send", "-", "--to", "coder", stdin="x" * 1_000_001, code=2).err
+        huge = house.wl("send", "-", "--to", "coder", stdin="x" * 5_000_000, code=2).err
+        assert "at most 1000000" in huge and "put the text into a file" in huge
+
+    def test_is_told_that_an_instance_is_new(self, house: Stage) -> None:
+        """A slip is seen at once; the sign may be written wherever an instance is named."""
+        assert "@pr-7 is a new instance." in house.wl("send", "Hello.", "--to", "coder@pr-7").err
+        assert house.wl("send", "Hello again.", "--to", "coder@pr-7").err == ""
+        slip = house.wl("ask", "--no-wait", "Why?", "--agent-id", "coder@pr-77")
+        assert "@pr-77 is a new instance. Did you mean @pr-7?" in slip.err
+        house.wl("context", "document", "append", "A note.", "--instance", "@pr-7")
+        assert "A note." in house.wl("context", "document", "read", "--instance", "pr-7").out
 
     def test_elsewhere_means_the_project_of_whom_they_name(self, house: Stage) -> None:
         """Outside every repository an agent can be written to by its name; what is said where is not known."""

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from stage import Stage
 
 from windlass.core.message import Message
+from windlass.core.run import Run
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 
@@ -39,6 +40,11 @@ class Room(Stage):
 
     async def speaker(self, name: str) -> Speaker:
         return await self.engine.talk.speaker((await self.run_of(name)).id)
+
+    def system_of(self, run: Run) -> str:
+        """What a run was told apart from its prompt."""
+        file = self.home / "runs" / run.id / "system.md"
+        return file.read_text() if file.exists() else ""
 
     async def receipts(self, message: Message) -> dict[str, tuple[str, str]]:
         found = await self.store.read(lambda store: store.receipts(message.id))

@@ -21,6 +21,7 @@ ASKED: dict[str, Any] = {
     "answer": None,
     "answerId": None,
     "unread": False,
+    "reason": "",
 }
 ANSWERED = ASKED | {"status": "answered", "fromAgentId": "coder", "answer": "8080.", "answerId": "m13", "unread": True}
 QUESTION = {"conversationId": "m12", "fromAgentId": "tester", "question": "Which port?", "taskId": "t3"}
@@ -73,8 +74,20 @@ class TestConversations:
 
         assert (ended.returncode, ended.stdout) == (0, "8080.\n")
         wanted = {"agent_id": "coder", "from": "tester", "question": "Which port?", "path": str(keyboard.folder)}
-        assert daemon.asked[0][3] == wanted
+        assert daemon.asked[0][3].pop("key") and daemon.asked[0][3] == wanted
         assert [path for _, path, _, _ in daemon.asked][-1] == "/messages/m13/ack"
+
+    def test_a_question_that_may_have_been_heard_is_asked_again_under_the_same_key(
+        self, keyboard: Keyboard, daemon: FakeDaemon
+    ) -> None:
+        """So that it is asked once; a program may give a key of its own."""
+        daemon.cut = 2
+        ended = keyboard.type("ask", "--agent-id", "coder", "--no-wait", "Which port?")
+        assert ended.returncode == 0, ended.stderr
+        keys = [body["key"] for *_, body in daemon.asked]
+        assert len(keys) == 3 and len(set(keys)) == 1
+        keyboard.type("ask", "--agent-id", "coder", "--no-wait", "--key", "mine", "Which port?")
+        assert daemon.asked[-1][3]["key"] == "mine"
 
     def test_an_answer_that_was_read_elsewhere_is_not_acknowledged_again(
         self, keyboard: Keyboard, daemon: FakeDaemon
@@ -91,6 +104,23 @@ class TestConversations:
         daemon.teach("GET /conversations/m12", ASKED)
         ended = keyboard.type("ask", "--agent-id", "coder", "--timeout", "0.3s", "Why?")
         assert (ended.returncode, "Nobody answered m12 in 0.3 s" in ended.stderr) == (7, True)
+        assert "m12 stays open" in ended.stderr and "windlass listen --conversation-id m12" in ended.stderr
+
+    def test_no_answer_will_come_is_said_at_once(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Who ended how, what to do, and an exit code of its own."""
+        daemon.teach("GET /conversations/m12", ASKED | {"reason": "coder's run 3 ended (done) without an answer"})
+        ended = keyboard.type("ask", "--agent-id", "coder", "Why?")
+        assert (ended.returncode, ended.stdout) == (8, "")
+        assert "No answer to m12 will come: coder's run 3 ended (done) without an answer." in ended.stderr
+        assert "windlass show coder" in ended.stderr and "m12 stays open" in ended.stderr
+
+    def test_an_answer_can_be_waited_for_later(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """As if one had never stopped waiting; and one listens for one thing."""
+        daemon.teach("GET /conversations/m12", ANSWERED)
+        assert keyboard.type("listen", "--conversation-id", "m12").stdout == "8080.\n"
+        assert daemon.asked[-1][1] == "/messages/m13/ack"
+        assert keyboard.type("listen").returncode == 2
+        assert keyboard.type("listen", "--agent-id", "coder", "--conversation-id", "m12").returncode == 2
 
     @pytest.mark.parametrize(
         "words",
@@ -126,10 +156,20 @@ class TestConversations:
     def test_a_conversation_is_answered_without_a_name(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """And prints what programs expect."""
         daemon.teach(
-            "POST /conversations/m12/answer", {"conversationId": "m12", "status": "answered", "answerId": "m13"}
+            "POST /conversations/m12/answer",
+            {
+                "conversationId": "m12",
+                "status": "answered",
+                "answerId": "m13",
+                "toAgentId": "tester",
+                "askedAgentId": "coder",
+            },
         )
         ended = keyboard.type("answer", "--conversation-id", "m12", "8080.")
         assert ended.stdout == '{"conversationId":"m12","status":"answered"}\n'
+        assert ended.stderr == "tester has your answer to m12, which it had asked coder.\n"
+        inside = keyboard.type("answer", "--conversation-id", "m12", "8080.", WINDLASS_RUN="r1")
+        assert (inside.returncode, inside.stderr) == (0, ""), "the one asked knows whom it answers"
         assert daemon.asked[-1][3] == {"answer": "8080."}
 
     @pytest.mark.parametrize(
@@ -167,6 +207,8 @@ class TestDocuments:
         daemon.teach("GET /documents/notes", TITLE | {"body": "a\n\tü"})
         assert keyboard.bytes("context", "document", "read") == "a\n\tü".encode()
         assert json.loads(keyboard.type("context", "document", "read", "--json").stdout)["revision"] == 3
+        shown = keyboard.on_terminal("context", "document", "read")[1]
+        assert shown.startswith("a\n") and shown.endswith("ü\n"), "on a terminal, its last line ends"
         daemon.teach("GET /documents/plan", TITLE | {"body": "x"})
         keyboard.type("context", "document", "read", "--name", "plan", "--revision", "2", "--instance", "pr-7")
         assert daemon.asked[-1][1] == "/documents/plan"

@@ -207,6 +207,40 @@ class TestReading:
         assert json.loads(keyboard.type("ack", "m12", "--json").stdout)["status"] == "acked"
         assert keyboard.type("ack", "m/1").returncode == 2
 
+    def test_several_can_be_acknowledged_at_once(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Each once; one that is not there keeps none of the others."""
+        daemon.teach("POST /messages/m13/ack", READER | {"message": "m13", "status": "acked"})
+        assert keyboard.type("ack", "m12", "m13", "m12").stdout == "m12 is acked.\nm13 is acked.\n"
+        daemon.teach("POST /messages/m99/ack", Refusal("NotFound", "human was never sent m99."))
+        ended = keyboard.type("agent", "ack-message", "m99", "m13")
+        assert (ended.returncode, ended.stdout) == (3, "m13 is acked.\n")
+        assert "never sent m99" in ended.stderr
+        shown = json.loads(keyboard.type("ack", "m12", "m13", "--json").stdout)
+        assert [each["message"] for each in shown] == ["m12", "m13"]
+        assert keyboard.type("ack").returncode == 2
+
+    def test_a_huge_message_is_cut_and_says_how_to_see_it_whole(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """What is only looked at; what is read is whole, and so is it for programs."""
+        huge = "\n".join(f"line {number}" for number in range(9000))
+        listing = {"as_of": 1.0, "items": [LETTER | {"message": huge}, LETTER | {"message": "short"}]}
+        for request in ("GET /messages", "GET /inbox", "POST /inbox/read"):
+            daemon.teach(request, listing)
+        for words in (("peek",), ("inbox",), ("context", "peek"), ("agent", "list-messages")):
+            shown = keyboard.type(*words).stdout
+            assert len(shown) < 6000 and "line 8999" not in shown and "short" in shown
+            assert f"… {len(huge) - 4000} characters more: `windlass {' '.join(words)} --full` shows them." in shown
+            assert "line 8999" in keyboard.type(*words, "--full").stdout
+        assert "line 8999" in keyboard.type("read").stdout
+        assert json.loads(keyboard.type("peek", "--json").stdout)[0]["message"] == huge
+
+    def test_reading_says_what_else_it_acknowledges(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """What a prompt has told is not shown again, and counts as dealt with from now on."""
+        daemon.teach("POST /inbox/read", {"as_of": 1.0, "items": [], "told": ["m3", "m4"]})
+        said = "Nothing new.\nAcknowledged, too, because your prompt told you: m3, m4.\n"
+        assert keyboard.type("read").stdout == keyboard.type("context", "read").stdout == said
+        assert json.loads(keyboard.type("read", "--json").stdout) == []
+        assert "prompt" in keyboard.type("read", "--help").stdout
+
     @pytest.mark.parametrize("words", [("peek",), ("inbox",), ("read",), ("context", "peek"), ("context", "read")])
     def test_json_is_a_list(self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]) -> None:
         """Of messages, for programs."""
@@ -246,6 +280,30 @@ def test_names_are_completed_from_those_at_work_and_those_defined(keyboard: Keyb
     daemon.teach("GET /agents", {"items": [{"name": "swift-otter", "task_title": "Fix it"}]})
     daemon.teach("GET /projects/agents", {"agents": [{"name": "coder", "role": "Writes"}], "problems": []})
     asked = {"_WINDLASS_COMPLETE": "bash_complete", "COMP_WORDS": "windlass send hello --to ", "COMP_CWORD": "4"}
-    assert keyboard.type(**asked).stdout.split() == ["plain,coder", "plain,swift-otter"]
-    asked = {"_WINDLASS_COMPLETE": "bash_complete", "COMP_WORDS": "windlass ack m", "COMP_CWORD": "2"}
-    assert keyboard.type(**asked).stdout.split() == ["plain,m12"]
+    assert keyboard.type(**asked).stdout.split() == ["plain,coder", "plain,swift-otter", "plain,human"]
+    assert completed(keyboard, "windlass ack m") == ["m12"]
+
+
+def completed(keyboard: Keyboard, words: str) -> list[str]:
+    """What a shell offers for the last word."""
+    count = str(len(words.split(" ")) - 1)
+    asked = {"_WINDLASS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": count}
+    return [each.removeprefix("plain,") for each in keyboard.type(**asked).stdout.split()]
+
+
+def test_each_thing_is_offered_once(keyboard: Keyboard, daemon: FakeDaemon) -> None:
+    """Messages, agents and channels: none twice, and none that stands there already."""
+    letters = [LETTER, LETTER, LETTER | {"id": "m13"}]
+    daemon.teach("GET /inbox", {"as_of": 1.0, "items": letters})
+    daemon.teach("GET /messages", {"as_of": 1.0, "items": [*letters, LETTER | {"id": "m14", "channel": "task/t3"}]})
+    agents = [{"name": "coder", "task_title": "Fix it"}, {"name": "coder", "task_title": "Fix it"}]
+    daemon.teach("GET /agents", {"items": [*agents, {"name": "coder@pr-7", "task_title": ""}]})
+    daemon.teach("GET /projects/agents", {"agents": [{"name": "coder", "role": "Writes"}, {"name": "tester"}]})
+    assert completed(keyboard, "windlass ack ") == ["m12", "m13"]
+    assert completed(keyboard, "windlass ack m12 m") == ["m13"]
+    assert completed(keyboard, "windlass peek --since m") == ["m12", "m13", "m14"]
+    assert completed(keyboard, "windlass send hello --reply-to m14") == ["m14"]
+    assert completed(keyboard, "windlass show ") == ["coder", "coder@pr-7"]
+    assert completed(keyboard, "windlass ask --agent-id ") == ["coder", "tester", "coder@pr-7"]
+    assert completed(keyboard, "windlass send hello --to coder --to ") == ["tester", "coder@pr-7", "@pr-7", "human"]
+    assert completed(keyboard, "windlass peek --channel ") == ["main", "@pr-7", "task/t3"]

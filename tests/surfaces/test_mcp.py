@@ -208,6 +208,20 @@ class TestEntries:
 
         asyncio.run(story())
 
+    def test_a_question_that_comes_again_is_the_same_one(self, here: Place, worker: Worker) -> None:
+        """And a person who says to be an agent is marked so."""
+
+        async def story() -> None:
+            async with over_http(here.house, here.token, NEWER, {"Windlass-Request": "ask-once"}) as person:
+                given = {"question": "Only once?", "agent": worker.name, "from": worker.name}
+                asked = [await call(person, "ask", **given) for _ in range(3)]
+                assert len({each["conversation"] for each in asked}) == 1
+            async with here.person() as person:
+                said = (await call(person, "channel_peek", limit=1))["entries"]
+                assert (said[0]["message"], said[0]["claims"]) == ("Only once?", worker.name)
+
+        asyncio.run(story())
+
 
 class TestBadInput:
     @pytest.mark.parametrize("era", [OLDER, NEWER])
@@ -222,6 +236,8 @@ class TestBadInput:
             ("channel_send", {"message": "x", "to": ["nobody-at-all"]}, "There is no agent nobody-at-all here."),
             ("channel_send", {"message": "x", "too": ["a"]}, "There is no argument 'too'. Did you mean to?"),
             ("channel_send", {"message": "x" * 1_100_000}, "The message has more than 1000000 bytes."),
+            ("channel_send", {"message": "x", "from": "nobody"}, "There is no agent nobody here."),
+            ("channel_peek", {"channel": "mian"}, "'mian' is no channel. Did you mean main?"),
             ("channel_peek", {"limit": -1}, "limit must be a whole number, not negative."),
             ("channel_peek", {"limit": 1.5}, "limit must be a whole number, not negative."),
             ("channel_peek", {"limit": True}, "limit must be a whole number, not negative."),

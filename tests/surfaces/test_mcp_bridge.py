@@ -128,6 +128,13 @@ class TestLines:
             assert answer["id"] == 7
             assert answer["error"]["message"]
 
+    def test_before_anything_was_begun_it_says_how_to_begin(self, here: Place) -> None:
+        """Whoever tries it by hand reads what is missing, in words that do not need the protocol."""
+        with bridge(here) as lines:
+            lines.write(b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}')
+            said = lines.read()["error"]["message"]
+            assert "session" not in said.lower() and "`initialize` comes first" in said
+
     def test_it_ends_with_its_input_and_answers_before(self, here: Place) -> None:
         """What was asked last is still answered."""
         with bridge(here) as lines:
@@ -293,7 +300,7 @@ def rude_home() -> Iterator[Path]:
 
 
 class TestHangingUp:
-    @pytest.mark.parametrize("tool", ["document_append", "document_write", "channel_read", "ask", "answer", "new_one"])
+    @pytest.mark.parametrize("tool", ["document_append", "document_write", "channel_read", "answer", "new_one"])
     def test_what_may_have_been_done_is_not_done_again(self, here: Place, rude_home: Path, tool: str) -> None:
         """Its client is told, and can look."""
         daemon = Rude(rude_home, answers=2)

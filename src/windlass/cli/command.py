@@ -47,8 +47,15 @@ class AgentName(click.ParamType[str]):
             raise BadInput(f"{value} names everyone there; one agent is needed here.")
         return value
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _completed(incomplete, "name", "task_title", "agents", all=1)
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _offered(ctx, param, _completed(incomplete, "name", "task_title", "agents", all=1))
+
+
+class Askable(AgentName):
+    """An agent that may only be defined so far."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _offered(ctx, param, _everyone(incomplete))
 
 
 class Reader(click.ParamType[str]):
@@ -61,10 +68,19 @@ class Reader(click.ParamType[str]):
 
         return str(Address.parse(value))
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        at_work = _completed(incomplete, "name", "task_title", "agents")
-        defined = _completed(incomplete, "name", "role", "projects", "agents", within="agents", path=here())
-        return list({each.value: each for each in (*defined, *at_work)}.values())
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        person = _words(incomplete, "human")
+        return _offered(ctx, param, [*_everyone(incomplete), *_instances(incomplete), *person])
+
+
+class Channel(click.ParamType[str]):
+    """Where something is said: main, @pr-7, task/t12 or change/c3."""
+
+    name = "channel"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        said = _completed(incomplete, "channel", "", "messages", path=here())
+        return _offered(ctx, param, [*_words(incomplete, "main"), *_instances(incomplete), *said])
 
 
 class MessageId(click.ParamType[str]):
@@ -77,8 +93,15 @@ class MessageId(click.ParamType[str]):
             raise BadInput(f"{value[:40]!r} is not the id of a message.", hint="Run `windlass inbox` to see the ids.")
         return value
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _completed(incomplete, "id", "message", "inbox")
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _offered(ctx, param, _completed(incomplete, "id", "message", "inbox"))
+
+
+class SaidId(MessageId):
+    """The id of a message that was said here, to whomever."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _offered(ctx, param, _completed(incomplete, "id", "message", "messages", path=here()))
 
 
 class Word(click.ParamType[str]):
@@ -150,6 +173,33 @@ class SavedWork(click.ParamType[str]):
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _completed(incomplete, "id", "why", "rescue", all=1)
+
+
+def _offered(ctx: click.Context, param: click.Parameter, found: list[CompletionItem]) -> list[CompletionItem]:
+    """Each once, and none that stands there already."""
+    given = ctx.params.get(param.name or "")
+    there = given if isinstance(given, tuple) else ()
+    once: dict[str, CompletionItem] = {}
+    for each in found:
+        once.setdefault(each.value, each)
+    return [each for each in once.values() if each.value not in there]
+
+
+def _everyone(incomplete: str) -> list[CompletionItem]:
+    """Those who are defined here, and those at work."""
+    defined = _completed(incomplete, "name", "role", "projects", "agents", within="agents", path=here())
+    return [*defined, *_completed(incomplete, "name", "task_title", "agents")]
+
+
+def _instances(incomplete: str) -> list[CompletionItem]:
+    places = (each.value.partition("@")[2] for each in _completed("", "name", "task_title", "agents"))
+    return _words(incomplete, *(f"@{each}" for each in places if each))
+
+
+def _words(incomplete: str, *words: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+    return [CompletionItem(each) for each in words if each.startswith(incomplete)]
 
 
 def _completed(

@@ -13,6 +13,7 @@ from windlass.cli.letters import (
     as_option,
     channel_option,
     everyone_option,
+    full_option,
     limit_option,
     place,
     post,
@@ -72,7 +73,7 @@ def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> N
 @json_option
 @click.pass_obj
 def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
-    """Show what you have not read, and acknowledge it."""
+    """Show what you have not read, and acknowledge it; what your prompt has told you is acknowledged with it."""
     read(daemon, limit, channel, as_json=as_json)
 
 
@@ -80,15 +81,16 @@ def read_command(daemon: Client, limit: int | None, channel: str | None, as_json
 @since_option
 @limit_option
 @channel_option
+@full_option
 @json_option
 @click.pass_obj
-def peek_command(daemon: Client, /, as_json: bool, limit: int | None, **which: str | None) -> None:
+def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
     """Show what was said in your channel, without acknowledging anything. --json: {id, time, from, message, …}."""
     answer = daemon.get("messages", path=place(), limit=limit, **which)
     if as_json:
         say_json(answer["items"])
     else:
-        say_messages(answer["items"], "Nothing was said.")
+        say_messages(answer["items"], "Nothing was said.", full=full)
 
 
 @command(
@@ -117,7 +119,9 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
         items: list[Row] = answer["items"]
         return items
 
-    items = wait_for(look, daemon, timeout, "Nothing was said")
+    items = wait_for(
+        look, daemon, timeout, "Nothing was said", hint="What comes later waits in `windlass context read`."
+    )
     if as_json:
         say_json(items)
     else:

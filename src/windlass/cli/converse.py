@@ -8,9 +8,10 @@ import click
 
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
-from windlass.cli.command import AgentName, Duration, Word, command, json_option
-from windlass.cli.letters import place, wait_for
+from windlass.cli.command import AgentName, Askable, Duration, MessageId, Word, command, json_option
+from windlass.cli.letters import begin, key_option, wait_for
 from windlass.cli.output import Row, block, say, say_json, say_json_line
+from windlass.core.errors import Unanswered
 
 timeout_option = click.option(
     "--timeout", type=Duration(), metavar="TIME", help="Give up waiting after this, such as 10m, with exit code 7."
@@ -27,9 +28,10 @@ timeout_option = click.option(
 )
 @click.argument("question")
 @click.option("--from", "sender", type=AgentName(), metavar="NAME", help="Inside a run: your own name, and no other.")
-@click.option("--agent-id", "agent", type=AgentName(), metavar="NAME", help="Ask this agent.")
+@click.option("--agent-id", "agent", type=Askable(), metavar="NAME", help="Ask this agent.")
 @click.option("--task-id", "task", type=Word(), metavar="TASK", help="Ask whoever is at this task.")
 @click.option("--phase-id", "phase", type=Word(), metavar="PHASE", help="Ask whoever is at a task of this phase.")
+@key_option
 @click.option("--no-wait", is_flag=True, help="Do not wait for the answer.")
 @timeout_option
 @json_option
@@ -37,18 +39,19 @@ timeout_option = click.option(
 def ask_command(ctx: click.Context, /, question: str, **given: Any) -> None:
     """Ask an agent, wait, and print its answer. QUESTION may be - to read standard input.
 
-    An agent that is not at work is resumed to answer. --json is {conversationId, status, answer, fromAgentId}.
+    An agent that is not at work is resumed to answer. Exit code 8: it has ended, or is kept from it, and no answer will
+    come as things stand; the question stays open. --json is {conversationId, status, answer, fromAgentId}.
     """
     chosen = [name for name in ("agent", "task", "phase") if given[name]]
     if len(chosen) != 1:
         raise click.UsageError("Say whom to ask: one of --agent-id, --task-id and --phase-id.", ctx)
     daemon: Client = ctx.obj
-    body = {f"{chosen[0]}_id": given[chosen[0]], "from": given["sender"], "path": place()}
-    begun = daemon.post("conversations", question=given_text(question, "QUESTION"), **body)
+    body = {f"{chosen[0]}_id": given[chosen[0]], "from": given["sender"], "key": given["key"]}
+    begun = begin(daemon, question=given_text(question, "QUESTION"), **body)
     if given["no_wait"]:
         _say_begun(begun, given["as_json"])
-        return
-    _say_answer(daemon, _answer(daemon, begun["conversationId"], given["timeout"]), as_json=given["as_json"])
+    else:
+        _wait_and_say(daemon, begun["conversationId"], given["timeout"], as_json=given["as_json"])
 
 
 def _say_begun(begun: Row, as_json: bool) -> None:
@@ -58,18 +61,23 @@ def _say_begun(begun: Row, as_json: bool) -> None:
         say(f"{begun['conversationId']} is asked; the answer comes to your inbox: windlass read")
 
 
-def _answer(daemon: Client, conversation: str, seconds: float | None) -> Row:
-    """The conversation, once it has an answer."""
+def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, as_json: bool) -> None:
+    """Print the answer of a conversation, once it has one; or why none will come."""
+    stays = (
+        f"{conversation} stays open: an answer comes to `windlass inbox`, "
+        f"and `windlass listen --conversation-id {conversation}` waits on for it."
+    )
 
     def look(client: Client, left: float) -> Row | None:
         found: Row = client.get("conversations", conversation, timeout=round(left, 3))
-        return found if found["status"] == "answered" else None
+        if found["status"] == "answered":
+            return found
+        if found["reason"]:
+            more = f"`windlass show {found['toAgentId']}` says more; a message to it may set it going again."
+            raise Unanswered(f"No answer to {conversation} will come: {found['reason']}.", hint=f"{more}\n{stays}")
+        return None
 
-    answered: Row = wait_for(look, daemon, seconds, f"Nobody answered {conversation}")
-    return answered
-
-
-def _say_answer(daemon: Client, answered: Row, *, as_json: bool) -> None:
+    answered = wait_for(look, daemon, seconds, f"Nobody answered {conversation}", hint=stays)
     if as_json:
         say_json({key: answered[key] for key in ("conversationId", "status", "answer", "fromAgentId")})
     else:
@@ -84,18 +92,32 @@ def _say_answer(daemon: Client, answered: Row, *, as_json: bool) -> None:
     windlass listen --agent-id coder                    inside coder's run: wait for the next question
     windlass listen --agent-id coder --timeout 5m &     in the background
     windlass answer --conversation-id m12 "8080."
+    windlass listen --conversation-id m12               wait for the answer to what you asked
     """,
 )
-@click.option("--agent-id", "agent", type=AgentName(), required=True, metavar="NAME", help="Who listens: you.")
+@click.option("--agent-id", "agent", type=AgentName(), metavar="NAME", help="Who listens for questions: you.")
+@click.option("--conversation-id", "conversation", type=MessageId(), metavar="ID", help="Wait for its answer instead.")
 @timeout_option
 @json_option
-@click.pass_obj
-def listen_command(daemon: Client, agent: str, timeout: float | None, as_json: bool) -> None:
+@click.pass_context
+def listen_command(
+    ctx: click.Context, agent: str | None, conversation: str | None, timeout: float | None, as_json: bool
+) -> None:
     """Wait for the next question to an agent that nobody has answered, and print it as one line of JSON.
 
     It is {conversationId, fromAgentId, question, phaseId, taskId}, the last two where the question has them. --json
-    prints the same over several lines.
+    prints the same over several lines. With --conversation-id it prints an answer, as `windlass ask` does.
     """
+    if bool(agent) == bool(conversation):
+        raise click.UsageError("Say what to wait for: --agent-id for questions, --conversation-id for an answer.", ctx)
+    if conversation:
+        _wait_and_say(ctx.obj, conversation, timeout, as_json=as_json)
+    else:
+        _hear(ctx.obj, str(agent), timeout, as_json=as_json)
+
+
+def _hear(daemon: Client, agent: str, timeout: float | None, *, as_json: bool) -> None:
+    """Print the next question to an agent."""
 
     def look(client: Client, left: float) -> Row | None:
         found: Row | None = client.get("conversations", "listen", agent_id=agent, timeout=round(left, 3))[
@@ -103,7 +125,8 @@ def listen_command(daemon: Client, agent: str, timeout: float | None, as_json: b
         ]
         return found
 
-    asked = wait_for(look, daemon, timeout, f"Nobody asked {agent}")
+    later = f"A question that comes later is not lost: `windlass inbox {agent}` shows it."
+    asked = wait_for(look, daemon, timeout, f"Nobody asked {agent}", hint=later)
     if as_json:
         say_json(asked)
     else:

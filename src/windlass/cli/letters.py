@@ -13,31 +13,39 @@ from typing import Any
 import click
 
 from windlass.cli.client import Client, NotRunning, OutOfReach, repository
-from windlass.cli.command import MessageId, Reader
+from windlass.cli.command import Channel, Reader, SaidId
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
 from windlass.cli.watch import when_back
 from windlass.cli.wire import Gone
 from windlass.core.errors import TimedOut, Unavailable
 
+LONGEST_SHOWN = 4000
+"""Characters of a message that are shown to someone who only looks."""
 SLICE = 20.0
 """Seconds that one request waits at most: a daemon that leaves meanwhile is asked again."""
 
 to_option = click.option(
     "--to", multiple=True, type=Reader(), metavar="WHOM", help="name, name@instance or @instance; may be repeated."
 )
+key_option = click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
 everyone_option = click.option("--all", "everyone", is_flag=True, help="Everyone in the project. Nobody is started.")
 as_option = click.option(
     "--from", "--as", "sender", type=Reader(), metavar="NAME", help="Inside a run: your own name, and no other."
 )
 channel_option = click.option(
-    "--channel", metavar="CHANNEL", help="main, @instance, task/t12 or change/c3. Default: where you are."
+    "--channel",
+    type=Channel(),
+    metavar="CHANNEL",
+    help="main, @instance, task/t12 or change/c3. Default: where you are.",
 )
 since_option = click.option(
-    "--since", type=MessageId(), metavar="ID", help="Only what was said after this message, such as m12."
+    "--since", type=SaidId(), metavar="ID", help="Only what was said after this message, such as m12."
 )
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
 )
+
+full_option = click.option("--full", is_flag=True, help="Show long messages whole.")
 
 
 def inside_a_run() -> bool:
@@ -57,15 +65,33 @@ def post(daemon: Client, **message: Any) -> Row | None:
     message["key"] = message.get("key") or os.urandom(10).hex()
     message["path"] = place()
     client = daemon.only_if_running() if inside_a_run() else daemon
+    send = partial(_sent, client, message)
     try:
-        return _sent(client, message)
+        return send()
     except (NotRunning, OutOfReach):
         if not inside_a_run():
             raise
         _leave(message)
         return None
     except Gone:  # whether it was heard is unknown; the key lets us say it again
-        return _again(client, message)
+        return _again(send)
+
+
+def begin(daemon: Client, **question: Any) -> Row:
+    """Ask something once, also where the daemon leaves meanwhile."""
+    question["key"] = question.get("key") or os.urandom(10).hex()
+    question["path"] = place()
+
+    def ask() -> Row:
+        begun: Row = daemon.post("conversations", **question)
+        if begun.get("hint"):
+            tell(one_line(begun["hint"]))
+        return begun
+
+    try:
+        return ask()
+    except Gone:
+        return _again(ask)
 
 
 def _sent(daemon: Client, message: Row) -> Row:
@@ -76,12 +102,12 @@ def _sent(daemon: Client, message: Row) -> Row:
     return sent
 
 
-def _again(daemon: Client, message: Row) -> Row:
+def _again(send: Callable[[], Row]) -> Row:
     deadline = time.monotonic() + SLICE
 
     def ask() -> Row:
         try:
-            return _sent(daemon, message)
+            return send()
         except (NotRunning, Gone) as error:
             if time.monotonic() > deadline:
                 raise Unavailable(
@@ -140,14 +166,16 @@ def _addressees(sent: Row) -> str:
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def wait_for(ask: Callable[[Client, float], Any], daemon: Client, seconds: float | None, what: str) -> Any:
+def wait_for(
+    ask: Callable[[Client, float], Any], daemon: Client, seconds: float | None, what: str, *, hint: str
+) -> Any:
     """Ask in slices until there is an answer; a daemon that goes is waited for, as long as there is time."""
     deadline = None if seconds is None else time.monotonic() + seconds
 
     def once(client: Client) -> Any:
         left = SLICE if deadline is None else min(SLICE, deadline - time.monotonic())
         if left <= 0:
-            raise TimedOut(f"{what} in {seconds:g} s.", hint="It is not lost: try again, or look with `windlass peek`.")
+            raise TimedOut(f"{what} in {seconds:g} s.", hint=hint)
         return ask(client, left)
 
     first = Client(daemon.home, start=None if inside_a_run() else daemon.start, waiting=_quiet)
@@ -166,10 +194,15 @@ def _quiet(_seconds: float) -> None:
 # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def say_messages(items: Sequence[Row], none: str) -> None:
+def say_messages(items: Sequence[Row], none: str, *, full: bool = True) -> None:
+    """Each message; where one is very long and not wanted in full, its beginning, and how to see the rest."""
     for each in items:
+        text = each["message"]
         say(_headline(each))
-        say(block(each["message"], "  "))
+        say(block(text if full else text[:LONGEST_SHOWN], "  "))
+        if not full and len(text) > LONGEST_SHOWN:
+            more = f"{click.get_current_context().command_path} --full"
+            say(dim(f"  … {len(text) - LONGEST_SHOWN} characters more: `{more}` shows them."))
     if not items:
         say(none)
 

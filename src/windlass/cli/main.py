@@ -10,7 +10,16 @@ from typing import Any
 import click
 
 from windlass import __version__
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TimedOut, Unavailable, WindlassError
+from windlass.core.errors import (
+    BadInput,
+    Conflict,
+    NotAllowed,
+    NotFound,
+    TimedOut,
+    Unanswered,
+    Unavailable,
+    WindlassError,
+)
 
 EXIT_CODES: dict[type[BaseException], int] = {
     Exception: 1,
@@ -22,6 +31,7 @@ EXIT_CODES: dict[type[BaseException], int] = {
     Unavailable: 6,
     OSError: 6,
     TimedOut: 7,
+    Unanswered: 8,
     click.Abort: 130,
     KeyboardInterrupt: 130,
     BrokenPipeError: 0,
@@ -106,7 +116,7 @@ Examples:
 
 ENDING = """\b
 Exit codes: 0 done, 1 it ran and failed, 2 bad input or usage, 3 not found, 4 conflict,
-5 not allowed, 6 unavailable, 7 timed out, 130 interrupted.
+5 not allowed, 6 unavailable, 7 timed out, 8 no answer will come, 130 interrupted.
 """
 
 

@@ -33,7 +33,7 @@ from windlass.cli.mcp_messages import (
     wanted,
 )
 from windlass.cli.wire import Gone, Wire, dial, quote
-from windlass.core.errors import Unavailable, WindlassError
+from windlass.core.errors import BadInput, Unavailable, WindlassError
 
 PATIENCE = 60.0
 """Seconds that a run waits for a daemon that is being restarted."""
@@ -141,6 +141,8 @@ class Bridge:
             return
         if method == "initialize":
             self.greeting, self.session, self.version = message, "", ""
+        elif self.greeting is None and "id" in message and isinstance(method, str) and not era(message):
+            raise BadInput(f"`initialize` comes first: send it before {method[:80]!r}, as every MCP client does.")
         self._until_answered(message)
         if method == "notifications/initialized" and self.session and self.following is None:
             self.following = threading.Event()

@@ -12,7 +12,7 @@ LARGEST = 4_000_000
 BAD_JSON, BAD_REQUEST = -32700, -32600
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 REPEATABLE = frozenset(
-    "channel_send channel_peek channel_wait inbox_read inbox_ack document_list document_read agents_list "
+    "channel_send channel_peek channel_wait inbox_read inbox_ack ask document_list document_read agents_list "
     "complete".split()
 )
 """Tools that may be called again when nobody knows whether the first call arrived."""

@@ -13,7 +13,7 @@ from windlass.cli.agents import given_text
 from windlass.cli.changes import check_line
 from windlass.cli.client import Client, NotRunning, OutOfReach
 from windlass.cli.command import MessageId, Reader, command, json_option
-from windlass.cli.letters import as_option, everyone_option, mail, post, say_messages, say_sent
+from windlass.cli.letters import as_option, everyone_option, full_option, mail, post, say_messages, say_sent
 from windlass.cli.output import say, say_json
 from windlass.cli.talk import acknowledge
 from windlass.core.errors import NotAllowed, WindlassError
@@ -110,9 +110,10 @@ def send_message_command(
     group=agent_command,
 )
 @click.option("--all", "everything", is_flag=True, help="What you have acknowledged, too.")
+@full_option
 @json_option
 @click.pass_obj
-def list_messages_command(daemon: Client, everything: bool, as_json: bool) -> None:
+def list_messages_command(daemon: Client, everything: bool, full: bool, as_json: bool) -> None:
     """Show what you were told and have not acknowledged.
 
     --json is a list of {id, from, to, timestamp, body, status, reason, channel, kind, reply_to}; status is pending,
@@ -122,16 +123,16 @@ def list_messages_command(daemon: Client, everything: bool, as_json: bool) -> No
     if as_json:
         say_json([mail(each) for each in answer["items"]])
     else:
-        say_messages(answer["items"], "No messages.")
+        say_messages(answer["items"], "No messages.", full=full)
 
 
 @command("ack-message", "windlass agent ack-message m12", group=agent_command)
-@click.argument("message", type=MessageId())
+@click.argument("messages", type=MessageId(), nargs=-1, required=True, metavar="ID…")
 @json_option
 @click.pass_obj
-def ack_message_command(daemon: Client, message: str, as_json: bool) -> None:
-    """Acknowledge one message to you."""
-    acknowledge(daemon, message, as_json=as_json)
+def ack_message_command(daemon: Client, messages: tuple[str, ...], as_json: bool) -> None:
+    """Acknowledge messages to you."""
+    acknowledge(daemon, messages, as_json=as_json)
 
 
 def _signal(daemon: Client, signal: dict[str, Any]) -> None:

@@ -8,11 +8,13 @@ import click
 
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client, repository
-from windlass.cli.command import MessageId, Reader, command, json_option
+from windlass.cli.command import MessageId, Reader, SaidId, command, json_option
 from windlass.cli.letters import (
     as_option,
     channel_option,
     everyone_option,
+    full_option,
+    key_option,
     limit_option,
     place,
     post,
@@ -21,7 +23,8 @@ from windlass.cli.letters import (
     since_option,
     to_option,
 )
-from windlass.cli.output import Row, as_of, say, say_json
+from windlass.cli.output import Row, as_of, dim, say, say_json
+from windlass.core.errors import WindlassError
 
 
 @command(
@@ -38,8 +41,8 @@ from windlass.cli.output import Row, as_of, say, say_json
 @to_option
 @everyone_option
 @channel_option
-@click.option("--reply-to", type=MessageId(), metavar="ID", help="The message that this answers.")
-@click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
+@click.option("--reply-to", type=SaidId(), metavar="ID", help="The message that this answers.")
+@key_option
 @click.option("--done", metavar="TEXT", help="Hand work on: what you have done.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="Hand work on: a file it is about; repeatable.")
 @click.option("--why", metavar="TEXT", help="Hand work on: why it is as it is.")
@@ -83,10 +86,11 @@ def _handoff(given: Row) -> dict[str, Any] | None:
 @since_option
 @limit_option
 @channel_option
+@full_option
 @json_option
 @click.pass_obj
-def peek_command(daemon: Client, /, as_json: bool, limit: int | None, **which: str | None) -> None:
-    """Show what was said, without acknowledging anything.
+def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
+    """Show what was said, without acknowledging anything. Very long messages are cut; --json and --full have them all.
 
     --json is a list of messages: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by
     reader) and readers.
@@ -95,7 +99,7 @@ def peek_command(daemon: Client, /, as_json: bool, limit: int | None, **which: s
     if as_json:
         say_json(answer["items"])
         return
-    say_messages(answer["items"], "Nothing was said.")
+    say_messages(answer["items"], "Nothing was said.", full=full)
     say(as_of(answer))
 
 
@@ -109,9 +113,10 @@ def peek_command(daemon: Client, /, as_json: bool, limit: int | None, **which: s
 )
 @click.argument("name", required=False, type=Reader())
 @click.option("--all", "everything", is_flag=True, help="What was acknowledged, too.")
+@full_option
 @json_option
 @click.pass_obj
-def inbox_command(daemon: Client, name: str | None, everything: bool, as_json: bool) -> None:
+def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: bool, as_json: bool) -> None:
     """Show what someone was told and has not acknowledged, and how far each message got.
 
     --json is a list of messages as in `windlass peek`, each with reader, receipt (pending, delivered, read, acked or
@@ -121,7 +126,7 @@ def inbox_command(daemon: Client, name: str | None, everything: bool, as_json: b
     if as_json:
         say_json(answer["items"])
         return
-    say_messages(answer["items"], f"Nothing for {name}." if name else "Nothing for you.")
+    say_messages(answer["items"], f"Nothing for {name}." if name else "Nothing for you.", full=full)
     say(as_of(answer))
 
 
@@ -131,7 +136,10 @@ def inbox_command(daemon: Client, name: str | None, everything: bool, as_json: b
 @json_option
 @click.pass_obj
 def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
-    """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`."""
+    """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`.
+
+    Inside a run, what your prompt has told you is acknowledged with it, and not shown again.
+    """
     read(daemon, limit, channel, as_json=as_json)
 
 
@@ -140,23 +148,33 @@ def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: boo
     answer = daemon.post("inbox", "read", limit=limit, channel=channel)
     if as_json:
         say_json(answer["items"])
-    else:
-        say_messages(answer["items"], "Nothing new.")
+        return
+    say_messages(answer["items"], "Nothing new.")
+    if told := answer.get("told"):
+        say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
 
 
-@command("ack", "windlass ack m12\nwindlass ack m12 --json")
-@click.argument("message", type=MessageId())
+@command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m12 --json")
+@click.argument("messages", type=MessageId(), nargs=-1, required=True, metavar="ID…")
 @json_option
 @click.pass_obj
-def ack_command(daemon: Client, message: str, as_json: bool) -> None:
-    """Acknowledge one message to you, so that your inbox has it no longer."""
-    acknowledge(daemon, message, as_json=as_json)
+def ack_command(daemon: Client, messages: tuple[str, ...], as_json: bool) -> None:
+    """Acknowledge messages to you, so that your inbox has them no longer. --json: of several, a list."""
+    acknowledge(daemon, messages, as_json=as_json)
 
 
-def acknowledge(daemon: Client, message: str, *, as_json: bool) -> None:
-    """Acknowledge one message."""
-    answer = daemon.post("messages", message, "ack")
-    if as_json:
-        say_json(answer)
-    else:
-        say(f"{message} is {answer['status']}.")
+def acknowledge(daemon: Client, messages: tuple[str, ...], *, as_json: bool) -> None:
+    """Acknowledge messages. One that was never sent keeps none of the others."""
+    acked: list[Row] = []
+    problems: list[WindlassError] = []
+    for each in dict.fromkeys(messages):
+        try:
+            acked.append(daemon.post("messages", each, "ack"))
+        except WindlassError as error:
+            problems.append(error)
+    if as_json and acked:
+        say_json(acked if len(messages) > 1 else acked[0])
+    elif acked:
+        say("\n".join(f"{each['message']} is {each['status']}." for each in acked))
+    if problems:
+        raise problems[0]

@@ -7,7 +7,8 @@ WindlassError
 ├── NotAllowed        the rules forbid the step
 ├── BadInput          a file or an argument does not say what it must
 └── Unavailable       the outside world said no; trying again later may help
-    └── TimedOut      it took longer than it may
+    ├── TimedOut      it took longer than it may
+    └── Unanswered    whoever was asked will not answer
 
 The message is one sentence for people; `hint` says what to do next.
 """
@@ -54,6 +55,10 @@ class Unavailable(WindlassError):
 
 class TimedOut(Unavailable):
     """It took longer than it may."""
+
+
+class Unanswered(Unavailable):
+    """Whoever was asked will not answer, as things stand."""
 
 
 KINDS: dict[str, type[WindlassError]] = {

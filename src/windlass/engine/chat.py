@@ -203,6 +203,7 @@ class Chat:
                 everyone=everyone,
                 kind=kind,
                 key=f"{corner.mark} {key}",
+                hands_on=corner.agent is not None,
                 claims="" if corner.agent or entry.sender == str(HUMAN) else entry.sender,
             )
             await self.talk.send(speaker, post)

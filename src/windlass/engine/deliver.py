@@ -11,13 +11,14 @@ from windlass.core.instance import Instance, lowered
 from windlass.core.message import Delivery, Letter, Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
-from windlass.core.run import Run
+from windlass.core.run import Cause, Run
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
+from windlass.engine.tasks import Tasks
 from windlass.engine.troubles import Troubles
 
 
@@ -49,11 +50,12 @@ class Mail:
 class Deliver:
     """Starts a run for each agent that has mail and may be woken; and says of the others why not."""
 
-    def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles) -> None:
+    def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles, *, tasks: Tasks) -> None:
         self.store = ports.store
         self.clock = ports.clock
         self.settings = ports.settings
         self.bell = bell
+        self.tasks = tasks
         self.runs = runs
         self.providers = ports.providers
         self.slots = slots
@@ -76,9 +78,15 @@ class Deliver:
                     self.bell.ring_in(until - now)
                 await self._explain(mail, reason)
             case policy.Wake(session) if await self.slots.free(mail.agent.project):
-                cause = policy.cause_of([each.message for each in mail.letters], mail.task)
-                deliveries = [each.delivery for each in mail.letters]
-                await self.runs.start(mail.agent, mail.task, cause, mail=deliveries, session=session)
+                await self._start(mail, session)
+
+    async def _start(self, mail: Mail, session: str) -> None:
+        """Start a run. One that is called is what its file says today; what goes on, goes on as it was begun."""
+        cause = policy.cause_of([each.message for each in mail.letters], mail.task)
+        agent = await self.tasks.renewed(mail.agent) if cause is Cause.CALL else mail.agent
+        same = (agent.provider, dict(agent.options)) == (mail.agent.provider, dict(mail.agent.options))
+        deliveries = [each.delivery for each in mail.letters]
+        await self.runs.start(agent, mail.task, cause, mail=deliveries, session=session if same else "")
 
     def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
         """Whether an agent is woken for its mail."""

@@ -38,6 +38,7 @@ class Documents:
 
     async def instance(self, speaker: Speaker, wanted: str) -> str:
         """Whose pages: an agent's own instance's, and no others; a person may look at any."""
+        wanted = wanted.removeprefix("@")
         if speaker.is_person:
             return wanted
         agent = await self.store.read(lambda store: store.find(Agent, speaker.address))

@@ -40,12 +40,8 @@ class Sending:
     def make(self, store: Writing) -> Message:
         """Write it, with those whom it brings into being; or find what was sent under the same key."""
         known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
-        if known is not None and known.body != self.message.body:
-            raise Conflict(
-                f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another."
-            )
         if known is not None:
-            return known
+            return _same(known, self.message)
         names = {each.id: settled(store, each, self.project) for each in self.new}
         fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
         for each in fresh:
@@ -61,6 +57,16 @@ class Sending:
         )
         addressed = {names[each].id if each in names else each for each in self.addressed}
         return put(store, message, quiet={each for each in message.to if each not in addressed})
+
+
+def _same(known: Message, message: Message) -> Message:
+    """What was sent under a key, if it is what is sent under it again."""
+    if known.body != message.body:
+        raise Conflict(f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another.")
+    if Kind.ASK in (known.kind, message.kind) and known.kind is not message.kind:
+        what = "a question" if known.kind is Kind.ASK else "no question"
+        raise Conflict(f"The key {known.key} is that of {known.id}, which is {what}.", hint="Take another.")
+    return known
 
 
 def _heard(store: Reading, speaker: Speaker) -> list[Message]:
@@ -107,15 +113,28 @@ def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Lett
     return [Letter(message, each) for message, each in found if message is not None]
 
 
+def heard_from(reader: str, store: Reading) -> set[str]:
+    """Everyone who has ever written to a reader."""
+    return {each.message.sender for each in inbox(store, reader, everything=True)}
+
+
 def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
     """All that waits for the speaker, acknowledged. What a prompt has told it already is not told again."""
-    here = [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
-    told = [each for each in here if _is_told(each.delivery, speaker.run)]
-    new = [each for each in here if each.delivery.owed and each not in told][:limit]
-    acked = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in (*told, *new)]
+    before = told(store, speaker, channel)
+    new = [each for each in _here(store, speaker, channel) if each.delivery.owed and each not in before][:limit]
+    acked = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in (*before, *new)]
     if acked:
         store.record("message.acked", speaker.address, *(each.delivery for each in acked))
-    return acked[len(told) :]
+    return acked[len(before) :]
+
+
+def told(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
+    """What a prompt has told the speaker, and it has not acknowledged."""
+    return [each for each in _here(store, speaker, channel) if _is_told(each.delivery, speaker.run)]
+
+
+def _here(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
+    return [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
 
 
 def _is_told(delivery: Delivery, run: str) -> bool:

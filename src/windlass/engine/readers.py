@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM, Address
 from windlass.core.agent import Agent
@@ -94,6 +95,25 @@ class Directory:
                 to.append(made.id)
         return Readers(tuple(dict.fromkeys(to)), tuple(new), ids)
 
+    async def known(self, project: Project, speaker: Speaker, name: str) -> str:
+        """The id of the agent, or of the person, that a name stands for. Raises NotFound with the near miss."""
+        if name.startswith("@"):
+            raise BadInput(
+                f"{name} is everyone there; one agent is needed here.",
+                hint=f"`windlass peek --channel {name}` shows what is said there.",
+            )
+        names = await self.names(project, speaker)
+        if name not in names:
+            raise NotFound(f"There is no agent {name} here.", hint=near_miss(name, names) or NotFound.hint)
+        return names[name] or name
+
+    async def newcomers(self, project: Project, typed: Iterable[str]) -> str:
+        """Of those who are about to be written to, whose instance is not there yet: a sentence, or nothing."""
+        there = await self.store.read(partial(instances, project.id))
+        several = [(text, Address.parse(text)) for text in typed]
+        new = [(text, f"@{each.instance}") for text, each in several if each.name and each.instance]
+        return " ".join(_novel(text, place, there) for text, place in new if place not in there)
+
     async def all(self, project: Project, speaker: Speaker, instance: str = "") -> Readers:
         """Everyone at work in a project, or in an instance, but the speaker."""
         agents = await self.store.read(lambda store: _agents(store, project))
@@ -127,6 +147,17 @@ def settled(store: Reading, agent: Agent, project: Project) -> Agent:
         if known.project == agent.project and known.stays:
             return known
     raise BadInput(f"Every name that {agent.name} could have is taken.", hint="Give it another name in its file.")
+
+
+def instances(project: str, store: Reading) -> list[str]:
+    """The instances in a project that have agents, as they are written: `@pr-7`."""
+    found = (*store.agents(limit=MOST), *store.agents(retired=True, limit=MOST))
+    return sorted({f"@{each.instance}" for each in found if each.project == project and each.instance})
+
+
+def _novel(text: str, place: str, there: list[str]) -> str:
+    meant = near_miss(place, there)
+    return f"{place} is a new instance." + (f" {meant} `windlass stop {text}` ends what was begun." if meant else "")
 
 
 def _agents(store: Reading, project: Project) -> list[Agent]:

@@ -298,8 +298,9 @@ class Claim:
         )
         active = task if task.state is TaskState.ACTIVE else task.move(TaskState.ACTIVE, now=self.now)
         carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self._owed(store))
-        back = [replace(self.agent, retired_at=None)] if self.agent.retired_at is not None else []
-        store.record("run.starting", run.id, run, active, *carried, *back)
+        agent = replace(self.agent, retired_at=None)
+        other = [agent] if agent != store.find(Agent, agent.id) else []  # it is back, or on other terms
+        store.record("run.starting", run.id, run, active, *carried, *other)
         return run
 
     def _owed(self, store: Reading) -> list[Delivery]:

@@ -14,6 +14,7 @@ from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.mentions import Mentions, mentions
 from windlass.core.message import Delivery, Kind, Letter, Message
+from windlass.core.near import near_miss
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.questions import compose_answer
@@ -24,7 +25,7 @@ from windlass.engine import instances, letters
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.letters import Sending
-from windlass.engine.readers import Directory, Readers, Speaker
+from windlass.engine.readers import Directory, Readers, Speaker, instances
 from windlass.engine.say import current_task, home_channel, open_questions, say
 
 MOST = 10_000
@@ -64,6 +65,8 @@ class Post:
     key: str = ""
     claims: str = ""
     handoff: Handoff | None = None
+    hands_on: bool = False
+    """It hands work on, whatever its kind, unless it answers or starts nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class Talk:
         project = await self.store.read(partial(_project, post.project))
         body = await self._words(speaker, project, post)
         await self._check_place(speaker, post)
-        if post.kind is Kind.HANDOFF:
+        if post.hands_on or post.kind is Kind.HANDOFF:
             await self._check_handoff(speaker, project, post)
         readers, spoken = await self._readers(speaker, project, replace(post, body=body))
         await self.store.read(partial(_check_workflow, speaker, readers.to, post.kind))
@@ -136,12 +139,18 @@ class Talk:
         task: str = "",
         phase: str = "",
         claims: str = "",
+        key: str = "",
     ) -> Message:
-        """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle."""
-        target = agent or await self.store.read(partial(_target, task, phase))
+        """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle.
+
+        What comes again under the same key is the question that was asked then.
+        """
+        known = await self.store.read(lambda store: store.keyed(speaker.address, key)) if key else None
+        target = known.to[0] if known and known.to else agent or await self.store.read(partial(_target, task, phase))
         if target == speaker.address:
             raise BadInput(f"{target} can't ask itself.", hint="`windlass list` shows whom you can ask.")
-        return await self.send(speaker, Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims))
+        post = Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims, key=key)
+        return await self.send(speaker, post)
 
     async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
         """Answer what one was asked. Whoever asked is told."""
@@ -182,12 +191,31 @@ class Talk:
             raise NotAllowed(f"{speaker.address} can't speak in {post.channel}.", hint=f"Its channel is {home}.")
         await self.store.read(partial(_check_names, post))
 
+    async def _check_channel(self, project: str, channel: str) -> None:
+        """Refuse one that is none, or that nobody is in and nothing was ever said in."""
+        await self.store.read(partial(_check_channel, project, channel))
+        if not channel.startswith("@"):
+            return
+        places = await self.store.read(partial(instances, project))
+        said = await self.store.read(lambda store: store.said(project, channel=channel, limit=1))
+        if channel not in places and not said:
+            listed = f"There are: main, {', '.join(places)}." if places else "There is: main."
+            raise NotFound(
+                f"There is no channel {channel} here.", hint=f"{near_miss(channel, places)} {listed}".strip()
+            )
+
     async def _check_handoff(self, speaker: Speaker, project: Project, post: Post) -> None:
         """An agent whose file says whom it may hand to hands to nobody else."""
         name = Address.parse(speaker.address).name
         found = None if speaker.is_person else (await self.library.roster(project.path)).find(name)
-        others = [each for each in post.to if found and found.handoff_to and each not in found.handoff_to]
-        if found and others:
+        if found is None or not found.handoff_to:
+            return
+        others = [each for each in post.to if Address.parse(each).name not in found.handoff_to]
+        if others and post.kind is not Kind.HANDOFF:
+            ids = await self.directory.names(project, speaker)
+            heard = await self.store.read(partial(letters.heard_from, speaker.address))
+            others = [each for each in others if each[:1] != "@" and ids.get(each) not in (str(HUMAN), *heard)]
+        if others:
             raise NotAllowed(
                 f"{name} may not hand work to {others[0]}: its file allows {', '.join(found.handoff_to)}.",
                 hint=f"Add {others[0]} to handoff_to in {found.file}.",
@@ -217,6 +245,7 @@ class Talk:
     ) -> list[Message]:
         """What was said and may be seen, in order: the last so many, after another message. It acknowledges nothing."""
         await self.store.read(partial(_project, project))
+        await self._check_channel(project, channel)
         viewer = "" if speaker.is_person else speaker.address
         after = letters.place(since)
         agent = await self.store.read(lambda store: store.find(Agent, viewer)) if viewer else None
@@ -237,6 +266,10 @@ class Talk:
         if found:
             self.bell.ring()
         return found
+
+    async def told(self, speaker: Speaker, *, channel: str = "") -> list[Letter]:
+        """What the speaker's prompt told it: its next reading acknowledges that, too."""
+        return await self.store.read(lambda store: letters.told(store, speaker, channel))
 
     async def ack(self, speaker: Speaker, message: str) -> Delivery:
         """One message is dealt with."""
@@ -341,17 +374,23 @@ def _project(key: str, store: Reading) -> Project:
     return project
 
 
-def _check_names(post: Post, store: Reading) -> None:
-    """Refuse a channel that is none, and a reply to nothing."""
-    kind, slash, key = post.channel.partition("/")
-    if post.channel.startswith("@"):
-        check_name(post.channel[1:])
+def _check_channel(project: str, channel: str, store: Reading) -> None:
+    kind, slash, key = channel.partition("/")
+    if channel.startswith("@"):
+        check_name(channel[1:])
     elif slash and kind in ("task", "change"):
         found = store.find(Task, key) if kind == "task" else store.find(Change, key)
-        if found is None or found.project != post.project:
+        if found is None or found.project != project:
             raise NotFound(f"There is no {kind} {key} here.", hint="`windlass list` and `windlass queue` show them.")
-    elif post.channel not in ("", "main"):
-        raise BadInput(f"{post.channel!r} is no channel.", hint="Channels are main, @instance, task/t12 and change/c3.")
+    elif channel not in ("", "main"):
+        meant = near_miss(channel, ["main", *instances(project, store)])
+        kinds = "Channels are main, @instance, task/t12 and change/c3."
+        raise BadInput(f"{channel!r} is no channel.", hint=f"{meant} {kinds}".strip())
+
+
+def _check_names(post: Post, store: Reading) -> None:
+    """Refuse a channel that is none, and a reply to nothing."""
+    _check_channel(post.project, post.channel, store)
     if post.reply_to and store.find(Message, post.reply_to) is None:
         raise NotFound(f"There is no message {post.reply_to}.", hint="`windlass peek` shows what was said.")
 

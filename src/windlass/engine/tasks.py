@@ -8,9 +8,9 @@ from functools import partial
 
 from windlass.core import names, patterns
 from windlass.core.address import Address
-from windlass.core.agent import Agent, Confinement, Permissions, check_model
+from windlass.core.agent import WORK, Agent, Confinement, Permissions, check_model
 from windlass.core.definition import Definition, homes
-from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.errors import BadInput, Conflict, NotFound, WindlassError
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.provider import Provider
@@ -103,6 +103,24 @@ class Tasks:
     def terms(self, project: Project, defined: Definition, options: Mapping[str, str]) -> Agent:
         """An agent as a file describes it, on today's terms; nothing is kept yet."""
         return self._engaged(Order(path=project.path, title="", options=options), project, defined)
+
+    async def renewed(self, agent: Agent) -> Agent:
+        """One from a file, as that file and the settings say today; as it was, where they can't be used any more."""
+        project = await self.store.read(lambda store: store.find(Project, agent.project))
+        if agent.source == WORK or agent.workflow or project is None:
+            return agent
+        try:
+            today = await self.enlist(project, agent.name)
+        except WindlassError:
+            return agent
+        return replace(
+            today,
+            instance=agent.instance,
+            also=agent.also,
+            attended=agent.attended,
+            created_at=agent.created_at,
+            retired_at=agent.retired_at,
+        )
 
     async def get(self, key: str) -> Task:
         task = await self.store.read(lambda store: store.find(Task, key))

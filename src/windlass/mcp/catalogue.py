@@ -81,6 +81,7 @@ TOOLS = (
             "phase": Argument("The id of a phase: whoever is at it is asked."),
             "from": _FROM,
         },
+        repeatable=True,
     ),
     Tool(
         name="answer",

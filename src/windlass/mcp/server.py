@@ -142,14 +142,15 @@ class ToolServer:
 
     async def _called(self, tool: tools.Tool, visit: Visit, given: Mapping[str, Any]) -> dict[str, Any]:
         clean = arguments.checked(tool.arguments, given)
-        claims = self.visitors.claimed(visit, str(clean.pop("from", "")))
+        named = str(clean.pop("from", ""))
+        project = await self.visitors.project(visit)
         call = tools.Call(
             engine=self.engine,
             speaker=visit.speaker,
-            project=await self.visitors.project(visit),
+            project=project,
             given=clean,
             key=visit.key,
-            claims=claims,
+            claims=await self.visitors.claimed(visit, project, named),
         )
         return await tool.call(call)
 

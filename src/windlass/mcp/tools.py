@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -94,6 +94,7 @@ def _called(document: Document) -> str:
 
 
 async def channel_send(call: Call) -> dict[str, Any]:
+    new = await _newcomers(call, call.given.get("to", ()))
     sent = await call.engine.talk.send(
         call.speaker,
         Post(
@@ -107,7 +108,14 @@ async def channel_send(call: Call) -> dict[str, Any]:
             claims=call.claims,
         ),
     )
-    return {"id": sent.id, "channel": sent.channel, "to": list(sent.to)}
+    return {"id": sent.id, "channel": sent.channel, "to": list(sent.to)} | new
+
+
+async def _newcomers(call: Call, to: Iterable[str]) -> dict[str, Any]:
+    """What is to be said about instances that are only there from now on."""
+    project = await call.engine.projects.get(call.project)
+    hint = await call.engine.directory.newcomers(project, to)
+    return {"hint": hint} if hint else {}
 
 
 async def channel_peek(call: Call) -> dict[str, Any]:
@@ -159,8 +167,11 @@ async def ask(call: Call) -> dict[str, Any]:
     targets = {key: call.text(key) for key in ("agent", "task", "phase") if call.text(key)}
     if len(targets) != 1:
         raise BadInput("Ask one: give agent, task or phase, and only one of them.")
-    asked = await call.engine.talk.converse(call.speaker, call.project, call.text("question"), **targets)
-    return {"conversation": asked.id, "to": list(asked.to)}
+    new = await _newcomers(call, filter(None, [call.text("agent")]))
+    asked = await call.engine.talk.converse(
+        call.speaker, call.project, call.text("question"), **targets, claims=call.claims, key=call.key
+    )
+    return {"conversation": asked.id, "to": list(asked.to)} | new
 
 
 async def answer(call: Call) -> dict[str, Any]:

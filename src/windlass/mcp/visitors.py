@@ -79,11 +79,14 @@ class Visitors:
         self._places[path] = found.id
         return found.id
 
-    def claimed(self, visit: Visit, name: str) -> str:
-        """The agent that a person says to be; an agent is itself and nobody else."""
+    async def claimed(self, visit: Visit, project: str, name: str) -> str:
+        """The agent that a person says to be, which must be there; an agent is itself and nobody else."""
         own = visit.speaker.address
         if not name or name == own:
             return ""
         if visit.speaker.run:
             raise NotAllowed(f"You are {own}, and can't speak as {name[:80]}.", hint="Leave `from` out.")
+        found = await self.engine.ports.store.read(lambda store: store.find(Project, project))
+        if found is not None:
+            await self.engine.directory.known(found, visit.speaker, name[:80])
         return name

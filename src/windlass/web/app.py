@@ -98,9 +98,9 @@ RULES = (
         *(WRITE, "/inbox/read", messages.read),
         by_runs=True,
         takes=schemas.READ,
-        gives=schemas.listing(schemas.LETTER),
+        gives=schemas.READING,
     ),
-    Rule(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.CONVERSATION),
+    Rule(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.BEGUN),
     Rule(
         *(READ, "/conversations/listen", conversations.listen),
         by_runs=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from windlass.core.errors import BadInput
+from windlass.core.message import Message
 from windlass.engine.replies import Conversation
 from windlass.web import letters, speaking, wire
 from windlass.web.call import Call
@@ -20,9 +21,10 @@ async def ask(call: Call) -> Response:
         raise BadInput("Say whom to ask: one of agent_id, task_id and phase_id.")
     project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
     body = wire.text(given, "question")
-    claims = speaking.claimed(call, named)
-    asked = await call.engine.talk.converse(who, project, body, **targets, claims=claims)
-    return wire.answer(letters.conversation(Conversation(asked)), status=201)
+    claims, key = await speaking.claimed(call, who, project, named), wire.text(given, "key", "")
+    hint = await speaking.novelty(call, project, filter(None, [targets["agent"]]))
+    asked = await call.engine.talk.converse(who, project, body, **targets, claims=claims, key=key)
+    return wire.answer(letters.conversation(Conversation(asked)) | {"hint": hint}, status=201)
 
 
 async def show(call: Call) -> Response:
@@ -44,4 +46,6 @@ async def answer(call: Call) -> Response:
     given = await wire.body(call.request)
     who = await speaking.speaker(call)
     said = await call.engine.talk.settle(who, call.id, wire.text(given, "answer"))
-    return wire.answer({"conversationId": call.id, "status": "answered", "answerId": said.id})
+    asked = await call.engine.ports.store.read(lambda store: store.find(Message, call.id))
+    between = {"toAgentId": said.to[0], "askedAgentId": ", ".join(asked.to) if asked else ""}
+    return wire.answer({"conversationId": call.id, "status": "answered", "answerId": said.id, **between})

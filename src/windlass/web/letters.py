@@ -77,6 +77,7 @@ def conversation(conversation: Conversation) -> dict[str, Any]:
         "answer": answer.body if answer else None,
         "answerId": answer.id if answer else None,
         "unread": receipt is not None and receipt.owed,
+        "reason": conversation.reason,
     }
 
 

@@ -31,23 +31,25 @@ async def send(call: Call) -> Response:
     to = tuple(wire.texts(given, "to")) if given.get("to") else ()
     if to and wire.truth(given, "all"):
         raise BadInput("It is either for some or for all.", hint="Leave out --to or --all.")
+    where = await _project(call, who, wire.text(given, "path", ""), to)
     post = Post(
         body=wire.text(given, "body"),
-        project=await _project(call, who, wire.text(given, "path", ""), to),
+        project=where,
         to=to,
         everyone=wire.truth(given, "all"),
         channel=wire.text(given, "channel", ""),
         kind=_kind(given, handoff),
         reply_to=wire.text(given, "reply_to", ""),
         key=wire.text(given, "key", ""),
-        claims=speaking.claimed(call, named),
+        claims=await speaking.claimed(call, who, where, named),
         handoff=handoff,
     )
+    hint = await speaking.novelty(call, where, to)
     message = await call.engine.talk.send(who, post)
     receipts = await _receipts(call, [message])
     outlooks = await call.engine.prospects.of(message.id)
     project = await call.engine.projects.get(message.project)
-    hint = "" if message.to else await call.engine.directory.missed(project, who, message.body)
+    hint = hint if message.to else await call.engine.directory.missed(project, who, message.body)
     return wire.answer({"message": letters.message(message, receipts[message.id], outlooks), "hint": hint}, status=201)
 
 
@@ -144,13 +146,16 @@ async def read(call: Call) -> Response:
     if type(limit) is not int or limit < 0:
         raise BadInput("limit must be a whole number.")
     who = await speaking.speaker(call)
-    found = await call.engine.talk.read(who, channel=wire.text(given, "channel", ""), limit=limit)
-    return await _letters(call, found)
+    channel = wire.text(given, "channel", "")
+    told = await call.engine.talk.told(who, channel=channel)
+    found = await call.engine.talk.read(who, channel=channel, limit=limit)
+    return await _letters(call, found, told=[each.message.id for each in told])
 
 
-async def _letters(call: Call, found: Sequence[Letter]) -> Response:
+async def _letters(call: Call, found: Sequence[Letter], **more: Sequence[str]) -> Response:
     receipts = await _receipts(call, [each.message for each in found])
-    return wire.listing([letters.letter(each, receipts[each.message.id]) for each in found], now=call.now)
+    items = [letters.letter(each, receipts[each.message.id]) for each in found]
+    return wire.answer({"as_of": call.now, "items": items, **more})
 
 
 async def ack(call: Call) -> Response:

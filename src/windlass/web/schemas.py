@@ -80,11 +80,14 @@ SEND = shape(
     handoff=shape(done=TEXT, needed=TEXT, files=TEXTS, why=TEXT),
 )
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
+READING = shape(*("as_of", "items", "told"), as_of=NUMBER, items={"type": "array", "items": LETTER}, told=TEXTS)
 READ = shape(limit=WHOLE, channel=TEXT)
 
-ASK = shape("question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT)
+ASK = shape(
+    "question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT, key=TEXT
+)
 CONVERSATION = shape(
-    *("conversationId", "status", "toAgentId", "question", "fromAgentId", "answer", "answerId", "unread"),
+    *("conversationId", "status", "toAgentId", "question", "fromAgentId", "answer", "answerId", "unread", "reason"),
     conversationId=TEXT,
     status={"type": "string", "enum": ["pending", "answered"]},
     toAgentId=maybe(TEXT),
@@ -93,7 +96,9 @@ CONVERSATION = shape(
     answer=maybe(TEXT),
     answerId=maybe(TEXT),
     unread=TRUTH,
+    reason=TEXT,
 )
+BEGUN = shape(*CONVERSATION["required"], "hint", **CONVERSATION["properties"], hint=TEXT)
 QUESTION = shape(
     *("conversationId", "fromAgentId", "question"),
     conversationId=TEXT,
@@ -104,7 +109,14 @@ QUESTION = shape(
 )
 LISTENED = shape("conversation", conversation=maybe(QUESTION))
 ANSWER = shape("answer", answer=TEXT)
-ANSWERED = shape("conversationId", "status", "answerId", conversationId=TEXT, status=TEXT, answerId=TEXT)
+ANSWERED = shape(
+    *("conversationId", "status", "answerId", "toAgentId", "askedAgentId"),
+    conversationId=TEXT,
+    status=TEXT,
+    answerId=TEXT,
+    toAgentId=TEXT,
+    askedAgentId=TEXT,
+)
 
 TITLE = shape(
     *("name", "instance", "revision", "author", "time", "age_seconds", "bytes"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from windlass.core.address import HUMAN, Address
 from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.near import near_miss
 from windlass.core.project import Project
 from windlass.engine.readers import Speaker
 from windlass.web.call import Call
@@ -21,10 +22,13 @@ async def speaker(call: Call, named: str = "") -> Speaker:
     return found
 
 
-def claimed(call: Call, named: str) -> str:
-    """Whom a person says that they speak for; nobody, where it is themselves."""
+async def claimed(call: Call, who: Speaker, project: str, named: str) -> str:
+    """Whom a person says that they speak for, who must be there; nobody, where it is themselves."""
     other = str(Address.parse(named)) if named and not call.caller.run else ""
-    return "" if other == str(HUMAN) else other
+    if other in ("", str(HUMAN)):
+        return ""
+    await resolved(call, who, project, other)
+    return other
 
 
 async def listener(call: Call, named: str) -> Speaker:
@@ -44,10 +48,13 @@ async def listener(call: Call, named: str) -> Speaker:
 async def resolved(call: Call, who: Speaker, project: str, name: str) -> str:
     """The id of an agent that someone names. Raises NotFound with the near miss."""
     found = await call.engine.ports.store.read(lambda store: store.find(Project, project))
-    names = await call.engine.directory.names(found, who) if found else {}
-    if found and name not in names:
-        raise NotFound(f"There is no agent {name} here.", hint=near_miss(name, names) or NotFound.hint)
-    return names.get(name) or name
+    return await call.engine.directory.known(found, who, name) if found else name
+
+
+async def novelty(call: Call, project: str, to: Iterable[str]) -> str:
+    """What is to be said about instances that are only there from now on."""
+    found = await call.engine.ports.store.read(lambda store: store.find(Project, project))
+    return await call.engine.directory.newcomers(found, to) if found else ""
 
 
 async def project(call: Call, who: Speaker, path: str, *, new: bool = False) -> str:

@@ -75,7 +75,10 @@ async def _content(request: Request) -> bytes:
         elif length > 4 * LARGEST_BODY:
             break
     if length > LARGEST_BODY:
-        raise BadInput(f"The request has more than {LARGEST_BODY} bytes.")
+        raise BadInput(
+            f"The request has more than {LARGEST_BODY} bytes.",
+            hint="A message has at most 1000000, a document 4000000: put the text into a file, and say where it is.",
+        )
     return bytes(content)
 
 

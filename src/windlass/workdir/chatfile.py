@@ -73,7 +73,7 @@ def _append(top: str, name: str, content: bytes) -> bool:
     *folders, last = _parts(name)
     try:
         with inside.folder(top, FOLDER, *folders, make=True) as where:
-            handle = os.open(last, _TO_ADD, 0o644, dir_fd=where)
+            handle = os.open(last, _TO_ADD, 0o600, dir_fd=where)  # direct messages stand there, too
             try:
                 size = _size(handle)
                 if size and os.pread(handle, 1, size - 1) != b"\n":
