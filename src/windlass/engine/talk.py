@@ -21,9 +21,10 @@ from windlass.core.questions import compose_answer
 from windlass.core.run import Run
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
-from windlass.engine import instances, letters
+from windlass.engine import letters
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
+from windlass.engine.instances import check_words
 from windlass.engine.letters import Sending
 from windlass.engine.readers import Directory, Readers, Speaker, instances
 from windlass.engine.say import current_task, home_channel, open_questions, say
@@ -356,7 +357,7 @@ class Talk:
 def _check_workflow(speaker: Speaker, to: Sequence[str], kind: Kind, store: Reading) -> None:
     agent = store.find(Agent, speaker.address)
     if agent is not None:
-        instances.check_words(store, agent, to, hands=kind is Kind.HANDOFF)
+        check_words(store, agent, to, hands=kind is Kind.HANDOFF)
 
 
 def _speaker(run: str, store: Reading) -> Speaker:
