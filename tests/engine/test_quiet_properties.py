@@ -32,7 +32,7 @@ HOME, REPO, FILE = "/quiet/home", "/quiet/repo", "/quiet/flow.yaml"
 NAMES = ("ann", "bob", "cat")
 ENDS = {"exit": 5, "crash": 1, "say": 6, "commit": 3, "restart": 1, "time": 2, "person": 1}
 """What happens next, and how likely it is."""
-HISTORIES = 150
+HISTORIES = 60
 STEPS = 25
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from windlass.core.errors import NotFound
+from windlass.library.definitions import RepositoryLibrary
 from windlass.library.workflows import find, own, shipped
 
 
@@ -71,3 +72,8 @@ class TestFind:
         with pytest.raises(NotFound) as caught:
             find(given, repo)
         assert caught.value.hint.startswith(hint)
+
+
+def test_no_agent_changes_workflows_unseen() -> None:
+    """What setup runs is decided by people: a change to the folder is held until one has allowed it."""
+    assert ".windlass/workflows/" in RepositoryLibrary({}).guarded

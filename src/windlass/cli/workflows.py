@@ -70,7 +70,11 @@ def validate_command(ctx: click.Context, /, *, given: tuple[str, ...], as_json: 
 
     here = Path.cwd()
     paths = {each: find(each, here) for each in given}
-    found = {each: load(path, shown=shown_path(path, here), environment=os.environ) for each, path in paths.items()}
+    providers = _providers()
+    found = {
+        each: load(path, shown=shown_path(path, here), providers=providers, environment=os.environ)
+        for each, path in paths.items()
+    }
     arguments = ctx.meta.get(PARAMETERS)
     if arguments is not None:
         for loaded in found.values():
@@ -129,6 +133,16 @@ _ENDINGS = {
     False: "is unchanged; --write changes it.",
     None: "has the form of today already.",
 }
+
+
+def _providers() -> set[str]:
+    """What the providers are called that are here: ours, and those in the user's settings."""
+    from windlass.cli.client import home  # noqa: PLC0415
+    from windlass.daemon.settings import SettingsFiles  # noqa: PLC0415
+    from windlass.providers import load  # noqa: PLC0415
+
+    ours = {name for each in load().all() for name in (each.name, *each.aliases)}
+    return ours | set(SettingsFiles(Path(home())).at("").providers)
 
 
 def shown_path(path: Path, here: Path) -> str:

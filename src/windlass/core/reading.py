@@ -21,6 +21,12 @@ _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_40
 Word = TypeVar("Word", bound=StrEnum)
 
 
+MOST_PROBLEMS = 100
+"""What is said about one file."""
+MOST_PARTS = 100
+"""Agents, parameters, tasks or commands of one file, and texts of one list."""
+
+
 class Notes:
     """All that is wrong with one file."""
 
@@ -29,6 +35,8 @@ class Notes:
         self.problems: list[Problem] = []
 
     def refuse(self, at: Place, field: str, words: str, remedy: str = "", gravity: Gravity = Gravity.ERROR) -> None:
+        if self.full:
+            return
         line, column = at
         self.problems.append(
             Problem(file=self.file, line=line, column=column, field=field, words=words, remedy=remedy, gravity=gravity)
@@ -36,6 +44,11 @@ class Notes:
 
     def warn(self, at: Place, field: str, words: str, remedy: str = "") -> None:
         self.refuse(at, field, words, remedy, Gravity.WARNING)
+
+    @property
+    def full(self) -> bool:
+        """Whether more would not be read: whoever looks for the near miss need not."""
+        return len(self.problems) >= MOST_PROBLEMS
 
     @property
     def spoilt(self) -> bool:
@@ -87,6 +100,8 @@ class Section:
     def only(self, known: Collection[str], explained: Mapping[str, str] | None = None) -> None:
         """Note every key that is not known."""
         for key in self._entries:
+            if self.notes.full:
+                return
             if key in known or (not self.path and key.startswith("x-")):
                 continue
             hint = (explained or {}).get(key) or near_miss(key, known) or f"The keys are {', '.join(known)}."
@@ -156,12 +171,15 @@ class Section:
     def texts(self, key: str) -> list[Leaf]:
         """A list of texts; one text is a list of what its commas separate."""
         value = self.node(key)
+        found: list[Leaf] = []
         if isinstance(value, Leaf):
-            return [Leaf(each.strip(), value.at) for each in value.text.split(",") if each.strip()]
-        if isinstance(value, Keys) or (value and not all(isinstance(each, Leaf) for each in value.items)):
+            found = [Leaf(each.strip(), value.at) for each in value.text.split(",")]
+        elif isinstance(value, Items) and all(isinstance(each, Leaf) for each in value.items):
+            found = [each for each in value.items if isinstance(each, Leaf)]
+        elif value is not None:
             self.refuse(key, "must be a list of texts.", "Write it such as [one, two].")
-            return []
-        return [each for each in value.items if isinstance(each, Leaf) and each.text.strip()] if value else []
+        self._count(key, len(found))
+        return [each for each in found[:MOST_PARTS] if each.text.strip()]
 
     def template(self, key: str, *, required: str = "") -> Template:
         """A text with places for values."""
@@ -190,7 +208,12 @@ class Section:
     def sections(self, key: str) -> list[tuple[str, Section]]:
         """The parts below a key, each under its own name."""
         above = self.section(key)
-        return [(name, above.section(name)) for name in above]
+        self._count(key, len(above._entries))
+        return [(name, above.section(name)) for name in list(above)[:MOST_PARTS]]
+
+    def _count(self, key: str, number: int) -> None:
+        if number > MOST_PARTS:
+            self.refuse(key, f"has {number} parts; at most {MOST_PARTS} are read.")
 
     def listed(self, key: str) -> list[Section]:
         """The parts of a list."""
@@ -199,7 +222,9 @@ class Section:
             self.refuse(key, f"must be a list, not {kind_of(value)}.", "Begin each part with a dash.")
             return []
         found = []
-        for number, each in enumerate(value.items if value else ()):
+        items = value.items if value else ()
+        self._count(key, len(items))
+        for number, each in enumerate(items[:MOST_PARTS]):
             path = f"{self.field(key)}[{number}]"
             if isinstance(each, Keys):
                 found.append(Section(self.notes, path, each))

@@ -51,7 +51,8 @@ def read_agents(section: Section, prompt: Callable[[str], str], providers: Colle
         try:
             agent_name(name)
         except BadInput as error:
-            each.notes.refuse(_key(section, name), each.path, str(error), error.hint)
+            remedy = "It belongs below an agent: indent it further." if name in KEYS else error.hint
+            each.notes.refuse(_key(section, name), each.path, str(error), remedy)
     names = [name for name, _ in found]
     return tuple(_agent(name, each, names, prompt, providers) for name, each in found)
 
@@ -90,7 +91,7 @@ def _model(text: str) -> str:
 
 def _prompt(section: Section, prompt: Callable[[str], str]) -> tuple[str, str]:
     """The text, and the file that it comes from, if it does."""
-    enough = "command" in section or "role" in section
+    enough = "command" in section or section.node("role") is not None
     text = section.text("system_prompt", required="" if enough else _WHO)
     if not _FILE.fullmatch(text.strip()):
         if parse(text)[0].references:
@@ -107,8 +108,9 @@ def _prompt(section: Section, prompt: Callable[[str], str]) -> tuple[str, str]:
 def _provider(section: Section, known: Collection[str]) -> str:
     provider = section.text("provider")
     if "command" in section:
-        if "model" in section:
-            section.refuse("model", "a command is run as it is, so it gets no model.", "Keep one of the two.")
+        for key in ("model", "tools"):
+            if key in section:
+                section.refuse(key, f"a command is run as it is, so it gets no {key}.", "Keep one of the two.")
         if provider and provider != COMMAND:
             section.refuse("provider", f"a command is run as it is, not by {provider}.", "Keep one of the two.")
         return COMMAND
@@ -145,11 +147,12 @@ def _refuse_tool(section: Section, leaf: Leaf) -> None:
 
 
 def _targets(section: Section, name: str, names: list[str]) -> tuple[str, ...]:
-    for each in section.texts("handoff_to"):
+    listed = section.texts("handoff_to")
+    for each in listed:
         if each.text == name:
             words = f"{name} hands its work to itself."
             section.notes.refuse(each.at, section.field("handoff_to"), words, "Leave it out.")
-        elif each.text not in (*names, *PEOPLE):
+        elif each.text not in (*names, *PEOPLE) and not section.notes.full:
             words = f"{each.text} is no agent of this workflow."
             section.notes.refuse(each.at, section.field("handoff_to"), words, near_miss(each.text, names))
-    return tuple(dict.fromkeys(each.text for each in section.texts("handoff_to")))
+    return tuple(dict.fromkeys(each.text for each in listed))

@@ -11,7 +11,7 @@ from windlass.core.errors import BadInput
 from windlass.core.mentions import mentions, strangers
 from windlass.core.near import near_miss
 from windlass.core.node import Items, Keys, Leaf, Node
-from windlass.core.reading import Notes, Section, is_agent_name, kind_of
+from windlass.core.reading import MOST_PARTS, Notes, Section, is_agent_name, kind_of
 from windlass.core.template import ENVIRONMENT, INSTANCE, PARAMETERS, RESERVED_VALUES, SETUP_NAME, Template, parse
 from windlass.core.workflow import DEFAULT_SETUP_SECONDS, Context, Member, SetupStep, Workflow, WorkflowLimits
 from windlass.core.workflow_agents import read_agents
@@ -54,6 +54,8 @@ class _Known:
 
     def check(self, section: Section, key: str, template: Template) -> None:
         for each in template.references:
+            if section.notes.full:
+                return
             at, name = section.spot(key, each.number), each.name
             head, _, rest = name.partition(".")
             if head == ENVIRONMENT and rest and "." not in rest:
@@ -214,13 +216,13 @@ def _value_name(name: str) -> str:
 
 
 def _kickoff(section: Section, known: _Known, agents: tuple[Member, ...]) -> Template:
-    tasked = "tasks" in section
+    tasked = section.node("tasks") not in (None, Keys((), section.place("tasks")))
     kickoff = section.template("kickoff", required="" if tasked else _KICKOFF)
     known.check(section, "kickoff", kickoff)
     names = [each.name for each in agents if is_agent_name(each.name)]
     if not kickoff.pieces or len(names) != len(agents) or not names:
         return kickoff
-    strange = [each for each in strangers(kickoff.spoken, names) if near_miss(each, names)]
+    strange = [each for each in strangers(kickoff.spoken, names)[:MOST_PARTS] if near_miss(each, names)]
     nobody = not mentions(kickoff.spoken, names).addressed
     for each in strange:
         note = section.refuse if nobody else section.warn

@@ -21,7 +21,7 @@ Check = Callable[[Section, str, Template], None]
 
 def is_first_version(tasks: Node | None) -> bool:
     """Whether this is how version 1 wrote what is to be done: a list of steps."""
-    return isinstance(tasks, Items)
+    return isinstance(tasks, Items) and bool(tasks.items)
 
 
 def read_tasks(section: Section, agents: Sequence[str], check: Check) -> tuple[WorkflowTask, ...]:
@@ -71,10 +71,10 @@ def _needs(section: Section, name: str, names: list[str]) -> tuple[str, ...]:
     for each in section.texts("needs"):
         if each.text == name:
             section.notes.refuse(each.at, section.field("needs"), f"{name} needs itself.", "Leave it out.")
-        elif each.text not in names:
+        elif each.text not in names and not section.notes.full:
             words = f"there is no task {each.text}."
             section.notes.refuse(each.at, section.field("needs"), words, near_miss(each.text, names))
-        else:
+        elif each.text in names:
             known.append(each.text)
     return tuple(dict.fromkeys(known))
 

@@ -51,8 +51,9 @@ class RepositoryLibrary:
 
     @property
     def guarded(self) -> tuple[str, ...]:
-        """Files and folders of a repository that say what agents are and may do."""
-        return (*(f"{each.path}/" for each in self._folders), f"{'/'.join(PROMPTS)}/", f".windlass/{WORKER}")
+        """Files and folders of a repository that say what agents are and may do, and what is run before them."""
+        folders = (*(each.path for each in self._folders), "/".join(PROMPTS), "/".join(workflows.FOLDER))
+        return (*(f"{each}/" for each in folders), f".windlass/{WORKER}")
 
     def _roster(self, checkout: str) -> Roster:
         found = [each for folder in self._folders for each in _in_folder(checkout, folder)]

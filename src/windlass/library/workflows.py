@@ -121,7 +121,7 @@ def _prompts(workflow: Path) -> Callable[[str], str]:
 
     def prompt(name: str) -> str:
         path = Path(os.path.normpath(beside / name))
-        if name.startswith(("/", "~")) or not path.is_relative_to(top):
+        if not path.is_relative_to(top):
             raise BadInput(f"the file {name} is outside of the repository.", hint="Copy it beside the workflow's file.")
         try:
             with files.folder(str(top), path.parent.relative_to(top).parts) as where:

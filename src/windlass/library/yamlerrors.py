@@ -9,21 +9,26 @@ import yaml
 from windlass.core.node import TOP, Place
 
 _COLON = "A colon with a space after it begins a new key: put the text in quotes."
+_FOLLOWS = "something follows a text that ended with its quote or bracket."
+_WHOLE = "Put the whole text in quotes, or below `|` in lines of its own."
 _REMEDIES = (
     ("mapping values are not allowed", "a colon stands where no key can be.", _COLON),
     ("found undefined alias", "no anchor has that name.", "Write &name where the text stands first, before *name."),
     ("found unexpected end of stream", "a quote is opened and never closed.", "Close it."),
     ("found unknown escape character", "a backslash in double quotes begins an escape.", "Use single quotes."),
-    ("did not find expected key", "this line is indented differently from the one it belongs to, or a quote or "
-     "bracket ended too early.", "Indent the keys of one part alike."),
-    ("could not find expected ':'", "a key without a colon.", "Write `key: value`."),
-    ("did not find expected ',' or", "a bracket is opened and not closed here.", "Close it, or put a comma between."),
+    ("could not find expected ':'", "a line without a colon.",
+     "Write `key: value`, or indent it below the text it belongs to."),
+    ("did not find expected ',' or", "a bracket is opened and not closed.", "Close it, or put a comma between."),
+    ("did not find expected node content", "a bracket is opened, and nothing follows.", "Close it."),
     ("did not find expected '-' indicator", "this line belongs to no part of the list above it.",
      "Begin it with a dash, or indent it like the key of the list."),
     ("did not find expected <document start>", "something stands here after the end of all keys.",
      "Indent the keys of one part alike."),
     ("block sequence entries are not allowed", "a list can't begin here.", "Begin it in a line of its own."),
+    ("expected alphabetic or numeric character", _FOLLOWS, _WHOLE),
 )  # fmt: skip
+_FROM_THE_BEGINNING = ("end of stream", "',' or", "node content", "expected ':'")
+"""What is missed only later: the beginning is worth more."""
 _STARTS = {
     "@": "A text that begins with @ needs quotes.",
     "`": "A text that begins with a backtick needs quotes.",
@@ -45,18 +50,28 @@ def explain(error: yaml.YAMLError, text: str) -> tuple[Place, str, str]:
         return (line + 1, column + 1), *_token(here, column)
     if re.match(r" *\t", here):
         return (line + 1, here.index("\t") + 1), "a tab indents this line.", "Indent with spaces."
+    if "did not find expected key" in problem:
+        return (line + 1, column + 1), *_out_of_place(here, column)
     for known, words, remedy in _REMEDIES:
         if known in problem:
-            return _where(error, known, (line + 1, column + 1)), words, remedy
+            at = _where(error, known, (line + 1, column + 1))
+            values = "',' or" in known and "${{" in lines[at[0] - 1]
+            return at, words, "Within brackets, a text with `${{` needs quotes." if values else remedy
     return (line + 1, column + 1), f"this is not YAML: {problem}.", ""
 
 
 def _where(error: yaml.MarkedYAMLError, known: str, found: Place) -> Place:
     """Where it went wrong: of what never ends, the beginning."""
     context = error.context_mark
-    if context is not None and ("end of stream" in known or "',' or" in known):
+    if context is not None and any(each in known for each in _FROM_THE_BEGINNING):
         return context.line + 1, context.column + 1
     return found
+
+
+def _out_of_place(here: str, column: int) -> tuple[str, str]:
+    if here[:column].strip():
+        return _FOLLOWS, _WHOLE
+    return "this line is indented differently from the keys that it belongs to.", "Indent the keys of one part alike."
 
 
 def _token(here: str, column: int) -> tuple[str, str]:

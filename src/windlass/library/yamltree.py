@@ -15,6 +15,8 @@ from windlass.library.yamlerrors import explain
 DEEPEST = 12
 MOST = 20_000
 """Parts of a tree, with every alias written out."""
+LONGEST = 2_000_000
+"""Characters of all its texts, with every alias written out."""
 
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -74,15 +76,17 @@ class _Trees:
     def __init__(self, text: str, notes: Notes) -> None:
         self._lines = _BREAK.split(text)
         self._notes = notes
-        self._parts = 0
+        self._parts = self._characters = 0
+        self._leaves: dict[int, Leaf] = {}
 
     def made(self, node: Any, path: str, above: tuple[int, ...]) -> Node:
         self._parts += 1
         at = _place(node.start_mark)
         if id(node) in above:
             raise _Refused(at, f"{path} contains itself, through an alias.", "Write the text again instead of *name.")
-        if self._parts > MOST:
-            raise _Refused(at, f"its aliases make more than {MOST:,} parts.", "Write less, or fewer aliases.")
+        self._characters += len(node.value) if isinstance(node, yaml.ScalarNode) else 0
+        if self._parts > MOST or self._characters > LONGEST:
+            raise _Refused(at, f"there is too much of it, with every alias written out, at {path}.", "Write less.")
         if node.tag not in _TAGS:
             self._notes.refuse(at, path, f"tags such as {node.tag} are not read.", "Leave the tag out.")
         if isinstance(node, yaml.MappingNode):
@@ -93,6 +97,12 @@ class _Trees:
         return self._leaf(node, at)
 
     def _leaf(self, node: Any, at: Place) -> Leaf:
+        """Made once for all aliases of it."""
+        if id(node) not in self._leaves:
+            self._leaves[id(node)] = self._made_leaf(node, at)
+        return self._leaves[id(node)]
+
+    def _made_leaf(self, node: Any, at: Place) -> Leaf:
         return Leaf(str(node.value), at, not node.style, tuple(self._spots(node)) if "${{" in node.value else ())
 
     def _spots(self, node: Any) -> Iterator[Place]:
