@@ -414,7 +414,7 @@ class TestHearing:
             seen = await talk.peek(room.person, room.project, since=said[1].id)
             assert seen == said[2:]
             assert await talk.peek(room.person, room.project, limit=2) == said[3:]
-            assert await talk.peek(room.person, room.project, channel="@other") == []
+            assert await talk.peek(room.person, room.project, channel="main", limit=1) == said[4:]
             with pytest.raises(BadInput, match="not the id"):
                 await talk.peek(room.person, room.project, since="yesterday")
 

@@ -218,6 +218,8 @@ class TestReading:
         shown = json.loads(keyboard.type("ack", "m12", "m13", "--json").stdout)
         assert [each["message"] for each in shown] == ["m12", "m13"]
         assert keyboard.type("ack").returncode == 2
+        keyboard.type("ack", "m13", "--before")
+        assert daemon.asked[-1][3] == {"before": True}
 
     def test_a_huge_message_is_cut_and_says_how_to_see_it_whole(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """What is only looked at; what is read is whole, and so is it for programs."""
@@ -307,3 +309,13 @@ def test_each_thing_is_offered_once(keyboard: Keyboard, daemon: FakeDaemon) -> N
     assert completed(keyboard, "windlass ask --agent-id ") == ["coder", "tester", "coder@pr-7"]
     assert completed(keyboard, "windlass send hello --to coder --to ") == ["tester", "coder@pr-7", "@pr-7", "human"]
     assert completed(keyboard, "windlass peek --channel ") == ["main", "@pr-7", "task/t3"]
+
+
+def test_how_a_task_went_is_printed_as_xml(keyboard: Keyboard, daemon: FakeDaemon) -> None:
+    """For programs that coordinate; while an agent is at it, there is nothing to tell."""
+    text = "<task-notification>\n  <task-id>t1</task-id>\n</task-notification>"
+    daemon.teach("GET /agents/coder", {"notification": text})
+    assert keyboard.type("show", "coder", "--xml").stdout == f"{text}\n"
+    daemon.teach("GET /agents/coder", {"notification": None})
+    ended = keyboard.type("show", "coder", "--xml")
+    assert (ended.returncode, "still at it" in ended.stderr) == (3, True)

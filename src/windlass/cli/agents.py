@@ -26,7 +26,7 @@ from windlass.cli.output import (
     table,
     tell,
 )
-from windlass.core.errors import WindlassError
+from windlass.core.errors import NotFound, WindlassError
 from windlass.core.plain import age, harmless
 
 name_argument = click.argument("name", type=AgentName())
@@ -101,15 +101,21 @@ def list_command(daemon: Client, everyone: bool, path: str | None, as_json: bool
     say(as_of(answer))
 
 
-@command("show", "windlass show swift-otter\nwindlass show swift-otter --json")
+@command("show", "windlass show swift-otter\nwindlass show swift-otter --json\nwindlass show swift-otter --xml")
 @name_argument
+@click.option("--xml", "as_xml", is_flag=True, help="How its task went, as a <task-notification>, for programs.")
 @json_option
 @click.pass_obj
-def show_command(daemon: Client, name: str, as_json: bool) -> None:
+def show_command(daemon: Client, name: str, as_xml: bool, as_json: bool) -> None:
     """Show all about one agent: its runs, its questions, its change."""
     agent = daemon.get("agents", name)
     if as_json:
         say_json(agent)
+        return
+    if as_xml:
+        if not agent.get("notification"):
+            raise NotFound(f"{name} is still at it, or has nothing to do.", hint=f"See `windlass show {name}`.")
+        say(block(agent["notification"]))
         return
     for part in (_head(agent), _runs(agent), _setup(agent), _output(agent), _reports(agent), _next_steps(agent)):
         if part:

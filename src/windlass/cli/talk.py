@@ -154,22 +154,23 @@ def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: boo
         say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
 
 
-@command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m12 --json")
+@command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m14 --before")
 @click.argument("messages", type=MessageId(), nargs=-1, required=True, metavar="ID…")
+@click.option("--before", is_flag=True, help="All that came before them, too.")
 @json_option
 @click.pass_obj
-def ack_command(daemon: Client, messages: tuple[str, ...], as_json: bool) -> None:
+def ack_command(daemon: Client, messages: tuple[str, ...], before: bool, as_json: bool) -> None:
     """Acknowledge messages to you, so that your inbox has them no longer. --json: of several, a list."""
-    acknowledge(daemon, messages, as_json=as_json)
+    acknowledge(daemon, messages, before=before, as_json=as_json)
 
 
-def acknowledge(daemon: Client, messages: tuple[str, ...], *, as_json: bool) -> None:
+def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = False, as_json: bool) -> None:
     """Acknowledge messages. One that was never sent keeps none of the others."""
     acked: list[Row] = []
     problems: list[WindlassError] = []
     for each in dict.fromkeys(messages):
         try:
-            acked.append(daemon.post("messages", each, "ack"))
+            acked.append(daemon.post("messages", each, "ack", before=before or None))
         except WindlassError as error:
             problems.append(error)
     if as_json and acked:

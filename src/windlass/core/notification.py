@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from windlass.core.errors import BadInput
+from windlass.core.run import Run
+from windlass.core.task import Task, TaskState
 
 ROOT, USAGE = "task-notification", "usage"
 TEXTS = ("task-id", "status", "summary", "result")
@@ -43,6 +45,32 @@ class Notification:
     tools: int = 0
     """How often a tool was used."""
     milliseconds: int = 0
+
+
+_ENDINGS = {
+    TaskState.DONE: Ending.COMPLETED,
+    TaskState.FAILED: Ending.FAILED,
+    TaskState.CANCELLED: Ending.STOPPED,
+    TaskState.WAITING: Ending.WAITING,
+    TaskState.LANDING: Ending.WAITING,
+}
+
+
+def notification_of(task: Task | None, runs: Sequence[Run]) -> Notification | None:
+    """What whoever waits for a task may be told: nothing while it is still at it. Nobody counts how tools are used."""
+    own = [each for each in runs if task and each.task == task.id]
+    if task is None or task.state not in _ENDINGS or not own:
+        return None
+    latest, usage = own[-1], [each.usage for each in own]
+    spans = ((each.ended_at or each.starting_at) - (each.started_at or each.starting_at) for each in own)
+    return Notification(
+        task=task.id,
+        status=_ENDINGS[task.state],
+        summary=(latest.result or task.reason or latest.reason or task.title).strip().partition("\n")[0],
+        result=latest.result or latest.reason,
+        tokens=sum(each.input_tokens + each.output_tokens for each in usage),
+        milliseconds=round(1000 * sum(max(0.0, each) for each in spans)),
+    )
 
 
 def write_notification(notification: Notification) -> str:

@@ -10,17 +10,22 @@ from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.store import Reading
 from windlass.core.task import TaskState
 from windlass.daemon.boot import Building
+from windlass.engine.corners import Corner
 from windlass.engine.instances import live
 
 log = logging.getLogger("windlass")
 
 LOOK_EVERY = 5.0
+A_DAY = 24 * 3600.0
+"""Seconds for which a line in a project's chat file keeps us: whoever wrote it may write the next one."""
+LOOK_BACK = 200
+"""Messages of a project among which the last such line is looked for."""
 
 
 async def leave_when_idle(building: Building, home: Path, leaving: asyncio.Event) -> None:
     """Leave when nothing has happened for a while and nothing can call for us; at once if the home is gone."""
     clock, store = building.engine.ports.clock, building.engine.ports.store
-    seen, needed, since = -1, True, clock.monotonic()
+    seen, needed, until, since = -1, True, 0.0, clock.monotonic()
     while not leaving.is_set():
         await asyncio.sleep(LOOK_EVERY)
         if not (home / "daemon.sock").exists():
@@ -30,7 +35,8 @@ async def leave_when_idle(building: Building, home: Path, leaving: asyncio.Event
         last = await store.read(lambda reading: reading.last_seq())
         if last != seen:  # else nothing is different from what it was
             seen, needed, since = last, await store.read(is_needed), clock.monotonic()
-        elif needed:
+            until = await store.read(watched_until)
+        elif needed or building.engine.bell.followed or clock.now() < until:
             since = clock.monotonic()
         minutes = building.settings.at("").daemon.idle_minutes
         if minutes and clock.monotonic() - since > minutes * 60:
@@ -42,6 +48,16 @@ def is_needed(store: Reading) -> bool:
     """Whether something may still move by itself."""
     moving = any(each.state in (TaskState.OPEN, TaskState.ACTIVE) for each in store.unfinished_tasks())
     return moving or bool(store.live_runs() or live(store)) or any(map(_may_land, store.changes()))
+
+
+def watched_until(store: Reading) -> float:
+    """Until when a project's chat file is to be followed, because a person or a program has written there."""
+    last = 0.0
+    for project in store.projects():
+        corner = Corner(project, None, project.path)
+        lines = (each.sent_at for each in store.said(project.id, limit=LOOK_BACK) if corner.wrote(each))
+        last = max(last, *lines, 0.0)
+    return last + A_DAY if last else 0.0
 
 
 def _may_land(change: Change) -> bool:

@@ -23,6 +23,11 @@ class Bell:
         (self._readers if output else self._ears)[ear] = None
         return ear
 
+    @property
+    def followed(self) -> bool:
+        """Whether someone reads along."""
+        return bool(self._readers)
+
     def ring(self) -> None:
         """Something has changed."""
         for ear in [*self._readers, *self._ears]:  # who reads along is told before our own ticks go to work

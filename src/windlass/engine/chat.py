@@ -122,7 +122,11 @@ class Chat:
         """Read a file if it may have changed, and add to it if anything was said since: `newest` is the last."""
         key, place = corner.project.id + corner.key, await self._place(corner)
         done = not (look or place.owed) or await self._take_all(corner)
-        if done and ((await self._place(corner)).owed or self._told.get(key) != newest) and await self._show(corner):
+        if (
+            done
+            and ((await self._place(corner)).owed or self._told.get(key) != newest)
+            and await self._show(corner, newest)
+        ):
             self._told[key] = newest
 
     # ── from the file ──
@@ -230,27 +234,27 @@ class Chat:
 
     # ── to the file ──
 
-    async def _show(self, corner: Corner) -> bool:
+    async def _show(self, corner: Corner, newest: int) -> bool:
         """Add what was said elsewhere: what is owed from before, because it never got there, and what is new.
 
-        Returns whether that is all there is.
+        Returns whether that is all there is: then all up to the newest is behind it, whomever it was for.
         """
-        place = await self._place(corner)
+        place = before = await self._place(corner)
         said = await self.store.read(partial(corners.unshown, corner, place))
         owed = await self.store.read(partial(corners.found, [key for _, key in place.owed]))
         new = [each for each in said if corners.shows(corner, each)]
-        shown = corners.number(said[-1]) if said else place.shown
+        more = len(said) == corners.AT_ONCE or len(place.owed) >= corners.AT_ONCE
+        shown = max(place.shown, *map(corners.number, said[-1:]), 0 if more else newest)
         lines = [(*corners.line_of(each), each.id) for each in (*owed, *new)]
         place = replace(place, shown=shown, owed=tuple((digest, key) for _, digest, key in lines))
-        if new:
+        if new or shown // corners.AT_ONCE > before.shown // corners.AT_ONCE:
             await self._save(corner, place, [])
         self._places[corner.project.id + corner.key] = place
         if lines and await self.chats.append(corner.top, FILE, "".join(text for text, _, _ in lines)):
             self._stir(corner.top)
-        more = len(said) == corners.AT_ONCE or len(place.owed) >= corners.AT_ONCE
         if len(said) == corners.AT_ONCE:
             self.ear.set()
-        return not more
+        return not (more or len(place.owed) >= corners.AT_ONCE)
 
     # ── what is remembered ──
 

@@ -142,14 +142,16 @@ def _is_told(delivery: Delivery, run: str) -> bool:
     return delivery.receipt is Receipt.READ or (delivery.receipt is Receipt.DELIVERED and delivery.run == run)
 
 
-def ack(speaker: Speaker, message: str, store: Writing) -> Delivery:
-    """Acknowledge one message; doing so again changes nothing."""
+def ack(speaker: Speaker, message: str, before: bool, store: Writing) -> Delivery:
+    """Acknowledge one message, or all up to it; doing so again changes nothing."""
     delivery = store.find(Delivery, f"{message}/{speaker.address}")
     if delivery is None:
         raise NotFound(
             f"{speaker.address} was never sent {message}.", hint="`windlass inbox` shows what waits to be acknowledged."
         )
     acked = delivery.move(Receipt.ACKED, run=speaker.run)
-    if acked != delivery:
-        store.record("message.acked", message, acked)
+    earlier = [each.delivery for each in inbox(store, speaker.address) if place(each.message.id) < place(message)]
+    others = [each.move(Receipt.ACKED, run=speaker.run) for each in earlier] if before else []
+    if others or acked != delivery:
+        store.record("message.acked", message, acked, *others)
     return acked

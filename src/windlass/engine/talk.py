@@ -272,9 +272,9 @@ class Talk:
         """What the speaker's prompt told it: its next reading acknowledges that, too."""
         return await self.store.read(lambda store: letters.told(store, speaker, channel))
 
-    async def ack(self, speaker: Speaker, message: str) -> Delivery:
-        """One message is dealt with."""
-        acked = await self.store.write(partial(letters.ack, speaker, message))
+    async def ack(self, speaker: Speaker, message: str, *, before: bool = False) -> Delivery:
+        """One message is dealt with; or it and all that came before it."""
+        acked = await self.store.write(partial(letters.ack, speaker, message, before))
         self.bell.ring()
         return acked
 

@@ -67,7 +67,10 @@ TOOLS = (
         name="inbox_ack",
         about="Say that you have dealt with messages, so that you are not told again.",
         call=tools.inbox_ack,
-        arguments={"ids": Argument("The ids of the messages.", Form.TEXTS, needed=True)},
+        arguments={
+            "ids": Argument("The ids of the messages.", Form.TEXTS, needed=True),
+            "before": Argument("All that came before them, too.", Form.FLAG),
+        },
         repeatable=True,
     ),
     Tool(

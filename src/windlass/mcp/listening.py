@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
 from typing import Any, Literal, cast
 
 from mcp.server.session import ServerSession
@@ -28,6 +30,8 @@ from windlass.mcp.visitors import Context, Visitors, request_of
 
 INBOX = "inbox://me"
 SESSION_HEADER = "mcp-session-id"
+MOST_EARS = 1000
+"""Sessions that hear of news at the same time; of those that never said goodbye, the oldest is forgotten first."""
 
 
 class Mention(Notification[dict[str, Any], Literal["notifications/mention"]]):
@@ -83,20 +87,29 @@ class Listening:
         async def tell(_message: Message) -> None:
             await bus.publish(ResourceUpdated(uri=INBOX))
 
-        listener = Listener(reader=visit.speaker.address, run=visit.speaker.run, tell=tell)
+        handler = ListenHandler(bus)
+        listener = Listener(reader=visit.speaker.address, run=visit.speaker.run, tell=tell, end=handler.close)
         await self.news.add(listener)
         try:
-            return await ListenHandler(bus)(ctx, params)
+            return await handler(ctx, params)
         finally:
             self.news.drop(listener)
 
     def forget(self, request: Request) -> None:
         """A session ends."""
-        found = self._ears.pop(request.headers.get(SESSION_HEADER, ""), None)
-        if found:
+        self._drop(request.headers.get(SESSION_HEADER, ""))
+
+    def _drop(self, session: str) -> None:
+        if found := self._ears.pop(session, None):
             self.news.drop(found[1])
 
+    @property
+    def sessions(self) -> Collection[str]:
+        """Those who hear of news, the oldest first."""
+        return self._ears.keys()
+
     async def close(self) -> None:
+        self._ears.clear()
         await self.news.close()
 
     async def _ear(self, ctx: Context) -> Ear:
@@ -106,7 +119,10 @@ class Listening:
             return known[0]
         visit = await self.visitors.visit(ctx)
         ear = Ear(ctx.session, visit.speaker.address)
-        listener = Listener(reader=visit.speaker.address, run=visit.speaker.run, tell=ear.tell)
+        end = partial(self._drop, session)
+        listener = Listener(reader=visit.speaker.address, run=visit.speaker.run, tell=ear.tell, end=end)
+        while len(self._ears) >= MOST_EARS:
+            self._drop(next(iter(self._ears)))
         self._ears[session] = (ear, listener)
         await self.news.add(listener)
         return ear

@@ -25,6 +25,8 @@ class Listener:
     reader: str
     run: str
     tell: Callable[[Message], Awaitable[None]]
+    end: Callable[[], None]
+    """Called when it is told no more."""
 
 
 @dataclass(slots=True)
@@ -47,9 +49,12 @@ class News:
 
     def drop(self, listener: Listener) -> None:
         """Tell someone no more."""
-        self._listeners.pop(listener, None)
+        if listener in self._listeners:
+            del self._listeners[listener]
+            listener.end()
 
     async def close(self) -> None:
+        """Because we leave: nobody is told that this is the end, so that they go on with the next daemon."""
         self._listeners.clear()
         if self._following is not None:
             self._following.cancel()
@@ -65,6 +70,7 @@ class News:
                 while (page := await self.engine.ports.store.read(partial(_page, after)))[0] > after:
                     after = page[0]
                     await self._tell(page[1])
+                    await self._let_go()
             except Exception as error:  # noqa: BLE001 - who listens must not fall silent for one bad message
                 self.engine.troubles.report("news", error)
             await ear.wait()
@@ -73,6 +79,13 @@ class News:
         for reader, message in owed:
             for each in [each for each in self._listeners if each.reader == reader]:
                 if not await self._told(each, message):
+                    self.drop(each)
+
+    async def _let_go(self) -> None:
+        """Drop those whose runs have ended, whether or not they ever said goodbye."""
+        for run in {each.run for each in self._listeners if each.run}:
+            if not await self._is_live(run):
+                for each in [each for each in self._listeners if each.run == run]:
                     self.drop(each)
 
     async def _told(self, listener: Listener, message: Message) -> bool:

@@ -156,7 +156,7 @@ async def inbox_read(call: Call) -> dict[str, Any]:
 
 async def inbox_ack(call: Call) -> dict[str, Any]:
     for each in call.given["ids"]:
-        await call.engine.talk.ack(call.speaker, each)
+        await call.engine.talk.ack(call.speaker, each, before=bool(call.given.get("before")))
     return {"acknowledged": list(call.given["ids"])}
 
 

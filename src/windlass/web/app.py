@@ -87,7 +87,7 @@ RULES = (
         asks=_SAID | _WAITS,
         gives=schemas.listing(schemas.MESSAGE),
     ),
-    Rule(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True, gives=schemas.DELIVERY),
+    Rule(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True, takes=schemas.ACK, gives=schemas.DELIVERY),
     Rule(
         *(READ, "/inbox", messages.inbox),
         by_runs=True,

@@ -160,5 +160,6 @@ async def _letters(call: Call, found: Sequence[Letter], **more: Sequence[str]) -
 
 async def ack(call: Call) -> Response:
     """The caller has read a message, and needs it no longer."""
-    delivery = await call.engine.talk.ack(await speaking.speaker(call), call.id)
+    before = wire.truth(await wire.body(call.request), "before")
+    delivery = await call.engine.talk.ack(await speaking.speaker(call), call.id, before=before)
     return wire.answer(letters.delivery(delivery))

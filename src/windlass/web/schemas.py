@@ -81,6 +81,7 @@ SEND = shape(
 )
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
 READING = shape(*("as_of", "items", "told"), as_of=NUMBER, items={"type": "array", "items": LETTER}, told=TEXTS)
+ACK = shape(before=TRUTH)
 READ = shape(limit=WHOLE, channel=TEXT)
 
 ASK = shape(

@@ -12,6 +12,7 @@ from windlass.core.change import Change, CheckResult, Landing
 from windlass.core.definition import Definition
 from windlass.core.event import Event
 from windlass.core.message import Message
+from windlass.core.notification import notification_of, write_notification
 from windlass.core.project import Project
 from windlass.core.questions import asked_ids
 from windlass.core.run import Cost, Run
@@ -64,6 +65,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "questions": [said(each) for each in page.questions],
         "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
         "change": change(view.change, now=now, paused=view.paused) if view.change else None,
+        "notification": write_notification(told) if (told := notification_of(view.task, page.runs)) else None,
         "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
     }
 
