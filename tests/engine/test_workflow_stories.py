@@ -358,7 +358,7 @@ class TestRules:
 
         async def story() -> None:
             await stage.begin(PAIR.replace("context:\n", ""))
-            with pytest.raises(NotAllowed, match="no context"):
+            with pytest.raises(NotAllowed, match="has no context"):
                 await stage.say("coder@default", "@reviewer go")
 
         play(story)

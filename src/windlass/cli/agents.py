@@ -298,7 +298,7 @@ def _stop_each(daemon: Client, names: tuple[str, ...]) -> tuple[list[str], list[
 
 def source(text: str) -> str:
     """Where an agent comes from, in a word: its workflow's file, its own, or nowhere."""
-    return "(standalone)" if text == "work" else text.rpartition("/")[2]
+    return "(standalone)" if text in ("work", "new") else text.rpartition("/")[2]
 
 
 def _used(agent: Row) -> str:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.agents import address
+from windlass.cli.agents import address, given_text
 from windlass.cli.client import Client, here
 from windlass.cli.command import Duration, Word, command, json_option
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
 from windlass.cli.wire import Gone, watch_outlet
+from windlass.cli.work import how_driven
 from windlass.cli.workflows import PARAMETERS, WithParameters, WorkflowFile
 from windlass.core.errors import BadInput, TimedOut, WindlassError
 
@@ -97,6 +98,46 @@ def start_command(
             raise
 
 
+@command(
+    "new",
+    """
+    windlass new helper --command ./my-agent.sh
+    windlass new helper --provider NAME --model NAME --context      --context: it may speak to other agents
+    windlass send "Check the notes in the document" --to helper
+    windlass peek --to helper
+    """,
+)
+@click.argument("name", type=Word())
+@_instance_option
+@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI it is. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its coding CLI's own.")
+@click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
+@click.option("--role", metavar="TEXT", help="What it is for, in one line.")
+@click.option("--prompt", metavar="TEXT", help="What it is always told; - reads standard input.")
+@click.option("--context", is_flag=True, help="Let it speak to other agents, and share documents with them.")
+@json_option
+@click.pass_context
+def new_command(ctx: click.Context, /, *, name: str, as_json: bool, **given: Any) -> None:
+    """Make an agent that waits to be spoken to. It stays until it is stopped."""
+    provider, options = how_driven(ctx, given["provider"], None, given["shell"])
+    made = ctx.obj.post(
+        "agents",
+        path=here(),
+        name=name,
+        instance=given["instance"],
+        provider=provider,
+        model=given["model"],
+        role=given["role"],
+        prompt=given["prompt"] and given_text(given["prompt"], "--prompt"),
+        context=given["context"] or None,
+        options=options,
+    )
+    if as_json:
+        say_json(made)
+    else:
+        say(f'{bold(address(made))} is here.\n  windlass send "…" --to {address(made)}')
+
+
 # ── beginning ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -112,7 +153,7 @@ def _begin(ctx: click.Context, file: str, instance: str | None, teller: _Teller,
     workflow = loaded.workflow
     given = bind(workflow.params, ctx.meta.get(PARAMETERS, []))
     values = {f"params.{name}": value for name, value in given.items()}
-    values |= {name: os.environ.get(name.removeprefix("env."), "") for name in _variables(workflow)}
+    values |= _variables(workflow)
     values |= workflow.values(instance or "default")
     for step in workflow.setup:
         output = _set_up(step, values, teller)
@@ -125,11 +166,14 @@ def _begin(ctx: click.Context, file: str, instance: str | None, teller: _Teller,
     )
 
 
-def _variables(workflow: Workflow) -> set[str]:
-    """The variables of the environment that its texts use."""
+def _variables(workflow: Workflow) -> dict[str, str]:
+    """The variables of the environment that its texts use. Raises BadInput for those that are not set."""
     templates = [workflow.kickoff, *(each.shell for each in workflow.setup), *(each.brief for each in workflow.tasks)]
-    named = {each.name for template in templates for each in template.references}
-    return {each for each in named if each.startswith("env.")}
+    named = {each.name for template in templates for each in template.references if each.name.startswith("env.")}
+    missing = sorted(each.removeprefix("env.") for each in named if each.removeprefix("env.") not in os.environ)
+    if missing:
+        raise BadInput(f"{workflow.file} needs {', '.join(missing)}, which is not set here.", hint="Export it first.")
+    return {each: os.environ[each.removeprefix("env.")] for each in named}
 
 
 def _set_up(step: SetupStep, values: dict[str, str], teller: _Teller) -> str:

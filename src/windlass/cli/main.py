@@ -49,6 +49,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Workflows": {
         "run": ("instances", "Run a workflow, and return when all is quiet."),
         "start": ("instances", "Start a workflow that stays until it is stopped."),
+        "new": ("instances", "Make an agent that waits to be spoken to."),
         "validate": ("workflows", "Say what is wrong with workflow files, all at once."),
         "examples": ("examples", "Workflows to begin with: show one, or write it into a file."),
         "migrate": ("workflows", "Bring a workflow of version 1 into the form of today."),

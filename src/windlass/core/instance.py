@@ -32,8 +32,6 @@ class Instance:
     """Whether it waits for more when all is quiet."""
     gate: bool = True
     """Whether what its agents committed becomes a change when all is quiet."""
-    shares: bool = True
-    """Whether its agents have a channel and documents; else they can't speak to one another."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """What it lowers, by the names of the settings."""
     deadline: float | None = None

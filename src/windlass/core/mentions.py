@@ -1,8 +1,8 @@
 """Whom a text mentions with `@name`, and whom of them it addresses.
 
 Code, quotes, e-mail addresses, links and package names mention nobody, and neither does `\\@name`. A paragraph (or an
-item of a list) that begins with mentions addresses those, also with the list right below it; any other one addresses all
-whom it mentions.
+item of a list) that begins with mentions addresses those, also with the list right below it; any other one addresses
+all whom it mentions.
 """
 
 from __future__ import annotations

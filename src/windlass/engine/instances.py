@@ -113,15 +113,13 @@ def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str
 
 
 def check_words(store: Reading, agent: Agent, to: Sequence[str], *, hands: bool) -> None:
-    """Refuse what the workflow's file does not allow: to speak without a context, or to hand work to others."""
+    """Refuse what an agent was not given: to speak without a context, or to hand work to others."""
     instance = of_agent(store, agent)
+    if not agent.talks and any(each != str(HUMAN) for each in to):
+        remedy = f"Write `context:` into {instance.source}." if instance else "Make it with `windlass new --context`."
+        raise NotAllowed(f"{agent.id} has no context, so it can't speak to other agents.", hint=remedy)
     if instance is None:
         return
-    if not instance.shares and any(each != str(HUMAN) for each in to):
-        raise NotAllowed(
-            f"The workflow {instance.workflow} has no context, so its agents can't speak to one another.",
-            hint=f"Write `context:` into {instance.source}.",
-        )
     allowed = instance.handoffs.get(agent.name, ())
     others = [each for each in to if hands and allowed and Address.parse(each).name not in (*allowed, *PEOPLE)]
     if others:

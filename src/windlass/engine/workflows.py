@@ -98,7 +98,6 @@ class Workflows:
                 agents=tuple(each.id for each in agents),
                 stays=start.stays,
                 gate=workflow.gate,
-                shares=workflow.context is not None and bool(workflow.context.channel),
                 limits=_limits(workflow.limits),
                 deadline=self.clock.now() + workflow.limits.seconds if workflow.limits.seconds else None,
                 handoffs={each.name: each.handoff_to for each in workflow.agents if each.handoff_to},
@@ -129,7 +128,8 @@ class Workflows:
         )
         agent = self.tasks.terms(project, defined, {"command": member.command} if member.command else {})
         shares = member.worktree is Workplace.SHARED
-        agent = replace(agent, instance=instance, workflow=workflow.name, shares=shares)
+        talks = workflow.context is not None and bool(workflow.context.channel)
+        agent = replace(agent, instance=instance, workflow=workflow.name, shares=shares, talks=talks)
         await self.tasks.fences.check(agent, project)
         return agent
 

@@ -65,6 +65,7 @@ RULES = (
     Rule(WRITE, "/instances/{name}/drain", instances.drain),
     Rule(WRITE, "/instances/{name}/stop", instances.stop),
     Rule(READ, "/agents", agents.every, by_runs=True),
+    Rule(WRITE, "/agents", agents.add),
     Rule(READ, "/agents/{name}", agents.show, by_runs=True),
     Rule(READ, "/agents/{name}/logs", agents.logs, by_runs=True),
     Rule(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
