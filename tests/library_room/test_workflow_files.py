@@ -59,11 +59,24 @@ def written(folder: Path, text: str | bytes, name: str = "flow.yaml") -> Path:
     return path
 
 
+def filled(workflow: Workflow) -> None:
+    """Fill in every text in the order of a start. A name that nothing has would be a fault of ours."""
+    values = workflow.values("one") | {f"params.{each.name}": "x" for each in workflow.params}
+    for step in workflow.setup:
+        assert {name for name in step.shell.script()[1].values() if not name.startswith("env.")} <= set(values)
+        values[step.name] = "x"
+    for text in (workflow.kickoff, *(each.brief for each in workflow.tasks)):
+        env = {each.name: "x" for each in text.references if each.name.startswith("env.")}
+        text.render(values | env)
+
+
 @pytest.mark.parametrize("path", [*GOOD, *shipped().values()], ids=lambda path: path.stem)
 def test_a_good_file_has_no_problem(path: Path) -> None:
     """Every workflow of the source document, unchanged, and every one that we ship: not even a warning."""
     assert words(path) == []
-    assert load(path).workflow is not None
+    made = load(path).workflow
+    assert made is not None
+    filled(made)
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
@@ -258,6 +271,14 @@ class TestReading:
         """A file that is wrong everywhere is not worth a thousand lines."""
         assert len(words(written(tmp_path, "".join(f"kickof-{i}: x\n" for i in range(1000))))) == 100
 
+    def test_warnings_hide_no_error(self, tmp_path: Path) -> None:
+        """However many there are, what comes after them is looked at."""
+        text = SMALL.replace("hello", "${{ env.NOWHERE }} " * 300 + "${{ nothing }}")
+        loaded = load(written(tmp_path, text), environment=())
+
+        assert "nothing is called nothing." in str(loaded.problems[-1])
+        assert (loaded.workflow, len(loaded.problems)) == (None, 101)
+
     @given(st.data())
     @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_whatever_stands_there_is_read_or_refused(self, tmp_path: Path, data: st.DataObject) -> None:
@@ -273,4 +294,6 @@ class TestReading:
 
         errors = [each for each in loaded.problems if each.gravity == "error"]
         assert (loaded.workflow is None) == bool(errors)
+        if loaded.workflow:
+            filled(loaded.workflow)
         assert all(1 <= each.line <= changed.count("\n") + changed.count("\r") + 2 for each in loaded.problems)

@@ -161,11 +161,10 @@ def _say(file: str, loaded: Loaded) -> None:
 
 def _facts(workflow: Workflow) -> list[tuple[str, object]]:
     from windlass.core.mentions import mentions  # noqa: PLC0415
-    from windlass.core.workflow import DEFAULT_INSTANCE  # noqa: PLC0415
 
     names = [each.name for each in workflow.agents]
     captured = [each.name for each in workflow.setup if each.name]
-    shared = [file for name, file in workflow.values(DEFAULT_INSTANCE).items() if name.startswith("context.")]
+    shared = _shared(workflow).values()
     return [
         ("agents", ", ".join(names)),
         ("context", ", ".join(shared) or "none: the agents can't talk to one another"),
@@ -175,6 +174,14 @@ def _facts(workflow: Workflow) -> list[tuple[str, object]]:
         ("kickoff", ", ".join(f"@{each}" for each in mentions(workflow.kickoff.spoken, names).addressed)),
         ("gate", "what they commit wants to land" if workflow.gate else "what they commit stays on its branch"),
     ]
+
+
+def _shared(workflow: Workflow) -> dict[str, str]:
+    """The files of what its agents share, in the instance that is meant where none is said."""
+    from windlass.core.workflow import DEFAULT_INSTANCE  # noqa: PLC0415
+
+    values = workflow.values(DEFAULT_INSTANCE).items()
+    return {name.removeprefix("context."): file for name, file in values if name.startswith("context.")}
 
 
 def _counted(number: int, noun: str) -> str:
@@ -203,6 +210,8 @@ def _contents(workflow: Workflow) -> dict[str, Any]:
         ],
         "params": [codec.plain(each) for each in workflow.params],
         "tasks": [{"name": each.name, "agent": each.agent, "needs": list(each.needs)} for each in workflow.tasks],
+        "limits": codec.plain(workflow.limits),
+        "context": _shared(workflow),
         "addressed": list(mentions(workflow.kickoff.spoken, names).addressed),
         "gate": workflow.gate,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import StrEnum
 from typing import TypeVar
@@ -22,7 +23,7 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 MOST_PROBLEMS = 100
-"""What is said about one file."""
+"""Errors that are told of one file, and as many warnings."""
 MOST_PARTS = 100
 """Agents, parameters, tasks or commands of one file, and texts of one list."""
 
@@ -33,10 +34,12 @@ class Notes:
     def __init__(self, file: str) -> None:
         self.file = file
         self.problems: list[Problem] = []
+        self._counted = Counter[Gravity]()
 
     def refuse(self, at: Place, field: str, words: str, remedy: str = "", gravity: Gravity = Gravity.ERROR) -> None:
-        if self.full:
+        if self._counted[gravity] >= MOST_PROBLEMS:
             return
+        self._counted[gravity] += 1
         line, column = at
         self.problems.append(
             Problem(file=self.file, line=line, column=column, field=field, words=words, remedy=remedy, gravity=gravity)
@@ -47,12 +50,12 @@ class Notes:
 
     @property
     def full(self) -> bool:
-        """Whether more would not be read: whoever looks for the near miss need not."""
-        return len(self.problems) >= MOST_PROBLEMS
+        """Whether there are errors enough: whoever looks for more, or for the near miss, need not."""
+        return self._counted[Gravity.ERROR] >= MOST_PROBLEMS
 
     @property
     def spoilt(self) -> bool:
-        return any(each.gravity is Gravity.ERROR for each in self.problems)
+        return self._counted[Gravity.ERROR] > 0
 
 
 class Section:
