@@ -121,8 +121,8 @@ class Listening:
         ear = Ear(ctx.session, visit.speaker.address)
         end = partial(self._drop, session)
         listener = Listener(reader=visit.speaker.address, run=visit.speaker.run, tell=ear.tell, end=end)
-        while len(self._ears) >= MOST_EARS:
-            self._drop(next(iter(self._ears)))
+        while len(self.sessions) >= MOST_EARS:
+            self._drop(next(iter(self.sessions)))
         self._ears[session] = (ear, listener)
         await self.news.add(listener)
         return ear
