@@ -232,6 +232,9 @@ class Talk:
             return readers, Mentions(readers.to, readers.to)
         names = await self.directory.names(project, speaker)
         spoken = mentions(post.body, {*names, str(SYSTEM)})
+        if speaker.is_person and not spoken.all and not post.channel and post.kind is Kind.SAY:
+            readers = await self.directory.named(project, speaker, [await self.directory.meant(project, post.body)])
+            return readers, Mentions(readers.to, readers.to)
         if str(SYSTEM) in spoken.all and not speaker.is_person:
             raise NotAllowed("An agent can't call on the system.", hint="Write `system` without the @, or ask human.")
         met = [each for each in spoken.all if names.get(each, "-") or each in spoken.addressed]
