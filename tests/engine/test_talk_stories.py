@@ -354,7 +354,7 @@ class TestSpeaking:
             await room.send(to=("bob",), body="Begin.")
             with pytest.raises(BadInput, match="for nobody") as refused:
                 await room.send(body="How far are you?")
-            assert "alice (implement, build), bob" in refused.value.hint
+            assert "There are bob, alice (implement, build)." in refused.value.hint
 
         play(story)
 
