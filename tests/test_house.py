@@ -22,7 +22,8 @@ SOURCE = TOP / "src" / "windlass"
 FLOORS = (
     {"core"},
     {"engine"},
-    {"web", "mcp", "ui", "providers", "store", "git", "process", "workdir", "checks", "library", "fleet", "testing"},
+    {"web", "mcp", "ui", "providers", "store", "git", "process", "workdir", "checks", "library", "fleet", "testing"}
+    | {"model"},
     {"daemon"},
     {"cli"},
 )

@@ -100,9 +100,9 @@ class Crew:
 
 
 @contextmanager
-def crew(**variables: str) -> Iterator[Crew]:
+def crew(clis: Sequence[str] = CLIS, **variables: str) -> Iterator[Crew]:
     """A person with a repository, both CLIs and a daemon, alone on an island with a model."""
-    path = os.pathsep.join((*{str(Path(program(each)).parent) for each in CLIS}, os.environ["PATH"]))
+    path = os.pathsep.join((*{str(Path(program(each)).parent) for each in clis}, os.environ["PATH"]))
     with _island() as place, ModelServer(listener=place.listener) as models:
         with stage(settings=SETTINGS, before=place.there()) as house:
             del house.environment["WINDLASS_SANDBOX"]  # as anyone has it who has set nothing

@@ -10,7 +10,7 @@ from .script import Asked, Refusal, Reply, Step
 
 Body = dict[str, Any]
 Event = Mapping[str, Any]
-"""One server-sent event; its `type` is also its name."""
+"""One server-sent event; its `type`, if it has one, is also its name. An empty one says that there are no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,7 +187,7 @@ def refuse(step: Step) -> Refusal:
 
 def break_off(step: Step) -> Body:
     _, kind, code, words = FAULTS[step.fault or Fault.SERVER]
-    failed = {"id": "resp_scripted", "object": "response", "status": "failed"}
+    failed = {"id": "resp_scripted", "object": "response", "status": "failed", "output": []}
     return {"type": "response.failed", "response": failed | {"error": {"code": code or kind, "message": words}}}
 
 

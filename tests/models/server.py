@@ -19,12 +19,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import anthropic, responses
+from . import anthropic, chat, responses
 from .api import Api, Body, Event
 from .script import Asked, Reply, Scenarios, Step, say, step_at
 from .tools import named
 
-APIS = (anthropic.API, responses.API)
+APIS = (anthropic.API, responses.API, chat.API)
 IN_PATH = re.compile(r"/s/([\w.-]+)(/.*)")
 IN_PROMPT = re.compile(r"\bscenario:([\w.-]*\w)")
 LOOK = 0.05
@@ -238,7 +238,8 @@ class _Conversation(BaseHTTPRequestHandler):
             raise ConnectionAbortedError("the other side has left")
 
     def _tell(self, event: Event) -> None:
-        self._chunk(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+        name = f"event: {event['type']}\n" if "type" in event else ""
+        self._chunk(f"{name}data: {json.dumps(event) if event else '[DONE]'}\n\n".encode())
 
     def _chunk(self, content: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))

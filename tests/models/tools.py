@@ -28,21 +28,30 @@ def _apply_patch(call: Call, _folder: str) -> Arguments:
     return f"*** Begin Patch\n*** Add File: {call.path}\n{added}*** End Patch\n"
 
 
+def _shell(call: Call, _folder: str) -> Arguments:
+    return {"command": call.command, "seconds": 60}
+
+
+def _write_file(call: Call, _folder: str) -> Arguments:
+    return {"path": call.path, "content": call.content}
+
+
 TOOLS: Mapping[Tool, Mapping[str, Callable[[Call, str], Arguments]]] = {
-    Tool.SHELL: {"Bash": _bash, "exec_command": _exec_command},
-    Tool.WRITE: {"Write": _write, "apply_patch": _apply_patch},
+    Tool.SHELL: {"Bash": _bash, "exec_command": _exec_command, "shell": _shell},
+    Tool.WRITE: {"Write": _write, "apply_patch": _apply_patch, "write_file": _write_file},
 }
 """Each tool under the name that a CLI gives it. Those that take a text are not called with JSON, but with that text."""
 
 
 SERVER = "mcp__windlass__"
-"""What the names of our own tools begin with."""
+"""What CLIs put before the names of our own tools; our own process puts nothing there."""
 
 
 def named(call: Call, asked: Asked) -> tuple[str, Arguments]:
     """The name and arguments of a call, for the CLI that asked."""
-    if call.tool is Tool.OURS and f"{SERVER}{call.name}" in asked.tools:
-        return f"{SERVER}{call.name}", dict(call.given)
+    for name in (f"{SERVER}{call.name}", call.name) if call.tool is Tool.OURS else ():
+        if name in asked.tools:
+            return name, dict(call.given)
     for name, arguments in TOOLS.get(call.tool, {}).items():
         if name in asked.tools:
             return name, arguments(call, asked.folder)

@@ -22,7 +22,9 @@ class TestFinding:
         with pytest.raises(NotFound, match="no provider scirpted") as refused:
             load().get("scirpted")
 
-        assert refused.value.hint == "Did you mean scripted? The providers are: claude, codex, command, scripted."
+        assert (
+            refused.value.hint == "Did you mean scripted? The providers are: claude, codex, command, model, scripted."
+        )
 
     def test_a_program_that_is_not_installed_is_named(self, tmp_path: Path) -> None:
         """The refusal says what is missing and how to get it."""

@@ -14,9 +14,9 @@ from recordings import PROVIDERS, RECORDED, learned, lines_of, readings, recordi
 from windlass.core.provider import Provider, Reading
 from windlass.core.run import Hitch, Trouble, Usage
 
-CLAUDE, CODEX = PROVIDERS.get("claude"), PROVIDERS.get("codex")
-READERS = pytest.mark.parametrize("provider", [CLAUDE, CODEX], ids=lambda each: each.name)
-EVERY = [(provider, path) for provider in (CLAUDE, CODEX) for path in recordings(provider.name)]
+CLAUDE, CODEX, MODEL = (PROVIDERS.get(each) for each in ("claude", "codex", "model"))
+READERS = pytest.mark.parametrize("provider", [CLAUDE, CODEX, MODEL], ids=lambda each: each.name)
+EVERY = [(provider, path) for provider in (CLAUDE, CODEX, MODEL) for path in recordings(provider.name)]
 EACH = pytest.mark.parametrize(("provider", "path"), EVERY, ids=lambda each: getattr(each, "name", None))
 
 DONE = "Done: wrote out.txt. Tool said: mock-made"
@@ -53,6 +53,19 @@ TROUBLES = {
     "codex/rate-429.jsonl": Trouble.THROTTLE,
     "codex/resume-bad.txt": Trouble.LOST,
     "codex/usage-limit.jsonl": Trouble.QUOTA,
+    "model/auth-401-openai.jsonl": Trouble.AUTH,
+    "model/auth-401.jsonl": Trouble.AUTH,
+    "model/context-openai.jsonl": Trouble.CONTEXT,
+    "model/context.jsonl": Trouble.CONTEXT,
+    "model/credit-400.jsonl": Trouble.BILLING,
+    "model/credit-429-openai.jsonl": Trouble.BILLING,
+    "model/dropped.jsonl": Trouble.OVERLOAD,
+    "model/overloaded-503-openai.jsonl": Trouble.OVERLOAD,
+    "model/overloaded-529.jsonl": Trouble.OVERLOAD,
+    "model/rate-429.jsonl": Trouble.THROTTLE,
+    "model/resume-bad.txt": Trouble.LOST,
+    "model/usage-limit-openai.jsonl": Trouble.QUOTA,
+    "model/usage-limit.jsonl": Trouble.QUOTA,
 }
 """Every recording that ends in trouble; all others end well, or in the middle."""
 
@@ -98,6 +111,29 @@ class TestRecorded:
             "$ echo mock-made > out.txt && cat out.txt",
             "mock-made",
         )
+
+    @pytest.mark.parametrize("name", ["basic", "basic-openai"])
+    def test_a_model_tells_all_of_a_plain_run(self, name: str) -> None:
+        """Session, model, tokens, cost, calls and result are read; people see words, calls and answers."""
+        known = learned(MODEL, of(f"model/{name}.jsonl"))
+        assert known.session == "one"
+        assert known.model in ("anthropic/claude-sonnet-4-5", "openai/gpt-5.5")
+        used = known.usage
+        assert (used.input_tokens, used.output_tokens, used.calls) == (200, 40, 2)
+        assert 0.001 < used.cost_usd < 0.003
+        assert known.result == DONE
+        assert known.text == (
+            "I will create the file.",
+            "$ echo mock-made > out.txt && cat out.txt",
+            "mock-made",
+            DONE,
+        )
+
+    def test_a_model_tells_when_a_limit_ends(self) -> None:
+        """The time is the vendor's own."""
+        hitch = learned(MODEL, of("model/usage-limit.jsonl")).hitch
+        assert hitch is not None
+        assert hitch.until == 1794827241.0
 
     def test_claude_tells_when_a_limit_ends(self) -> None:
         """A usage limit carries the time at which it is over."""
@@ -231,7 +267,7 @@ class TestStrange:
             max_leaves=12,
         )
         event = data.draw(st.dictionaries(st.sampled_from(names), values, max_size=6))
-        event["type"] = data.draw(st.sampled_from([*types, "turn.failed", "turn.completed", "thread.started"]))
+        event["type"] = data.draw(st.sampled_from([*types, *TURNS]))
         reading = provider.read(json.dumps(event))
         for text in (reading.text, reading.session, reading.model, reading.result):
             text.encode()
@@ -258,7 +294,10 @@ def keys(path: Path) -> set[str]:
     return found
 
 
-NAMES = {each.name: sorted({key for path in recordings(each.name) for key in keys(path)}) for each in (CLAUDE, CODEX)}
+NAMES = {
+    each.name: sorted({key for path in recordings(each.name) for key in keys(path)}) for each in (CLAUDE, CODEX, MODEL)
+}
+TURNS = ["turn.failed", "turn.completed", "thread.started", "session", "text", "call", "answer", "usage"]
 
 
 class TestShown:

@@ -310,8 +310,12 @@ class Providers(Protocol):
 
     def all(self) -> Iterable[Provider]: ...
 
-    def require(self, provider: Provider, /) -> None:
-        """Raises Unavailable, saying how to install it, if its program is not here."""
+    def require(self, provider: Provider, /, model: str | None = None) -> None:
+        """Raises Unavailable, saying how to install it, if its program is not here, or a model can't be asked."""
+        ...
+
+    def by_model(self, model: str, /) -> tuple[str, str]:
+        """The provider whose model this is by its name, and what that provider calls it; nothing if it is nobody's."""
         ...
 
 

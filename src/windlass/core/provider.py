@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from windlass.core.agent import Permissions
+from windlass.core.models import ModelSettings
 from windlass.core.run import Hitch, Usage
 
 ARGUMENT_LIMIT = 100_000
@@ -66,6 +67,10 @@ class Start:
     new_session: str = ""
     """An id that a new session may be given, where the program lets us choose."""
     model: str = ""
+    base_url: str = ""
+    """Where the model's server is, if not at its vendor's."""
+    key: str = ""
+    """The variable with the model's key, if not its vendor's usual one."""
     permissions: Permissions = Permissions.EDIT
     sandboxed: bool = False
     """It can't do harm outside its worktree whatever it is allowed to do."""
@@ -90,6 +95,15 @@ def _nothing(start: Start) -> Mapping[str, str]:
 def _free(model: str, usage: Usage) -> float:
     del model, usage
     return 0.0
+
+
+def _takes_none(model: str) -> bool:
+    del model
+    return False
+
+
+def _always_ready(model: str, chosen: ModelSettings, is_set: Callable[[str], bool]) -> None:
+    del model, chosen, is_set
 
 
 def _no_flags(start: Start) -> tuple[str, ...]:
@@ -145,6 +159,12 @@ class Provider:
     """It is told apart who the agent is, by its program's own flag; else that is the beginning of the prompt."""
     models: bool = False
     """It can be told which model to use."""
+    takes: Callable[[str], bool] = _takes_none
+    """Whether a model's name says by itself that it is this provider's."""
+    ready: Callable[[str, ModelSettings, Callable[[str], bool]], None] = _always_ready
+    """Refuses a model that can't be asked here, by what is set for it and which variables there are."""
+    keys: Callable[[str], tuple[str, ...]] | None = None
+    """Which of its secrets a run with a model gets; without this, all of them."""
     options: tuple[str, ...] = ()
     """The options it must have, such as `command`."""
     files: tuple[str, ...] = ()
@@ -160,6 +180,10 @@ class Provider:
     """The signal that asks it to end."""
     program: str = ""
     """The program that must be installed, if any."""
+    module: str = ""
+    """The Python module that must be there, if any, …"""
+    distribution: str = ""
+    """… and what it is installed as."""
     install: str = ""
     """How to install it."""
     enter: str = ""
@@ -208,7 +232,7 @@ class Presence:
 
     @property
     def installed(self) -> bool:
-        return bool(self.path) or not self.provider.program
+        return bool(self.path) or not (self.provider.program or self.provider.module)
 
     @property
     def known(self) -> bool:

@@ -15,6 +15,7 @@ from windlass.core.agent import Confinement
 from windlass.core.change import Shape
 from windlass.core.custom import ProviderSettings
 from windlass.core.errors import BadInput
+from windlass.core.models import ModelSettings
 from windlass.core.near import near_miss
 from windlass.core.radar import Act
 
@@ -193,6 +194,7 @@ class Settings:
     radar: RadarSettings = field(default_factory=RadarSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
+    models: Mapping[str, ModelSettings] = field(default_factory=dict)
 
 
 _LEAST = {
@@ -239,10 +241,11 @@ def keys(kind: type[Any] = Settings, prefix: str = "") -> dict[str, type[Any]]:
 def check_key(key: str) -> type[Any]:
     """The type of one setting, or a refusal that suggests the near miss."""
     known = keys()
-    if key.startswith("providers."):
+    table = key.partition(".")[0]
+    if table in ("providers", "models") and table != key:
         raise BadInput(
             f"{key} can't be set by a command.",
-            hint="Write [providers.NAME] into the file; `windlass config path` names it.",
+            hint=f"Write [{table}.NAME] into the file; `windlass config path` names it.",
         )
     if key not in known:
         raise BadInput(

@@ -65,6 +65,8 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
     providers = load()
     settings = SettingsFiles(home, accept=providers.accept)
     providers.described = lambda: settings.at("").providers
+    providers.models = lambda: settings.at("").models
+    providers.environment = os.environ
     store = SqliteStore(str(home / "windlass.db"), clock)
     await sweep(store.home_id, "check-")
     processes = DetachedProcesses(home / "runs", store.home_id)

@@ -111,6 +111,7 @@ class Doctor:
             checks = self.engine.ports.settings.at(top).checks
         except WindlassError as error:
             return [Finding(name="repository", ok=False, detail=str(error), hint=error.hint)]
+        usual = self.engine.ports.settings.at(top).work.provider
         hint = "" if checks.command else 'Run `windlass init`, or `windlass config set checks.command "…"`.'
         return [
             Finding(name="repository", ok=True, detail=f"{top}, changes land on {main}"),
@@ -120,7 +121,16 @@ class Doctor:
                 detail=checks.command or "no command: changes are held, nothing lands untested",
                 hint=hint,
             ),
+            *([self._provider(usual)] if usual else []),
         ]
+
+    def _provider(self, name: str) -> Finding:
+        """Whether what `windlass work` uses without a word is there."""
+        try:
+            self.engine.ports.providers.require(self.engine.ports.providers.get(name))
+        except WindlassError as error:
+            return Finding(name="provider", ok=False, detail=str(error), hint=error.hint)
+        return Finding(name="provider", ok=True, detail=f"{name}, by work.provider")
 
 
 def _in_repository(path: Path) -> bool:

@@ -23,6 +23,7 @@ FOR_ALL = ("daemon.", "sandbox.", "work.environment")
 _HOME_ONLY = {
     "daemon": "is for all projects",
     "providers": "names programs that would run on your machine",
+    "models": "says where your keys are sent",
 }
 """Tables that a project's file must not have, and why."""
 

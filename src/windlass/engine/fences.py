@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from windlass.core.agent import Agent
+from windlass.core.models import settings_for
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.provider import Provider
@@ -68,13 +69,19 @@ class Fences:
         """What worktrees lead to by links of ours."""
         return [f"{project.path}/{each}" for each in self.settings.at(project.path).worktree.link]
 
-    def variables(self, project: Project, provider: Provider) -> tuple[str, ...]:
-        """Names of the variables of the user's that a run gets."""
-        return (*provider.variables, *provider.secrets, *self.settings.at(project.path).work.environment)
+    def variables(self, project: Project, provider: Provider, model: str) -> tuple[str, ...]:
+        """Names of the variables of the user's that a run with this model gets."""
+        secrets = provider.secrets if provider.keys is None else (*provider.keys(model), *self._own_key(model))
+        return (*provider.variables, *secrets, *self.settings.at(project.path).work.environment)
+
+    def _own_key(self, model: str) -> tuple[str, ...]:
+        chosen = settings_for(model, self.settings.at("").models).key
+        return (chosen,) if chosen else ()
 
     def blotter(self, run: Run, project: Project) -> Blotter:
         """What makes a run's secrets unreadable."""
         provider = self.providers.get(run.provider)
-        named = (each for each in self.variables(project, provider) if is_secret_name(each))
-        theirs = self.processes.values((*provider.secrets, *named), run.identity)
+        own = self._own_key(run.model) if provider.keys else ()
+        named = (each for each in self.variables(project, provider, run.model) if is_secret_name(each))
+        theirs = self.processes.values((*provider.secrets, *own, *named), run.identity)
         return Blotter((*theirs, self.token(run.id), self.token("")))

@@ -12,6 +12,7 @@ from windlass.core import codec
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
 from windlass.core.message import Delivery, Letter, Message, Receipt
+from windlass.core.models import settings_for
 from windlass.core.ports import Launch, Ports
 from windlass.core.project import Project
 from windlass.core.prompt import Prompt
@@ -55,6 +56,7 @@ class Runs:
         self.processes = ports.processes
         self.workdirs = ports.workdirs
         self.providers = ports.providers
+        self.settings = ports.settings
         self.clock = ports.clock
         self.uuid = ports.uuid
         self.bell = bell
@@ -123,6 +125,7 @@ class Runs:
             context=given.context,
             files={each: agent.options[each] for each in provider.files} | {**provider.writes} | _apart(prompt),
         )
+        chosen = settings_for(agent.model, self.settings.at("").models)
         start = Start(
             prompt=prompt.text,
             system=prompt.system,
@@ -134,6 +137,8 @@ class Runs:
             session=run.session,
             new_session=self.uuid(),
             model=agent.model,
+            base_url=chosen.base_url,
+            key=chosen.key,
             permissions=agent.permissions,
             sandboxed=bool(run.sandbox),
             options=agent.options,
@@ -158,7 +163,7 @@ class Runs:
             argv=provider.argv(start),
             cwd=worktree,
             environment=environment,
-            keeps=self.fences.variables(project, provider),
+            keeps=self.fences.variables(project, provider, agent.model),
             stdin=briefing.prompt if provider.stdin else "",
             sandbox=around if run.sandbox else None,
         )

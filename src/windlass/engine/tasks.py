@@ -162,7 +162,9 @@ class Tasks:
 
     def _engaged(self, order: Order, project: Project, defined: Definition | None) -> Agent:
         """The agent on the terms of its file and of what was typed, which is stronger. A new one has no name yet."""
-        provider, options = self._choose(order, self.settings.at(project.path).work, defined)
+        work = self.settings.at(project.path).work
+        order = self._by_model(order, work, defined)
+        provider, options = self._choose(order, work, defined)
         agent = Agent(name="", project=project.id, provider=provider.name, options=options, created_at=self.clock.now())
         if defined is not None:
             agent = replace(
@@ -176,12 +178,27 @@ class Tasks:
                 sandbox=defined.sandbox,
                 persistent=defined.persistent,
             )
+        model = _model(order.model, agent.model, provider)
+        self.providers.require(provider, model)
         return replace(
             agent,
-            model=_model(order.model, agent.model, provider),
+            model=model,
             permissions=order.permissions or agent.permissions,
             sandbox=order.sandbox or agent.sandbox,
         )
+
+    def _by_model(self, order: Order, work: WorkSettings, defined: Definition | None) -> Order:
+        """The order with the provider that its model names, unless one was named; such names may also be those of a
+        coding CLI that the user has described."""
+        if (
+            order.provider
+            or (defined and defined.provider)
+            or (work.provider and self.providers.get(work.provider).own)
+        ):
+            return order
+        of_file = defined.model if defined and not defined.habitat else ""
+        provider, model = self.providers.by_model(order.model or of_file)
+        return replace(order, provider=provider, model=model) if provider else order
 
     def _choose(self, order: Order, work: WorkSettings, defined: Definition | None) -> tuple[Provider, dict[str, str]]:
         of_file, of_folder = (defined.provider, defined.habitat) if defined else ("", "")
@@ -204,7 +221,6 @@ class Tasks:
                 f"The provider {name} needs a {missing[0]}.", hint=f"Add --{missing[0]} to `windlass work`{setting}."
             )
         provider.check(options)
-        self.providers.require(provider)
         return provider, options
 
     async def _free_name(self, *projects: Project) -> str:

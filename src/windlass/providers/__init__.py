@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windlass.core.errors import NotFound, Unavailable
+from windlass.core.models import ModelSettings, settings_for
 from windlass.core.near import near_miss
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class FoundProviders:
         self.path = path
         self.described: Callable[[], Mapping[str, ProviderSettings]] = dict
         """What the user's settings describe now."""
+        self.models: Callable[[], Mapping[str, ModelSettings]] = dict
+        """What they say about models."""
+        self.environment: Mapping[str, str] = {}
+        """Where keys are."""
         self._built: tuple[Mapping[str, ProviderSettings], Mapping[str, Provider]] = ({}, {})
 
     def accept(self, settings: Settings) -> None:
@@ -64,13 +69,34 @@ class FoundProviders:
     def all(self) -> Iterable[Provider]:
         return self._every().values()
 
-    def require(self, provider: Provider, /) -> None:
-        """Raises Unavailable, saying how to install it, if its program is not here."""
-        if provider.program and shutil.which(provider.program, path=self.path) is None:
+    def require(self, provider: Provider, /, model: str | None = None) -> None:
+        """Raises Unavailable, saying how to install it, if its program is not here, or a model can't be asked."""
+        if not self._installed(provider):
+            needed = f"the program {provider.program}" if provider.program else "an extra of ours"
             raise Unavailable(
-                f"The provider {provider.name} needs the program {provider.program}, which is not installed.",
+                f"The provider {provider.name} needs {needed}, which is not installed.",
                 hint=provider.install or f"Install {provider.program}, and see that it is on the PATH.",
             )
+        if model is not None:
+            chosen = settings_for(model, self.models())
+            provider.ready(model, chosen, lambda name: bool(self.environment.get(name)))
+
+    def by_model(self, model: str, /) -> tuple[str, str]:
+        """The provider whose model this is by its name, and what that provider calls it; nothing if it is nobody's."""
+        taker = next((each for each in self.all() if each.takes(model)), None)
+        if taker is None:
+            return "", model
+        preferred = settings_for(model, self.models()).prefer_cli
+        if preferred and self._installed(self.get(preferred)):
+            return self.get(preferred).name, model.partition("/")[2]
+        return taker.name, model
+
+    def _installed(self, provider: Provider) -> bool:
+        if provider.module:
+            from importlib.util import find_spec  # noqa: PLC0415 - scripted agents start through this file
+
+            return find_spec(provider.module) is not None
+        return not provider.program or shutil.which(provider.program, path=self.path) is not None
 
 
 def load(path: str | None = None) -> FoundProviders:

@@ -8,6 +8,8 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from windlass.core.agent import Permissions
@@ -26,10 +28,18 @@ async def look(every: Callable[[], Iterable[Provider]], environment: Mapping[str
 
 async def _look(provider: Provider, environment: Mapping[str, str]) -> Presence:
     own = {**environment, **provider.environment(_nowhere(provider))}
-    path = shutil.which(provider.program, path=own.get("PATH")) or "" if provider.program else ""
+    path = _program(provider, own)
     version = await _version(provider, own) if path else ""
     login, evidence = _login(provider, own)
     return Presence(provider=provider, path=path, version=version, login=login, evidence=evidence)
+
+
+def _program(provider: Provider, environment: Mapping[str, str]) -> str:
+    """Where its program is, or the library that it takes."""
+    if provider.module:
+        found = find_spec(provider.module)
+        return str(Path(found.origin).parent) if found and found.origin else ""
+    return shutil.which(provider.program, path=environment.get("PATH")) or "" if provider.program else ""
 
 
 def _nowhere(provider: Provider) -> Start:
@@ -41,6 +51,8 @@ def _nowhere(provider: Provider) -> Start:
 
 async def _version(provider: Provider, environment: Mapping[str, str]) -> str:
     """What it says first that looks like a version; nothing if it says none in time."""
+    if provider.distribution:
+        return metadata.version(provider.distribution)
     if not provider.version:
         return ""
     try:
@@ -85,7 +97,7 @@ def _login(provider: Provider, environment: Mapping[str, str]) -> tuple[Login, s
         path = _path(written, environment)
         if path is not None and path.is_file():
             return Login.YES, written if written.startswith("$") else f"~/{written}"
-    return Login.NO if provider.login else Login.UNKNOWN, ""
+    return Login.NO if provider.login or provider.keys else Login.UNKNOWN, ""
 
 
 def _path(written: str, environment: Mapping[str, str]) -> Path | None:

@@ -1,0 +1,152 @@
+"""Running programs for a model: in the worktree, with a time limit, and of their output no more than it can use."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from windlass.core.errors import BadInput
+from windlass.model.places import Places
+
+USUAL_SECONDS, MOST_SECONDS = 120.0, 1800.0
+MOST_BYTES = 30_000
+"""Of an output: the first and the last half of that."""
+AFTERWARDS = 0.5
+"""Seconds in which what a command leaves behind may still write."""
+GRACE = 2.0
+SEARCH_SECONDS = 30.0
+MOST_MATCHES = 200
+TOLD = ("agent", "change", "context")
+"""Commands of ours that change nothing but what is said of the run."""
+
+
+@dataclass(slots=True)
+class Output:
+    """The beginning and the end of what is printed, however much that is."""
+
+    first: bytearray = field(default_factory=bytearray)
+    last: bytearray = field(default_factory=bytearray)
+    size: int = 0
+
+    def add(self, content: bytes) -> None:
+        half = MOST_BYTES // 2
+        self.size += len(content)
+        room = half - len(self.first)
+        self.first += content[:room]
+        self.last += content[room:]
+        del self.last[:-half]
+
+    def text(self, note: str = "") -> str:
+        """All that is kept, and a last line of ours."""
+        left = self.size - len(self.first) - len(self.last)
+        gap = f"\n… {left} bytes left out …\n".encode() if left else b""
+        said = (bytes(self.first) + gap + bytes(self.last)).decode("utf-8", "replace")
+        return "\n".join(filter(None, (said.removesuffix("\n"), note)))
+
+
+class Commands:
+    """The tools that start programs, with the environment that these get."""
+
+    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+        self.places = places
+        self.environment = dict(environment)
+
+    async def shell(self, command: str, seconds: float = USUAL_SECONDS) -> str:
+        """Run a shell command in your worktree and read its output. It has no input, and is ended after some seconds
+        (120, if you do not say more; at most 1800)."""
+        if not command.strip() or "\0" in command:
+            raise BadInput("There is no command.")
+        limit = min(max(1.0, seconds), MOST_SECONDS)
+        return await self._run(("sh", "-c", command), self.places.top, limit)
+
+    async def windlass(self, words: Sequence[str]) -> str:
+        """Run `windlass agent …`, `windlass change …` or `windlass context …`, word by word without `windlass`."""
+        if not words or words[0] not in TOLD or any("\0" in each for each in words):
+            raise BadInput(f"The first word must be one of {', '.join(TOLD)}.")
+        return await self._run(("windlass", *words), self.places.top, USUAL_SECONDS)
+
+    async def search_files(self, pattern: str, path: str = ".", files: str = "", ignore_case: bool = False) -> str:
+        """Search the files for lines with a pattern (an extended regular expression), in a folder or file, and where
+        `files` is given only in files of such names (*.py). What git ignores is left out."""
+        if not pattern or "\0" in pattern + files:
+            raise BadInput("There is nothing to search for.")
+        place = self.places.readable(path)
+        folder, name = (place, ".") if place.is_dir() else (place.parent, place.name)
+        case = ("--ignore-case",) if ignore_case else ()
+        inside = await self._is_repository(folder)
+        where = "--untracked" if inside else "--no-index"
+        only = f":(glob)**/{files}" if files else f":(literal){name}"
+        words = ("git", "grep", where, "-n", "-I", "-E", f"--max-count={MOST_MATCHES}", *case, "-e", pattern)
+        found = await self._run((*words, "--", only), folder, SEARCH_SECONDS)
+        lines = found.splitlines()
+        if lines[-1:] == ["(exit code 1)"]:
+            return "(nothing)"
+        more = [f"… {len(lines) - MOST_MATCHES} more lines"] if len(lines) > MOST_MATCHES else []
+        return "\n".join([*(each[:500] for each in lines[:MOST_MATCHES]), *more])
+
+    async def _is_repository(self, folder: Path) -> bool:
+        told = await self._run(("git", "rev-parse", "--is-inside-work-tree"), folder, SEARCH_SECONDS)
+        return told.strip() == "true"
+
+    async def _run(self, words: Sequence[str], folder: Path, seconds: float) -> str:
+        """What a program prints, and how it ended if not well. Whatever happens to us, nothing of it is left."""
+        output = Output()
+        async with _pipe(output) as (inlet, reading):
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=inlet,
+                stderr=asyncio.subprocess.STDOUT,
+                cwd=folder,
+                env=self.environment,
+                start_new_session=True,
+            )
+            os.close(inlet)
+            try:
+                async with asyncio.timeout(seconds):
+                    code = await process.wait()
+                await asyncio.wait((reading,), timeout=AFTERWARDS)
+            except TimeoutError:
+                await _end(process)
+                return output.text(f"(ended after {seconds:.0f} seconds: it took too long)")
+            except BaseException:
+                await asyncio.shield(_end(process))
+                raise
+        return output.text(f"(exit code {code})" if code else "") or "(no output)"
+
+
+@asynccontextmanager
+async def _pipe(output: Output) -> AsyncIterator[tuple[int, asyncio.Task[None]]]:
+    """A pipe of our own, read as it fills: what a command leaves behind may hold it for longer than we wait."""
+    outlet, inlet = os.pipe()
+    stream = asyncio.StreamReader()
+    file = os.fdopen(outlet, "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), file
+    )
+    reading = asyncio.create_task(_drain(stream, output))
+    try:
+        yield inlet, reading
+    finally:
+        reading.cancel()
+        transport.close()
+
+
+async def _drain(stream: asyncio.StreamReader, output: Output) -> None:
+    while content := await stream.read(65536):
+        output.add(content)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ask a program and all in its group to end, and then see to it."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, sign)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await process.wait()

@@ -1,0 +1,111 @@
+"""Files of the worktree: reading, writing, editing, listing. What a model gets is never longer than it can use."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.model.places import Places
+
+MOST_LINES, LONGEST_LINE, MOST_LETTERS = 2000, 2000, 60_000
+"""Of a file, in one answer."""
+LARGEST = 5_000_000
+"""Bytes of a file that is edited, or looked at from the beginning."""
+MOST_ENTRIES = 500
+MOST_LOOKED_AT = 50_000
+
+
+class Files:
+    """The tools, each with what the model is told about it."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+
+    def read_file(self, path: str, offset: int = 1, limit: int = MOST_LINES) -> str:
+        """Read a text file, with line numbers. A long one: read on from a later line (offset)."""
+        lines = _text(self.places.readable(path), path).splitlines()
+        first = max(1, offset)
+        chosen = lines[first - 1 : first - 1 + max(1, min(limit, MOST_LINES))]
+        shown, size = [], 0
+        for number, line in enumerate(chosen, first):
+            shown.append(f"{number}\t{line[:LONGEST_LINE]}{'…' if len(line) > LONGEST_LINE else ''}")
+            size += len(shown[-1])
+            if size > MOST_LETTERS:
+                break
+        left = len(lines) - (first - 1 + len(shown))
+        more = f"\n… {left} more lines; read on from line {first + len(shown)}." if left > 0 else ""
+        return "\n".join(shown) + more if shown else f"({path} has {len(lines)} lines)"
+
+    def write_file(self, path: str, content: str) -> str:
+        """Write a file, new or in the place of what is there; folders are made as needed."""
+        place = self.places.writable(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _write(place, content)
+        return f"{self.places.shown(place)} has {len(content.splitlines())} lines now."
+
+    def edit_file(self, path: str, old: str, new: str, everywhere: bool = False) -> str:
+        """Exchange a text in a file. `old` must be there exactly, and once, unless it is to be exchanged everywhere."""
+        place = self.places.writable(path)
+        if not place.exists():
+            raise NotFound(f"There is no {path}.")
+        text = _text(place, path)
+        times = text.count(old) if old else 0
+        if not times:
+            raise BadInput(f"That text is not in {path}.", hint="Read the file again: each space counts.")
+        if times > 1 and not everywhere:
+            raise BadInput(f"That text is in {path} {times} times.", hint="Give more of it, or say everywhere=true.")
+        _write(place, text.replace(old, new))
+        return f"Exchanged {times} time{'s' if times > 1 else ''}."
+
+    def list_files(self, path: str = ".", pattern: str = "") -> str:
+        """What is in a folder; with a pattern such as *.py or src/**/test_*.py, the files below it that match."""
+        folder = self.places.readable(path)
+        if not folder.is_dir():
+            raise NotAllowed(f"{path} is no folder.")
+        found = list(self._matching(folder, pattern) if pattern else _entries(folder))
+        more = [f"… and more than these {MOST_ENTRIES}."] if len(found) > MOST_ENTRIES else []
+        return "\n".join([*found[:MOST_ENTRIES], *more]) or "(nothing)"
+
+    def _matching(self, folder: Path, pattern: str) -> Iterator[str]:
+        looked_at = found = 0
+        for here, folders, files in os.walk(folder):
+            folders[:] = sorted(each for each in folders if each != ".git")
+            for name in sorted(files):
+                path = Path(here, name).relative_to(folder)
+                looked_at += 1
+                if fnmatch.fnmatch(name, pattern) or path.match(pattern):
+                    found += 1
+                    yield self.places.shown(Path(here, name))
+            if looked_at > MOST_LOOKED_AT or found > MOST_ENTRIES:
+                return
+
+
+def _entries(folder: Path) -> Iterator[str]:
+    for each in sorted(folder.iterdir()):
+        kind = "@" if each.is_symlink() else "/" if each.is_dir() else ""
+        yield f"{each.name}{kind}"
+
+
+def _text(place: Path, path: str) -> str:
+    """What is in a file. No pipe is waited for, and no device read."""
+    opened = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with os.fdopen(opened, "rb") as file:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            raise NotAllowed(f"{path} is no file.")
+        if found.st_size > LARGEST:
+            raise NotAllowed(f"{path} has {found.st_size} bytes, which is too much for this tool.")
+        content = file.read(LARGEST)
+    if b"\0" in content[:8000]:
+        raise NotAllowed(f"{path} is no text.")
+    return content.decode("utf-8", "replace")
+
+
+def _write(place: Path, content: str) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(place, flags, 0o666), "wb") as file:
+        file.write(content.encode("utf-8", "replace"))

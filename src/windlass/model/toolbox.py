@@ -1,0 +1,66 @@
+"""The tools of a model, by what it may do."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from pydantic_ai import Tool
+from pydantic_ai.exceptions import ToolFailed
+
+from windlass.core.agent import Permissions
+from windlass.core.errors import WindlassError
+from windlass.model.commands import Commands
+from windlass.model.files import Files
+from windlass.model.server import OurTool, Refused, Server
+
+_IN_TURN = frozenset(("write_file", "edit_file", "shell", "windlass"))
+"""What changes something waits for what was asked before it."""
+
+
+def local(files: Files, commands: Commands, permissions: Permissions) -> list[Tool[None]]:
+    """What it has on this machine. One that may only read has no shell, and writes nothing but its report."""
+    looks = (files.read_file, files.list_files, commands.search_files)
+    if permissions is Permissions.READ:
+        return [_tool(each) for each in (*looks, files.write_file, commands.windlass)]
+    return [_tool(each) for each in (*looks, files.write_file, files.edit_file, commands.shell)]
+
+
+def ours(server: Server, tools: Sequence[OurTool]) -> list[Tool[None]]:
+    """What it talks with to the others."""
+    return [
+        Tool.from_schema(_call(server, each.name), each.name, each.about, each.schema, sequential=True)
+        for each in tools
+    ]
+
+
+def _tool(function: Callable[..., Any]) -> Tool[None]:
+    return Tool(_safe(function), takes_ctx=False, sequential=function.__name__ in _IN_TURN)
+
+
+def _safe(function: Callable[..., Any]) -> Callable[..., Awaitable[str]]:
+    """What a tool refuses, and what a file system does, is an answer."""
+
+    @wraps(function)
+    async def call(*args: Any, **given: Any) -> str:
+        try:
+            found = function(*args, **given)
+            return str(await found if inspect.isawaitable(found) else found)
+        except WindlassError as error:
+            raise ToolFailed(f"{error} {'' if error.hint == type(error).hint else error.hint}".strip()) from error
+        except OSError as error:
+            raise ToolFailed(f"{error.strerror or error}.") from error
+
+    return call
+
+
+def _call(server: Server, name: str) -> Callable[..., Awaitable[str]]:
+    async def call(**given: Any) -> str:
+        try:
+            return await server.call(name, given)
+        except (Refused, WindlassError) as error:
+            raise ToolFailed(str(error)) from error
+
+    return call
