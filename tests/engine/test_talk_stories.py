@@ -348,12 +348,12 @@ class TestSpeaking:
             await room.begin("alice", "bob")
             file = room.repo / ".windlass/agents/alice.md"
             file.write_text(file.read_text().replace("role:", "triggers: [implement, build]\nrole:", 1))
-            assert (await room.send(body="Implement the auth module")).to == ("alice",)
+            assert (await room.send(body="Implement the auth module", seeks=True)).to == ("alice",)
             await room.move()
-            assert (await room.send(body="How far are you?")).to == ("alice",)
+            assert (await room.send(body="How far are you?", seeks=True)).to == ("alice",)
             await room.send(to=("bob",), body="Begin.")
             with pytest.raises(BadInput, match="for nobody") as refused:
-                await room.send(body="How far are you?")
+                await room.send(body="How far are you?", seeks=True)
             assert "There are bob, alice (implement, build)." in refused.value.hint
 
         play(story)

@@ -12,7 +12,7 @@ from windlass.core.address import HUMAN, SYSTEM, Address, check_name
 from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
-from windlass.core.mentions import Mentions, mentions
+from windlass.core.mentions import Mentions, mentions, strangers
 from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.near import near_miss
 from windlass.core.ports import Ports
@@ -66,6 +66,8 @@ class Post:
     key: str = ""
     claims: str = ""
     handoff: Handoff | None = None
+    seeks: bool = False
+    """Whether a person's words that name nobody look for their reader: by triggers, or the only one at work."""
     hands_on: bool = False
     """It hands work on, whatever its kind, unless it answers or starts nobody."""
 
@@ -232,7 +234,7 @@ class Talk:
             return readers, Mentions(readers.to, readers.to)
         names = await self.directory.names(project, speaker)
         spoken = mentions(post.body, {*names, str(SYSTEM)})
-        if speaker.is_person and not spoken.all and not post.channel and post.kind is Kind.SAY:
+        if speaker.is_person and post.seeks and not (spoken.all or post.channel or strangers(post.body, names)):
             readers = await self.directory.named(project, speaker, [await self.directory.meant(project, post.body)])
             return readers, Mentions(readers.to, readers.to)
         if str(SYSTEM) in spoken.all and not speaker.is_person:
