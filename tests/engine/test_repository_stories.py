@@ -217,3 +217,35 @@ def test_a_refusal_after_the_task_has_ended_is_told_to_the_person(stage: PairSta
         assert await stage.states() == [ChangeState.CLOSED, ChangeState.CLOSED]
 
     play(story)
+
+
+def test_what_the_author_asks_stays_open_when_its_other_change_goes_on(stage: PairStage, tmp_path: Path) -> None:
+    """One change went back, and its author has a question; what held the other one is over, and the question is not."""
+
+    async def story() -> None:
+        stage.check_with("test ! -e field.txt || grep -q new field.txt")
+        await stage.begin()
+        await stage.change("repo", text="bad\n")
+        await stage.change("web")
+        in_the_way = tmp_path / "web" / "field.txt"
+        in_the_way.write_text("mine")
+        await stage.done()
+        await stage.signal(stage.name, json.dumps({"status": "questions", "questions": ["Which name?"]}))
+        await stage.exit(stage.name)
+        await stage.move()
+        assert (await stage.task_of(stage.name)).state is TaskState.WAITING
+        assert await stage.states() == [ChangeState.REJECTED, ChangeState.HELD]
+
+        in_the_way.unlink()
+        commit(tmp_path / "web", "other.txt", "main moves on", dict(os.environ))
+        stage.clock.time += 60
+        await stage.move()
+        assert await stage.states() == [ChangeState.REJECTED, ChangeState.LANDED]
+        asked = await stage.store.read(lambda store: store.open_asks())
+        assert [(each.sender, each.body) for each in asked] == [(stage.name, "q1: Which name?")]
+
+        await stage.engine.talk.answer(stage.name, ["The new one."])
+        await stage.move()
+        assert (await stage.run_of(stage.name)).live
+
+    play(story)

@@ -10,8 +10,13 @@ from typing import TypeVar
 
 from stage import SetClock, Stage, play
 
-from windlass.core.errors import Unavailable
+from windlass.core.agent import Agent
+from windlass.core.errors import BadInput, Unavailable
+from windlass.core.project import Project
+from windlass.core.run import Outcome
 from windlass.core.store import Writing
+from windlass.core.task import TaskState
+from windlass.core.workdir import Tree
 from windlass.engine.watch import LOOKS
 from windlass.store.memory import MemoryStore
 
@@ -106,6 +111,58 @@ def test_what_could_not_be_kept_is_taken_in_by_the_next_tick(repo: Path, tmp_pat
         await stage.engine.ticks["watch"].tick()
         await stage.engine.settle()
         assert await kept(stage, run.id) == b"words"
+
+    play(story)
+
+
+def test_who_ended_before_its_start_was_recorded_is_judged_as_soon_as_that_is_possible(
+    repo: Path, tmp_path: Path
+) -> None:
+    """Nothing stirs any more when the first look at its tree fails: it is looked at again all the same."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home")
+        name = await stage.order()
+        await stage.move()
+        await stage.commit(name, "a.txt", "")
+        await stage.forget_identity(await stage.run_of(name))
+        await stage.engine.close()
+        await stage.exit(name)
+        await stage.restart()
+        git = stage.engine.ports.git
+        look = git.look
+
+        async def failing(project: Project, agent: Agent, run: str) -> Tree:
+            del project, agent, run
+            git.look = look  # type: ignore[method-assign]  # once is enough
+            raise Unavailable("git is not there now.")
+
+        git.look = failing  # type: ignore[method-assign]  # a fault that does not last
+        await stage.move(troubled=True)
+        assert (await stage.task_of(name)).state is TaskState.DONE
+
+    play(story)
+
+
+def test_who_spoke_and_was_lost_before_its_start_was_recorded_has_run(repo: Path, tmp_path: Path) -> None:
+    """It is not started as if it never had been: what it said is kept with this run, and it goes on in another one."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home")
+        name = await stage.order()
+        await stage.move()
+        run = await stage.run_of(name)
+        await stage.forget_identity(run)
+        await stage.engine.close()
+        stage.processes.say(run.id, b"words")
+        stage.processes.vanish(run.id)
+        stage.processes.refusal = BadInput("Nothing can be started now.")
+        await stage.restart()
+        await stage.move()
+        first, second = await stage.store.read(lambda store: store.runs_of(name))
+        assert (first.outcome, first.reason) == (Outcome.CRASHED, "it was killed, without a signal")
+        assert await kept(stage, run.id) == b"words"
+        assert second.outcome is Outcome.FAILED
 
     play(story)
 

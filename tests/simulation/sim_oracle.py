@@ -22,7 +22,7 @@ from windlass.core.run import Outcome, Run
 from windlass.core.task import Task, TaskState
 from windlass.engine import Engine
 from windlass.engine.audit import Audit, Told
-from windlass.engine.deliver import waiting
+from windlass.engine.deliver import Mail, waiting
 from windlass.engine.dispatch import _ready
 from windlass.engine.remarks import said_about
 from windlass.engine.slots import Slots
@@ -167,13 +167,16 @@ class Oracle:
         mail = next((each for each in waiting(self.world.now) if each.agent.id == reader), None)
         if mail is None or not self._slot():
             return mail is not None
+        return isinstance(self._wake(mail), policy.Wait)
+
+    def _wake(self, mail: Mail) -> policy.Wake | policy.Wait:
+        """Whether an agent is to be woken for its mail now."""
         now = self.world.clock.now()
         resumes = PROVIDERS.get(mail.agent.provider).resumes
         limits = self.world.settings.settings.limits
-        wake = policy.decide_wake(
+        return policy.decide_wake(
             mail.agent, mail.runs, mail.letters, limits, past=mail.past, idle=mail.idle, resumes=resumes, now=now
         )
-        return isinstance(wake, policy.Wait)
 
     def _waiting_change(self, change: Change) -> Iterator[str]:
         if change.state in (ChangeState.QUEUED, ChangeState.TESTING) and not self._waits_for_all(change):
@@ -230,6 +233,7 @@ class Oracle:
         for _ in range(ROUNDS):
             if not list(self._unfinished()):
                 break
+            self._sleep()
             for repository in world.repositories:
                 self._make_green(repository)
             for process in world.living():
@@ -241,6 +245,13 @@ class Oracle:
         self._object("end", list(self._losses()))
         world.witness.ask()
         self._audit()
+
+    def _sleep(self) -> None:
+        """Let pass what agents rest for: hours, where the end of a quota was told before the clock was set back."""
+        decided = map(self._wake, waiting(self.world.now))
+        ends = [each.until for each in decided if isinstance(each, policy.Wait) and each.until is not None]
+        if ends and not self.world.living():
+            self.world.wait(max(0.0, max(ends) - self.world.clock.now()))
 
     def _make_green(self, repository: FakeRepository) -> None:
         """A person mends what is wrong with main itself."""

@@ -20,7 +20,7 @@ from windlass.engine.endings import close_change, end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.remarks import approve, said_about
-from windlass.engine.say import channel_of_change, review_channel, say, withdraw
+from windlass.engine.say import channel_of_change, review_channel, say, withdraw, withdraw_hold
 
 LONGEST_TITLE = 200
 BY_HAND = "held by hand"
@@ -134,7 +134,7 @@ def _drop(reason: str, store: Writing, change: Change, now: float) -> Change:
             hint=f"`windlass stop {change.agent}` ends both.",
         )
     closed = close_change(store, change, reason, now)
-    withdraw(store, channel_of_change(change), f"{change.id} was dropped.", now)
+    withdraw_hold(store, change, f"{change.id} was dropped.", now)
     more = any(not each.ended for each in store.changes_of_task(change.task))
     if task is not None and not task.ended and not more:
         end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
@@ -169,7 +169,7 @@ def _release(store: Writing, change: Change, now: float) -> Change:
     allowed = change.head if change.hold is Hold.GUARD else change.allowed
     queued = replace(change.move(ChangeState.QUEUED, reason="released by hand"), allowed=allowed)
     store.record("change.queued", change.id, queued)
-    withdraw(store, channel_of_change(change), f"{change.id} was released.", now)
+    withdraw_hold(store, change, f"{change.id} was released.", now)
     return queued
 
 
@@ -177,7 +177,7 @@ def _retry(store: Writing, change: Change, now: float) -> Change:
     if change.state in (ChangeState.QUEUED, ChangeState.TESTING):
         raise Conflict(f"{change.id} is {change.state}, so it is about to be tried.", hint="See `windlass queue`.")
     queued = _queue(store, change.move(ChangeState.QUEUED, reason="tried again by hand"))
-    withdraw(store, channel_of_change(change), f"{change.id} is tried again.", now)
+    withdraw_hold(store, change, f"{change.id} is tried again.", now)
     return queued
 
 

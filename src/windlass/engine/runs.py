@@ -174,11 +174,15 @@ class Runs:
         if identity is not None:
             log.info("adopting run %s, pid %s", run.id, identity.pid)
             await self._began(replace(run, identity=identity))
-        elif self.processes.exit_code(run.id) is None:
+        elif self.lanes.busy(run.id) or not self._left_traces(run.id):
             self.lanes.begin(run.id, lambda: self.launch(run))
         else:
             return False
         return True
+
+    def _left_traces(self, run: str) -> bool:
+        """Whether a process that has gone was this run: it told how it ended, or at least it said something."""
+        return self.processes.exit_code(run) is not None or bool(self.processes.output(run, 0, 1))
 
     async def stop(self, name: str, reason: str) -> bool:
         """Ask a run to stop, or a task not to begin. False: there was nothing to stop."""

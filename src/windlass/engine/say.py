@@ -72,9 +72,9 @@ def home_channel(store: Reading, agent: Agent) -> str:
     return "main" if project is None or is_home(agent.instance, project.name) else f"@{agent.instance}"
 
 
-def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
-    """What a person was asked in this channel has settled itself."""
-    for ask in store.open_asks(limit=1000):
+def withdraw(store: Writing, channel: str, reason: str, now: float, *, sender: str = "") -> None:
+    """What a person was asked in this channel, by anyone or by this sender, has settled itself."""
+    for ask in store.open_asks(sender=sender, limit=1000):
         if ask.channel == channel:
             say(
                 store,
@@ -86,6 +86,12 @@ def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
                 kind=Kind.ANSWER,
                 reply_to=ask.id,
             )
+
+
+def withdraw_hold(store: Writing, change: Change, reason: str, now: float) -> None:
+    """What the gate asked about a change has settled itself; what its author asks has not: that may be about another
+    repository's."""
+    withdraw(store, channel_of_change(change), reason, now, sender=str(SYSTEM))
 
 
 def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:

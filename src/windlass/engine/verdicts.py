@@ -18,7 +18,7 @@ from windlass.core.store import Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task
-from windlass.engine.say import channel_of, channel_of_change, say, withdraw
+from windlass.engine.say import channel_of, channel_of_change, say, withdraw_hold
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ class Verdicts:
         def step(store: Writing, current: Change) -> None:
             if current.state is change.state:
                 store.record("change.queued", change.id, current.move(ChangeState.QUEUED, reason=reason))
-                withdraw(store, channel_of_change(current), "What held the change is gone.", now)
+                withdraw_hold(store, current, "What held the change is gone.", now)
 
         await self._write(change, step)
 

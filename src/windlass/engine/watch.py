@@ -87,13 +87,14 @@ class Watch:
         return lost or self._has_signal(key, tail) or self._hitch(tail) is not None
 
     async def _attend(self, key: str) -> None:
-        """One repeatable step for one run; a tick repeats it if it fails."""
-        tail = self._tails.get(key)
-        if tail:
-            tail.behind = True
-        await self._look_after(key)
-        if tail:
-            tail.behind = False
+        """One repeatable step for one run; a tick repeats it if it fails, also if it was the first."""
+        behind = True
+        try:
+            await self._look_after(key)
+            behind = False
+        finally:
+            if tail := self._tails.get(key):
+                tail.behind = behind
 
     async def _look_after(self, key: str) -> None:
         if known := self._tails.get(key):  # what it says comes first: others wait to hear it
