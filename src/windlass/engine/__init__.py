@@ -117,10 +117,10 @@ class Engine:
             "dispatch": Rhythm(self._dispatch.tick, 30.0),
             "deliver": Rhythm(self._deliver.tick, 30.0),
             "land": Rhythm(self._gate.tick, 5.0),
-            "workflows": Rhythm(self.workflows.tick, 30.0),
             "tidy": Rhythm(self._tidy.tick, 60.0),
             "radar": Rhythm(self.radar.tick, 10.0, ear=self.radar.ear),
             "chat": Rhythm(self._chat.tick, 2.0, ear=self._chat.ear),
+            "workflows": Rhythm(self.workflows.tick, 30.0),
         }
 
     async def settle(self) -> None:
