@@ -249,3 +249,37 @@ def test_what_the_author_asks_stays_open_when_its_other_change_goes_on(stage: Pa
         assert (await stage.run_of(stage.name)).live
 
     play(story)
+
+
+def test_what_a_person_is_asked_about_one_change_stays_open_when_the_other_goes_on(
+    stage: PairStage, tmp_path: Path
+) -> None:
+    """Both are held, for reasons of their own; what settles the one says nothing about the other."""
+
+    async def story() -> None:
+        stage.check_with("test ! -e field.txt || grep -q new field.txt")
+        await stage.begin()
+        await stage.change("repo", text="bad\n")
+        await stage.change("web")
+        in_the_way = tmp_path / "web" / "field.txt"
+        in_the_way.write_text("mine")
+        await stage.done()
+        while (await stage.run_of(stage.name)).live:
+            await stage.signal(stage.name)
+            await stage.exit(stage.name)
+            await stage.move()
+        assert await stage.states() == [ChangeState.HELD, ChangeState.HELD]
+
+        in_the_way.unlink()
+        commit(tmp_path / "web", "other.txt", "main moves on", dict(os.environ))
+        stage.clock.time += 60
+        await stage.move()
+        assert await stage.states() == [ChangeState.HELD, ChangeState.LANDED]
+        (asked,) = await stage.store.read(lambda store: store.open_asks())
+        assert "going back 2 times" in asked.body
+
+        await stage.engine.talk.answer(stage.name, ["Write new into it."])
+        await stage.move()
+        assert (await stage.run_of(stage.name)).live
+
+    play(story)

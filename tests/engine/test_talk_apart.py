@@ -11,7 +11,7 @@ from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.message import Kind
 from windlass.core.project import Project
 from windlass.engine.readers import Readers, Speaker
-from windlass.engine.say import asked_in, say
+from windlass.engine.say import say
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_an_agent_can_not_answer_what_the_gate_asked_a_person(room: Room) -> Non
         with pytest.raises(BadInput, match="kind answer"):
             await room.send(me, kind=Kind.ANSWER, reply_to=ask.id, body="Yes.")
         await room.send(room.person, channel=channel, reply_to=ask.id, body="I shall see.")
-        assert await room.store.read(lambda store: asked_in(store, channel)) == [ask]
+        assert await room.store.read(lambda store: store.open_asks()) == [ask]
 
     play(story)
 

@@ -100,7 +100,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 """Every command by topic: the module that has it, and its line of help."""
 
 ALIASES = {"ls": "list"}
-RENAMED = {"down": "stop", "ps": "list"}
+RENAMED = {"up": "start", "down": "stop", "ps": "list"}
 """What commands were called once, and what they are called now."""
 
 ABOUT = """Run many coding agents on one codebase; only what passes the checks reaches main.

@@ -56,8 +56,8 @@ def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> N
     Names after an @ in TEXT are told; with --to or --all only those. What names nobody goes to the agent whose triggers
     stand in it, or to the only one at work; with --channel it is only posted there.
 
-    One that is not at work is started with it; one that is busy gets it as soon as it can. --done, --file and --why make
-    it a hand-off, with TEXT as what is needed.
+    One that is not at work is started with it; one that is busy gets it as soon as it can. --done, --file and --why
+    make it a hand-off, with TEXT as what is needed.
 
     --json is the message: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by reader) and
     readers, each with name, status, wakes, reason and outlook.

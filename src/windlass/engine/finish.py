@@ -27,7 +27,7 @@ from windlass.engine.endings import close_change, end_task
 from windlass.engine.fences import Fences
 from windlass.engine.rehearse import own_result
 from windlass.engine.remarks import conclude
-from windlass.engine.say import asked_in, channel_of, nudge, say
+from windlass.engine.say import asked_about, channel_of, nudge, say
 from windlass.engine.sites import site_of
 from windlass.engine.verdicts import IN_LINE
 
@@ -216,7 +216,7 @@ def _supersede(store: Writing, older: Change) -> None:
 
 def _queue_again(store: Writing, run: Run, known: Change, head: str, now: float) -> None:
     """The newest commits take the place of the old ones. What a person holds, and was not answered, stays held."""
-    asked = known.hold is Hold.HUMAN and asked_in(store, channel_of(known.task))
+    asked = known.hold is Hold.HUMAN and asked_about(store, known)
     queued = known if asked else known.move(ChangeState.QUEUED)
     turn = store.last_seq() + 1
     own = own_result(run, head, known.id)

@@ -99,10 +99,13 @@ class Gate:
                 await self.holds.for_checks(project, each)
             return False
         queue = await self._unless_red(project, board, tip, queue, settings)
+        sound = board.sound
         board.follow(tip, {each.id: f"{each.head} {each.turn}" for each in queue})
         rules = gate.rules(settings.gate, processors=self.processors, alone=board.alone)
         trials = [each for each in board.known() if not board.alone or len(each.stack) == 1]
         rates = gate.rates(await self.store.read(partial(_past, project.id)))
+        if board.sound is False and sound is not False:  # main was found red while we looked elsewhere
+            return True
         decided = plan(gate.entries(queue), trials, board.clashes, rates, rules)
         self._stop(board, [each for each in board.tests if each.dropped or each.stack in decided.stop])
         if self._is_main_to_blame(project, board, decided, trials, settings):

@@ -6,10 +6,9 @@ from dataclasses import replace
 from functools import partial
 
 from windlass.core import reviews
-from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.address import HUMAN
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import Conflict
-from windlass.core.message import Kind
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
@@ -20,7 +19,7 @@ from windlass.engine.endings import close_change, end_task
 from windlass.engine.lanes import Moves
 from windlass.engine.projects import Projects
 from windlass.engine.remarks import approve, said_about
-from windlass.engine.say import channel_of_change, review_channel, say, withdraw, withdraw_hold
+from windlass.engine.say import ask_about, review_channel, withdraw, withdraw_hold
 
 LONGEST_TITLE = 200
 BY_HAND = "held by hand"
@@ -149,8 +148,7 @@ def _hold(reason: str, store: Writing, change: Change, now: float) -> Change:
     held = change.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
     store.record("change.held", change.id, held)
     ask = f"{change.id} ({change.title}) is {reason}. `windlass queue release {change.id}` lets it go on."
-    to, channel = (str(HUMAN),), channel_of_change(change)
-    say(store, sender=str(SYSTEM), to=to, body=ask, channel=channel, now=now, kind=Kind.ASK)
+    ask_about(store, held, ask, now)
     return held
 
 

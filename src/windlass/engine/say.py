@@ -29,6 +29,7 @@ def say(
     remark: Remark | None = None,
     direct: bool = False,
     project: str = "",
+    key: str = "",
 ) -> Message:
     """Within a transaction: append one message, and owe it to each of its readers."""
     message = Message(
@@ -43,6 +44,7 @@ def say(
         remark=remark,
         project=project or project_of(store, channel),
         direct=direct,
+        key=key,
     )
     return put(store, message)
 
@@ -72,26 +74,51 @@ def home_channel(store: Reading, agent: Agent) -> str:
     return "main" if project is None or is_home(agent.instance, project.name) else f"@{agent.instance}"
 
 
-def withdraw(store: Writing, channel: str, reason: str, now: float, *, sender: str = "") -> None:
-    """What a person was asked in this channel, by anyone or by this sender, has settled itself."""
-    for ask in store.open_asks(sender=sender, limit=1000):
+def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
+    """What a person was asked in this channel has settled itself."""
+    for ask in store.open_asks(limit=1000):
         if ask.channel == channel:
-            say(
-                store,
-                sender=str(SYSTEM),
-                to=(str(HUMAN),),
-                body=reason,
-                channel=channel,
-                now=now,
-                kind=Kind.ANSWER,
-                reply_to=ask.id,
-            )
+            _settle(store, ask, reason, now)
 
 
 def withdraw_hold(store: Writing, change: Change, reason: str, now: float) -> None:
-    """What the gate asked about a change has settled itself; what its author asks has not: that may be about another
-    repository's."""
-    withdraw(store, channel_of_change(change), reason, now, sender=str(SYSTEM))
+    """What the gate asked about a change has settled itself. What its author asks has not, nor what the gate asks about
+    another repository's change: they share a channel."""
+    for ask in store.open_asks(sender=str(SYSTEM), limit=1000):
+        if ask.channel == channel_of_change(change) and _is_about(ask, change.id):
+            _settle(store, ask, reason, now)
+
+
+def _settle(store: Writing, ask: Message, reason: str, now: float) -> None:
+    say(
+        store,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=reason,
+        channel=ask.channel,
+        now=now,
+        kind=Kind.ANSWER,
+        reply_to=ask.id,
+    )
+
+
+def ask_about(store: Writing, change: Change, body: str, now: float) -> Message:
+    """Within a transaction: the gate asks a person about a change; the key says about which."""
+    return say(
+        store,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=body,
+        channel=channel_of_change(change),
+        now=now,
+        kind=Kind.ASK,
+        key=f"{change.id} {store.last_seq()}",
+    )
+
+
+def _is_about(ask: Message, change: str) -> bool:
+    """Whether the gate asked this about a change. What was asked before asks had keys may be about any."""
+    return not ask.key or ask.key.startswith(f"{change} ")
 
 
 def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
@@ -123,20 +150,23 @@ def current_task(store: Reading, agent: str) -> Task | None:
 def open_questions(store: Reading, agent: str) -> list[Message]:
     """What a person can answer: an agent's own questions, and what the gate asks about its change."""
     task = current_task(store, agent)
-    change = store.change_of_task(task.id) if task else None
-    own = store.open_asks(sender=agent)
-    if task is None or change is None or change.hold not in _ASKS:
-        return own
-    return [*own, *asked_in(store, channel_of(task.id)), *asked_in(store, review_channel(change.id))]
+    own = {each.id: each for each in store.open_asks(sender=agent)}
+    held = [each for each in store.changes_of_task(task.id) if each.hold in _ASKS] if task else []
+    return [*(own | {ask.id: ask for each in held for ask in asked_about(store, each)}).values()]
 
 
 _ASKS = (Hold.HUMAN, Hold.REVIEW, Hold.GUARD)
 """Holds about which a person may be asked something that they can answer."""
 
 
-def asked_in(store: Reading, channel: str) -> list[Message]:
-    """The last that the gate asked there, unless it was answered."""
+def asked_about(store: Reading, change: Change) -> list[Message]:
+    """The last that the gate asked about a change, with its task and in its own channel, unless it was answered."""
+    places = dict.fromkeys((channel_of(change.task), review_channel(change.id)))
+    return [ask for channel in places for ask in _last_asked(store, channel, change.id)]
+
+
+def _last_asked(store: Reading, channel: str, change: str) -> list[Message]:
     said = store.messages(channel, limit=MOST)
     answered = {each.reply_to for each in said if each.kind is Kind.ANSWER}
-    asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM)]
+    asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM) and _is_about(each, change)]
     return [each for each in asked[-1:] if each.id not in answered]

@@ -18,7 +18,7 @@ from windlass.core.store import Writing
 from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task
-from windlass.engine.say import channel_of, channel_of_change, say, withdraw_hold
+from windlass.engine.say import ask_about, channel_of, channel_of_change, say, withdraw_hold
 
 T = TypeVar("T")
 
@@ -252,9 +252,9 @@ def _return(store: Writing, change: Change, refusal: Refusal, now: float) -> Non
 def _hold(store: Writing, held: Change, ask: str, now: float) -> None:
     store.record("change.held", held.id, held)
     if ask:
-        _tell(store, held, ask, now, kind=Kind.ASK)
+        ask_about(store, held, ask, now)
 
 
-def _tell(store: Writing, change: Change, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
-    channel = channel_of_change(change)
+def _tell(store: Writing, change: Change, body: str, now: float) -> None:
+    channel, kind = channel_of_change(change), Kind.REPORT
     say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)
