@@ -154,7 +154,7 @@ runs:
     def test_checks_run_on_the_tree_that_main_will_have(self, house: Stage) -> None:
         """The second change is tested together with the first, though its author never saw that."""
         first, second, go = house.flag("first"), house.flag("second"), house.flag("go")
-        check = f"if [ -e b.txt ]; then ls > '{second}'; else ls > '{first}'; fi"
+        check = f"if [ -e b.txt ]; then ls > '{second}'; elif [ -e a.txt ]; then ls > '{first}'; fi"  # not main itself
         house.wl("config", "set", "--home", "checks.command", check)
         late = house.work("Add b", lines("touch b.txt", "git add -A", "git commit -qm b", house.waits_for(go)))
         house.land("Add a", adds("a.txt"))

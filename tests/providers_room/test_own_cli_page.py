@@ -30,7 +30,8 @@ PATIENCE = 60.0
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    """Those of the page's part about one's own CLI."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text().partition("## Add your own CLI")[2], re.DOTALL)
 
 
 def described(text: str) -> Mapping[str, Provider]:

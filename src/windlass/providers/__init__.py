@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windlass.core.errors import NotFound, Unavailable
-from windlass.core.models import ModelSettings, settings_for
 from windlass.core.near import near_miss
 
 if TYPE_CHECKING:
     from windlass.core.custom import ProviderSettings
+    from windlass.core.models import ModelSettings
     from windlass.core.provider import Provider
     from windlass.core.settings import Settings
 
@@ -78,18 +78,22 @@ class FoundProviders:
                 hint=provider.install or f"Install {provider.program}, and see that it is on the PATH.",
             )
         if model is not None:
-            chosen = settings_for(model, self.models())
-            provider.ready(model, chosen, lambda name: bool(self.environment.get(name)))
+            provider.ready(model, self._settings(model), lambda name: bool(self.environment.get(name)))
 
     def by_model(self, model: str, /) -> tuple[str, str]:
         """The provider whose model this is by its name, and what that provider calls it; nothing if it is nobody's."""
         taker = next((each for each in self.all() if each.takes(model)), None)
         if taker is None:
             return "", model
-        preferred = settings_for(model, self.models()).prefer_cli
+        preferred = self._settings(model).prefer_cli
         if preferred and self._installed(self.get(preferred)):
             return self.get(preferred).name, model.partition("/")[2]
         return taker.name, model
+
+    def _settings(self, model: str) -> ModelSettings:
+        from windlass.core.models import settings_for  # noqa: PLC0415 - scripted agents start through this file
+
+        return settings_for(model, self.models())
 
     def _installed(self, provider: Provider) -> bool:
         if provider.module:
