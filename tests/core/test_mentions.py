@@ -67,6 +67,11 @@ MENTIONED = {
 }
 
 ADDRESSED = {
+    "@alice please orchestrate.\n- Use @bob for the review\n- Use @test_runner for tests": ["alice"],
+    "@alice please orchestrate.\n- Use @bob for it\n- @test_runner: run it": ["alice", "test_runner"],
+    "@alice please orchestrate.\n\n- Use @bob for it": ["alice", "bob"],
+    "The plan:\n- @alice writes for @bob\n- then @bob": ["alice", "bob"],
+    "- @alice writes\n- tell @bob": ["alice", "bob"],
     "@alice dispatched to @bob": ["alice"],
     "Hey @alice and @bob": ["alice", "bob"],
     "@alice and @bob, ask @code-reviewer": ["alice", "bob"],

@@ -341,12 +341,29 @@ class TestSpeaking:
 
         play(story)
 
+    def test_words_that_name_nobody_go_to_whom_they_call(self, room: Room) -> None:
+        """By triggers; else to the only one at work; else it is asked back, with the candidates."""
+
+        async def story() -> None:
+            await room.begin("alice", "bob")
+            file = room.repo / ".windlass/agents/alice.md"
+            file.write_text(file.read_text().replace("role:", "triggers: [implement, build]\nrole:", 1))
+            assert (await room.send(body="Implement the auth module", seeks=True)).to == ("alice",)
+            await room.move()
+            assert (await room.send(body="How far are you?", seeks=True)).to == ("alice",)
+            await room.send(to=("bob",), body="Begin.")
+            with pytest.raises(BadInput, match="for nobody") as refused:
+                await room.send(body="How far are you?", seeks=True)
+            assert "There are bob, alice (implement, build)." in refused.value.hint
+
+        play(story)
+
     def test_who_is_called_hears_what_was_said_before(self, room: Room) -> None:
         """The recent channel is in its prompt, but not what was said to others alone."""
 
         async def story() -> None:
             await room.begin("alice", "bob")
-            await room.send(body="We use tabs.")
+            await room.send(body="We use tabs.", channel="main")
             await room.send(to=("alice",), body="A secret.")
             await room.send(to=("bob",), body="Begin.")
             await room.move()
@@ -409,7 +426,7 @@ class TestHearing:
 
         async def story() -> None:
             await room.begin("alice")
-            said = [await room.send(body=f"Word {each}\n\nof two lines.") for each in range(5)]
+            said = [await room.send(body=f"Word {each}\n\nof two lines.", channel="main") for each in range(5)]
             talk = room.engine.talk
             seen = await talk.peek(room.person, room.project, since=said[1].id)
             assert seen == said[2:]

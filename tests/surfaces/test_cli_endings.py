@@ -56,7 +56,6 @@ class TestErrors:
             (("show", "-rf"), "No such option"),
             (("logs", "a" * 300), "300 characters"),
             (("receipt", "../c3"), "not the id of a change"),
-            (("stop",), "Say whom to stop"),
             (("stop", "--all", "kind-yak"), "Say whom to stop"),
             (("work", ""), "TITLE is empty"),
             (("work", "x", "--timeout", "3s"), "needs --wait"),

@@ -101,7 +101,7 @@ class TestList:
         """One aligned line per agent, all of it when there is no terminal to fit."""
         lines = keyboard.type("list").stdout.splitlines()
 
-        assert lines[0].split() == ["NAME", "STATUS", "EVIDENCE", "AGE", "TASK", "PROVIDER"]
+        assert lines[0].split() == ["NAME", "SOURCE", "STATUS", "EVIDENCE", "AGE", "TASK", "PROVIDER"]
         assert AGENT["evidence"] in lines[1]
         assert AGENT["task_title"] in lines[1]
         assert lines[0].index("TASK") == lines[1].index("Fix the login")

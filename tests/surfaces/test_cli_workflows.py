@@ -199,7 +199,7 @@ class TestMigrate:
         assert "agents.coder.system_prompt: is missing." in answer["problems"][0]
 
 
-@pytest.mark.parametrize(("old", "new"), [("down", "stop"), ("ps", "list")])
+@pytest.mark.parametrize(("old", "new"), [("up", "start"), ("down", "stop"), ("ps", "list")])
 def test_old_commands_answer_with_the_new_one(keyboard: Keyboard, old: str, new: str) -> None:
     """They are not there, but whoever types them learns what to type."""
     done = keyboard.type(old, "workflow.yaml")

@@ -7,8 +7,8 @@ import time
 
 import click
 
-from windlass.cli.client import Client
-from windlass.cli.command import AgentName, command, here_option, json_option
+from windlass.cli.client import Client, here
+from windlass.cli.command import AgentName, Reader, command, here_option, json_option
 from windlass.cli.output import (
     Column,
     Row,
@@ -53,6 +53,7 @@ def _cost(agent: Row) -> str:
 
 _AGENTS = (
     Column("NAME", address, style=bold),
+    Column("SOURCE", lambda row: source(row["source"]), spare=True),
     Column("STATUS", lambda row: row["status"], style=paint_state),
     Column("EVIDENCE", lambda row: row["evidence"], gives=True, spare=True),
     Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
@@ -238,15 +239,21 @@ def given_text(text: str, what: str) -> str:
     return text
 
 
-@command("stop", "windlass stop swift-otter\nwindlass stop --all")
-@click.argument("names", nargs=-1, type=AgentName(), metavar="NAME…")
+@command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all")
+@click.argument("names", nargs=-1, type=Reader(), metavar="NAME…")
 @click.option("--all", "everyone", is_flag=True, help="Every agent that is at work.")
 @json_option
 @click.pass_context
 def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_json: bool) -> None:
-    """Stop agents, with every process they started. What they have done stays, and does not land any more."""
-    if bool(names) == everyone:
+    """Stop agents, with every process they started. What they have done stays, and does not land any more.
+
+    @NAME ends a whole instance of a workflow. Without a name, this shows what could be stopped.
+    """
+    if names and everyone:
         raise click.UsageError("Say whom to stop: one or more names, or --all.", ctx)
+    if not names and not everyone:
+        _say_stoppable(ctx.obj, as_json=as_json)
+        return
     stopped, problems = (ctx.obj.post("stop")["stopped"], []) if everyone else _stop_each(ctx.obj, names)
     if as_json:
         say_json({"stopped": stopped})
@@ -260,16 +267,38 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
         raise problems[-1]
 
 
+def _say_stoppable(daemon: Client, *, as_json: bool) -> None:
+    """Who is at work, by the names that `stop` takes."""
+    found = [each for each in daemon.get("agents")["items"] if each["status"] in ("running", "waiting", "idle")]
+    names = [address(each) for each in found]
+    groups = sorted({f"@{name.partition('@')[2]}" for name in names if "@" in name})
+    if as_json:
+        say_json({"agents": names, "instances": groups})
+    elif not names:
+        say("Nothing is running.")
+    else:
+        say("\n".join(f"windlass stop {one_line(each)}" for each in (*names, *groups, "--all")))
+
+
 def _stop_each(daemon: Client, names: tuple[str, ...]) -> tuple[list[str], list[WindlassError]]:
     """One unknown name does not keep the others alive."""
     stopped: list[str] = []
     problems: list[WindlassError] = []
     for name in dict.fromkeys(names):
         try:
-            stopped += daemon.post("agents", name, "stop")["stopped"]
+            if name.startswith("@"):
+                ended = daemon.post("instances", name[1:], "stop", path=here())
+                stopped += ended["stopped"] or [name]
+            else:
+                stopped += daemon.post("agents", name, "stop")["stopped"]
         except WindlassError as error:
             problems.append(error)
     return stopped, problems
+
+
+def source(text: str) -> str:
+    """Where an agent comes from, in a word: its workflow's file, its own, or nowhere."""
+    return "(standalone)" if text in ("work", "new") else text.rpartition("/")[2]
 
 
 def _used(agent: Row) -> str:

@@ -47,6 +47,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "work": ("work", "Give an agent a piece of work."),
     },
     "Workflows": {
+        "run": ("instances", "Run a workflow, and return when all is quiet."),
+        "start": ("instances", "Start a workflow that stays until it is stopped."),
+        "new": ("instances", "Make an agent that waits to be spoken to."),
         "validate": ("workflows", "Say what is wrong with workflow files, all at once."),
         "examples": ("examples", "Workflows to begin with: show one, or write it into a file."),
         "migrate": ("workflows", "Bring a workflow of version 1 into the form of today."),
@@ -97,7 +100,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 """Every command by topic: the module that has it, and its line of help."""
 
 ALIASES = {"ls": "list"}
-RENAMED = {"down": "stop", "ps": "list"}
+RENAMED = {"up": "start", "down": "stop", "ps": "list"}
 """What commands were called once, and what they are called now."""
 
 ABOUT = """Run many coding agents on one codebase; only what passes the checks reaches main.

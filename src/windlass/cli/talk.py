@@ -32,6 +32,7 @@ from windlass.core.errors import WindlassError
     """
     windlass send "Please look at the login race." --to reviewer
     windlass send "@coder the login race is back"          who is mentioned is told
+    windlass send "Implement the auth module"              to the agent whose triggers stand in it
     windlass send "Stop what you do; main is red." --all
     windlass send - --to coder@pr-7 < findings.md
     windlass send "Write the tests." --to tester --done "The parser works." --file src/parser.py --why "0.3 needs it"
@@ -52,8 +53,11 @@ from windlass.core.errors import WindlassError
 def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> None:
     """Say something to agents. TEXT may be - to read standard input.
 
-    Names after an @ in TEXT are told; with --to or --all only those. One that is not at work is started with it; one
-    that is busy gets it as soon as it can. --done, --file and --why make it a hand-off, with TEXT as what is needed.
+    Names after an @ in TEXT are told; with --to or --all only those. What names nobody goes to the agent whose triggers
+    stand in it, or to the only one at work; with --channel it is only posted there.
+
+    One that is not at work is started with it; one that is busy gets it as soon as it can. --done, --file and --why
+    make it a hand-off, with TEXT as what is needed.
 
     --json is the message: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by reader) and
     readers, each with name, status, wakes, reason and outlook.
@@ -61,7 +65,7 @@ def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> N
     body = given_text(text, "TEXT")
     message = {"body": body, "to": list(given["to"]), "all": given["everyone"] or None, "from": given["sender"]}
     message |= {name: given[name] for name in ("channel", "reply_to", "key")}
-    say_sent(post(daemon, **message, handoff=_handoff(given)), as_json)
+    say_sent(post(daemon, **message, handoff=_handoff(given), seeks=True), as_json)
 
 
 def _handoff(given: Row) -> dict[str, Any] | None:

@@ -11,6 +11,8 @@ from windlass.core.errors import BadInput
 
 WORK = "work"
 """Where an agent comes from that was made for one task."""
+NEW = "new"
+"""Where one comes from that was made to be spoken to."""
 
 
 class Status(StrEnum):
@@ -79,6 +81,12 @@ class Agent:
     sandbox: Confinement = Confinement.AUTO
     attended: bool = False
     persistent: bool = False
+    workflow: str = ""
+    """The workflow that it takes part in, where it does; its instance is that one's."""
+    talks: bool = True
+    """Whether it may speak to other agents; else only to people."""
+    shares: bool = False
+    """Whether it begins where the others of its instance have got to, and takes turns with them."""
     created_at: float = 0.0
     retired_at: float | None = None
 

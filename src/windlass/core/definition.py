@@ -12,6 +12,7 @@ from windlass.core.address import HUMAN, RESERVED, check_name
 from windlass.core.agent import Confinement, Permissions
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
+from windlass.core.workflow import Workflow
 
 LONGEST_ROLE = 4000
 PEOPLE = (str(HUMAN), "developer", "user")
@@ -127,6 +128,10 @@ class Library(Protocol):
 
     async def roster(self, checkout: str, /) -> Roster:
         """The agents that are defined there, and what is wrong with its files."""
+        ...
+
+    async def workflow(self, file: str, /) -> Workflow:
+        """What a workflow's file says. Raises BadInput with all that is wrong with it."""
         ...
 
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:

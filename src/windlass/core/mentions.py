@@ -1,7 +1,8 @@
 """Whom a text mentions with `@name`, and whom of them it addresses.
 
 Code, quotes, e-mail addresses, links and package names mention nobody, and neither does `\\@name`. A paragraph (or an
-item of a list) that begins with mentions addresses those; any other one addresses all whom it mentions.
+item of a list) that begins with mentions addresses those, also with the list right below it; any other one addresses
+all whom it mentions.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def mentions(text: str, known: Collection[str]) -> Mentions:
     if "@" not in text:
         return Mentions()
     names, named, addressed = frozenset(known), dict[str, None](), dict[str, None]()
-    for paragraph in _paragraphs(text):
+    speaks = False
+    for paragraph, goes_on in _paragraphs(text):
         found, leading = _mentioned(_visible(paragraph), names)
         named.update(dict.fromkeys(found))
-        addressed.update(dict.fromkeys(leading or found))
+        addressed.update(dict.fromkeys(leading or ([] if goes_on and speaks else found)))
+        speaks = speaks if goes_on else bool(leading)
     return Mentions(tuple(named), tuple(addressed))
 
 
@@ -54,22 +57,30 @@ def strangers(text: str, known: Collection[str]) -> tuple[str, ...]:
     return mentions(text, {each for each in words if each and each not in known}).all
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """The text between blank lines, quotes and fences; items of a list and headings each for themselves."""
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """The text between blank lines, quotes and fences; items of a list and headings each for themselves.
+
+    Of each, also whether it is an item of the list right below a paragraph.
+    """
     lines: list[str] = []
-    fence, heads = "", False
+    fence, heads, goes_on, below = "", False, False, False
     for line in _LINE.split(text):
         opened = None if fence else _FENCE.match(line)
         starts = None if fence else _BLOCK.match(line)
         ends = fence or opened or not line.strip() or _QUOTE.match(line)
         if lines and (ends or starts or heads):
-            yield "\n".join(lines)
+            yield "\n".join(lines), goes_on
             lines = []
         if not ends:
+            item = bool(starts and not starts["heading"])
+            below = below if item or lines else not starts
+            goes_on = goes_on if lines else below and item
             lines.append(line[starts.end() :] if starts else line)
+        else:
+            below = False
         heads = bool(starts and starts["heading"])
         fence = (opened["fence"] if opened else fence) if not _closes(line, fence) else ""
-    yield "\n".join(lines)
+    yield "\n".join(lines), goes_on
 
 
 def _closes(line: str, fence: str) -> bool:

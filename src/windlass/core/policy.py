@@ -43,6 +43,13 @@ class Wait:
 
 
 BUSY = "busy; it is woken when this run ends"
+TURN_SECONDS = 60.0
+"""After which we look again whether it is someone's turn: the end of the other's work is heard before."""
+
+
+def waits_for(turn: str) -> str:
+    """Why one of those who share a worktree is not started yet."""
+    return f"{turn} is at work there; it is next"
 
 
 def decide_wake(
@@ -55,10 +62,12 @@ def decide_wake(
     idle: bool,
     resumes: bool,
     now: float,
+    turn: str = "",
 ) -> Wake | Wait:
     """Choose how an agent learns that it has mail.
 
-    `runs` are those of its task, `past` all that it ever had; `idle`: no task of its goes on.
+    `runs` are those of its task, `past` all that it ever had; `idle`: no task of its goes on; `turn`: who works before
+    it, where they share a worktree.
     """
     latest = runs[-1] if runs else None
     mail = [each.message for each in letters if each.calls]
@@ -70,6 +79,8 @@ def decide_wake(
         return Wait(GOOD_TO_KNOW)
     if letters and idle and not any(each.spawns for each in mail):
         return Wait("it has nothing to do now, and this need not start it")
+    if turn:
+        return Wait(waits_for(turn), now + TURN_SECONDS)
     if brake := decide_brake(past, letters, limits, now=now):
         return Wait(brake.reason, brake.until)
     if latest and not _from_person(letters, latest):
@@ -78,7 +89,8 @@ def decide_wake(
         until = hitches.rest_until(runs)
         if until is not None and (latest.ended_at or 0.0) <= now < until:
             return Wait(f"rests after {hitches.named(latest)}", until)
-    return Wake(_session(latest) if latest and resumes else "")
+    remembers = latest is not None and latest.starting_at >= agent.created_at  # not what it was before a new start
+    return Wake(_session(latest) if latest and resumes and remembers else "")
 
 
 def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> str:
@@ -153,6 +165,8 @@ class Ending:
     """The commit that could land in each project, by its id."""
     looks: bool = False
     """It was only to look: nothing in its worktree is work."""
+    joins: bool = False
+    """It takes part in a workflow: what it commits lands when all are quiet, and it need not say that it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +216,9 @@ def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidenc
         note = f"You said done, but your worktree is {where}. Put your commits on {ending.branch} and check it out."
         return _unfinished(ending, limits.reminders, f"said done, but is {where}, not {ending.branch}", note, evidence)
     left = (*tree.changed, *tree.untracked)
+    if ending.joins and not (left and ending.tries < 1):
+        kept = f"left {some(left)} uncommitted in its worktree" if left else ""
+        return Verdict(outcome=Outcome.DONE, then=Then.FINISH, reason=kept, evidence=evidence, result=result)
     if tree.changed or (left and (ending.tries < limits.reminders or not tree.commits)):
         note = f"You said done, but these files are not committed: {some(left)}. Commit what belongs to the task."
         return _unfinished(
@@ -216,7 +233,7 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
     """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
     if ending.hitch is not None:
         return _judge_hitch(ending, ending.hitch, limits, evidence)
-    if ending.exit_code == 0 and ending.claim is Claim.EXIT and (tree.commits or ending.looks):
+    if ending.exit_code == 0 and (ending.joins or (ending.claim is Claim.EXIT and (tree.commits or ending.looks))):
         return _judge_done(ending, tree, "", limits, evidence)
     left = (*tree.changed, *tree.untracked)
     if ending.exit_code == 0 and ending.claim is Claim.EXIT:

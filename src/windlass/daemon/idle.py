@@ -11,6 +11,7 @@ from windlass.core.store import Reading
 from windlass.core.task import TaskState
 from windlass.daemon.boot import Building
 from windlass.engine.corners import Corner
+from windlass.engine.instances import live
 
 log = logging.getLogger("windlass")
 
@@ -46,7 +47,7 @@ async def leave_when_idle(building: Building, home: Path, leaving: asyncio.Event
 def is_needed(store: Reading) -> bool:
     """Whether something may still move by itself."""
     moving = any(each.state in (TaskState.OPEN, TaskState.ACTIVE) for each in store.unfinished_tasks())
-    return moving or bool(store.live_runs()) or any(map(_may_land, store.changes()))
+    return moving or bool(store.live_runs() or live(store)) or any(map(_may_land, store.changes()))
 
 
 def watched_until(store: Reading) -> float:

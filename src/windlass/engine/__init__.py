@@ -41,6 +41,7 @@ from windlass.engine.tasks import Tasks
 from windlass.engine.tidy import Tidy
 from windlass.engine.troubles import Troubles
 from windlass.engine.watch import Watch
+from windlass.engine.workflows import Workflows
 
 Tick = Callable[[], Awaitable[bool]]
 
@@ -96,6 +97,7 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
+        self.workflows = Workflows(ports, bell, self.tasks, self._deliver)
         self.prospects = Prospects(ports, self._deliver)
         self.replies = Replies(ports, bell, self._deliver)
         lanes = {"lanes": self._landings, "tests": self._tests}
@@ -106,8 +108,10 @@ class Engine:
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
-        """The five ticks, the radar's and the chat's. What the kernel stirs, `watch` attends to at once; its tick is
-        for what nobody stirs."""
+        """The five ticks, and those of workflows, radar and chat.
+
+        What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs.
+        """
         return {
             "watch": Rhythm(self._watch.tick, 2.0, hears=False),
             "dispatch": Rhythm(self._dispatch.tick, 30.0),
@@ -116,6 +120,7 @@ class Engine:
             "tidy": Rhythm(self._tidy.tick, 60.0),
             "radar": Rhythm(self.radar.tick, 10.0, ear=self.radar.ear),
             "chat": Rhythm(self._chat.tick, 2.0, ear=self._chat.ear),
+            "workflows": Rhythm(self.workflows.tick, 30.0),
         }
 
     async def settle(self) -> None:

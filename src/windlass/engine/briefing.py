@@ -15,6 +15,8 @@ from windlass.core.run import Cause, Run
 from windlass.core.store import Reading
 from windlass.core.task import Task
 from windlass.core.workdir import Site
+from windlass.engine import instances
+from windlass.engine.letters import place
 from windlass.engine.say import home_channel
 
 RECENT = 20
@@ -59,8 +61,9 @@ class Briefings:
 
 def recent_in(store: Reading, agent: Agent) -> list[Message]:
     """What was lately said to all in an agent's channel."""
-    home = home_channel(store, agent)
-    said = store.said(agent.project, channel=home, viewer=agent.id, home=home, limit=RECENT)
+    home, instance = home_channel(store, agent), instances.of_agent(store, agent)
+    since = place(instance.kickoff) - 1 if instance and instance.kickoff else 0
+    said = store.said(agent.project, channel=home, viewer=agent.id, home=home, after=since, limit=RECENT)
     return [each for each in said if not each.direct]
 
 

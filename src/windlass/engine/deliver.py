@@ -7,12 +7,14 @@ from functools import partial
 
 from windlass.core import policy
 from windlass.core.agent import Agent
+from windlass.core.instance import Instance, lowered
 from windlass.core.message import Delivery, Letter, Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Cause, Run
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
+from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
@@ -34,6 +36,10 @@ class Mail:
     past: tuple[Run, ...]
     """All that it ever had."""
     letters: tuple[Letter, ...]
+    turn: str = ""
+    """Who works before it, where it shares a worktree."""
+    instance: Instance | None = None
+    """What it takes part in."""
 
     @property
     def idle(self) -> bool:
@@ -85,6 +91,8 @@ class Deliver:
     def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
         """Whether an agent is woken for its mail."""
         provider, limits = self.providers.get(mail.agent.provider), self.settings.at(mail.path).limits
+        if mail.instance:
+            limits = lowered(limits, mail.instance.limits)
         return policy.decide_wake(
             mail.agent,
             mail.runs,
@@ -94,6 +102,7 @@ class Deliver:
             idle=mail.idle,
             resumes=provider.resumes,
             now=now,
+            turn=mail.turn,
         )
 
     async def _explain(self, mail: Mail, reason: str) -> None:
@@ -122,6 +131,12 @@ def _is_at_something(mail: Mail) -> bool:
     return mail.task is not None and not mail.task.ended and mail.task.state is not TaskState.OPEN
 
 
+def _sent_back(store: Reading, agent: str) -> Task | None:
+    """What an agent has to mend, though it has never had a run of it: what its instance wanted to land."""
+    mine = (each for each in store.unfinished_tasks() if each.agent == agent and each.state is TaskState.ACTIVE)
+    return next(mine, None)
+
+
 def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
     """One agent, and what is owed to it."""
     agent = store.find(Agent, reader)
@@ -130,7 +145,11 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
     every = store.runs_of(reader)
     runs = [each for each in every if each.task == every[-1].task]
     task = store.find(Task, runs[-1].task) if runs else None
+    if agent.workflow and (task is None or task.ended):
+        task = _sent_back(store, reader) or task
     project = store.find(Project, agent.project)
     found = ((store.find(Message, each.message), each) for each in deliveries)
     letters = tuple(Letter(message, each) for message, each in found if message is not None)
-    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters)
+    turn = instances.turn_of(store, agent, letters)
+    instance = instances.of_agent(store, agent)
+    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters, turn, instance)

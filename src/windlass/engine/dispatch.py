@@ -10,6 +10,7 @@ from windlass.core.ports import Ports
 from windlass.core.run import Cause
 from windlass.core.store import Reading
 from windlass.core.task import Task, TaskState
+from windlass.engine import instances
 from windlass.engine.radar import Radar
 from windlass.engine.runs import Runs
 from windlass.engine.slots import Slots
@@ -57,7 +58,7 @@ def _ready(store: Reading) -> list[tuple[Task, Agent]]:
     found = []
     for task in ready:
         agent = None if task.agent in busy else store.find(Agent, task.agent)
-        if agent is not None:
+        if agent is not None and not instances.turn_of(store, agent):
             busy.add(agent.id)
             found.append((task, agent))
     return found

@@ -10,7 +10,7 @@ from functools import partial
 
 from windlass.core import hitches, policy
 from windlass.core.address import HUMAN, SYSTEM
-from windlass.core.agent import Agent
+from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import WindlassError
 from windlass.core.message import Kind, Message, Receipt
@@ -21,6 +21,7 @@ from windlass.core.signal import Signal, read_signal
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site, Tree
+from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task
 from windlass.engine.fences import Fences
@@ -59,6 +60,7 @@ class Finish:
         site, runs = await self.store.read(lambda store: (site_of(store, run.agent), store.runs_of(run.agent)))
         task = await self.store.read(lambda store: store.find(Task, run.task))
         before = [each for each in runs if each.number < run.number and each.task == run.task]
+        joins = await self.store.read(lambda store: instances.joins(store, site.agent, task))
         while True:
             limits = self.settings.at(site.project.path).limits
             trees = await self._look(site, run)
@@ -74,7 +76,8 @@ class Finish:
                 claim=self.providers.get(run.provider).claim,
                 heads=_heads(site, trees),
                 branch=site.agent.branch,
-                looks=bool(task and task.reviews),
+                looks=bool(task and task.reviews) or (joins and site.agent.permissions is Permissions.READ),
+                joins=joins,
             )
             verdict = policy.judge(ending, limits)
             changed = await self.store.write(partial(record, run, verdict, ending, self.clock.now()))
@@ -144,6 +147,9 @@ def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Wri
     task = store.find(Task, run.task)
     if task is not None and not task.ended:
         _follow_up(store, ended, task, verdict, heads=ending.heads, now=now)
+    agent = store.find(Agent, run.agent)
+    if agent is not None and agent.workflow and verdict.outcome is Outcome.DONE:
+        instances.advance(store, agent, ending.heads.get(agent.project, ""), now)
     return None
 
 
@@ -165,7 +171,8 @@ def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, heads:
             conclude(store, run, task, verdict.result or run.result, now)
         case Then.FINISH:
             end_task(store, task, TaskState.DONE, now=now, reason=verdict.reason)
-            _tell(store, run, verdict.result or verdict.reason, now)
+            if report := verdict.result or verdict.reason:
+                _tell(store, run, report, now)
         case _:
             end_task(store, task, TaskState.FAILED, now=now, reason=verdict.reason)
             _tell(store, run, f"{run.agent} could not finish: {verdict.reason}", now)

@@ -15,6 +15,8 @@ from windlass.core.near import near_miss
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.store import Reading
+from windlass.core.triggers import called_by, candidates
+from windlass.engine import instances as started
 from windlass.engine.tasks import Tasks
 
 MOST = 10_000
@@ -70,6 +72,23 @@ class Directory:
         unknown = strangers(body, names)
         meant = " ".join(filter(None, (near_miss(each, names) for each in unknown)))
         return f"There is no {', '.join(f'@{each}' for each in unknown)} here. {meant}".strip() if unknown else ""
+
+    async def meant(self, project: Project, body: str) -> str:
+        """Whom a person's words are for that name nobody: by triggers, or the only one at work. Raises BadInput."""
+        roster = await self.library.roster(project.path)
+        own = await self.store.read(partial(_triggers, project.id))
+        triggers = {each.name: each.triggers for each in roster.definitions} | own
+        called = called_by(body, triggers)
+        if len(called) == 1:
+            return called[0]
+        agents = await self.store.read(lambda store: _agents(store, project))
+        active = [each.id for each in agents if each.retired_at is None]
+        if not called and len(active) == 1:
+            return active[0]
+        listed = candidates(triggers, called or dict.fromkeys((*active, *triggers)))
+        words = f"It could be for {listed}." if called else "It is for nobody: it mentions no agent, and calls none."
+        others = "" if called or not listed else f" There are {listed}."
+        raise BadInput(words, hint=f"Say for whom: --to NAME, or @NAME in the text.{others}")
 
     async def named(self, project: Project, speaker: Speaker, typed: Iterable[str]) -> Readers:
         """Those who were typed: `name`, `name@instance`, `@instance`. Raises NotFound with the near miss."""
@@ -131,6 +150,12 @@ class Directory:
             )
         agent = await self.tasks.enlist(project, address.name)
         return replace(agent, instance=address.instance) if address.instance else agent
+
+
+def _triggers(project: str, store: Reading) -> dict[str, tuple[str, ...]]:
+    """What calls the agents of instances that are running."""
+    live = (each for each in started.live(store) if each.project == project)
+    return {name: tuple(words) for each in live for name, words in each.triggers.items()}
 
 
 def settled(store: Reading, agent: Agent, project: Project) -> Agent:

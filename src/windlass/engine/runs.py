@@ -22,6 +22,7 @@ from windlass.core.signal import BadSignal, read_signal
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState, title_of
 from windlass.core.workdir import Site
+from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.briefing import Briefings, context_files, task_file
 from windlass.engine.endings import end_task
@@ -284,6 +285,8 @@ class Claim:
         runs = store.runs_of(self.agent.id)
         if runs and runs[-1].live:
             raise Conflict(f"{self.agent.id} is running already.")
+        if turn := instances.turn_of(store, self.agent, self._letters(store)):
+            raise Conflict(f"{self.agent.id} waits for {turn}.")
         task = store.find(Task, self.task) if self.task else self._called(store)
         if task is None or task.ended:
             raise Conflict(f"The task of {self.agent.id} is over.")
@@ -314,10 +317,12 @@ class Claim:
         found = (store.find(Delivery, each.id) for each in self.mail)
         return [each for each in found if each and each.owed]
 
+    def _letters(self, store: Reading) -> list[Letter]:
+        return [Letter(found, each) for each in self._owed(store) if (found := store.find(Message, each.message))]
+
     def _called(self, store: Writing) -> Task | None:
         """What the first that calls it wants, as a task; nothing if all has been read meanwhile."""
-        mail = [Letter(found, each) for each in self._owed(store) if (found := store.find(Message, each.message))]
-        calling = next((each.message for each in mail if each.calls), None)
+        calling = next((each.message for each in self._letters(store) if each.calls), None)
         if calling is None:
             return None
         hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and what is said to one is not

@@ -25,6 +25,7 @@ from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
+from windlass.engine.instances import enter
 from windlass.engine.say import channel_of, say
 
 log = logging.getLogger("windlass")
@@ -77,8 +78,11 @@ class Setup:
     async def _worktree(self, run: Run, project: Project, agent: Agent) -> Place:
         """One worktree, made ready as its project wants it."""
         seen = await self.store.read(lambda store: _reviewed(store, run))
+        line = await self._line(run, agent)
         if seen is not None:
             await self.git.renew(project, agent, at=seen.head)
+        elif line is not None:
+            await self._renew(run, project, agent, at=line)
         elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
         worktree, main = await self.git.worktree(project, agent)
@@ -90,9 +94,13 @@ class Setup:
             await self._prepare(run, project, agent, worktree, given)
         return Place(worktree, (worktree,), base, environment)
 
-    async def _renew(self, run: Run, project: Project, agent: Agent) -> None:
+    async def _line(self, run: Run, agent: Agent) -> str | None:
+        """Where one of a workflow's agents begins: where the others have got to, or at main (nothing); None: as any."""
+        return await self.store.write(partial(enter, run, agent, self.clock.now())) if agent.workflow else None
+
+    async def _renew(self, run: Run, project: Project, agent: Agent, *, at: str = "") -> None:
         """What an earlier task left unlanded is not part of this one: it is saved, and a person is told."""
-        saved = await self.git.renew(project, agent)
+        saved = await self.git.renew(project, agent, at=at)
         if saved:
             await self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now()))
             self.bell.ring()

@@ -12,7 +12,7 @@ from windlass.core.address import HUMAN, SYSTEM, Address, check_name
 from windlass.core.agent import Agent
 from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
-from windlass.core.mentions import Mentions, mentions
+from windlass.core.mentions import Mentions, mentions, strangers
 from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.near import near_miss
 from windlass.core.ports import Ports
@@ -24,6 +24,7 @@ from windlass.core.task import Task
 from windlass.engine import letters
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
+from windlass.engine.instances import check_words
 from windlass.engine.letters import Sending
 from windlass.engine.readers import Directory, Readers, Speaker, instances
 from windlass.engine.say import current_task, home_channel, open_questions, say
@@ -65,6 +66,8 @@ class Post:
     key: str = ""
     claims: str = ""
     handoff: Handoff | None = None
+    seeks: bool = False
+    """Whether a person's words that name nobody look for their reader: by triggers, or the only one at work."""
     hands_on: bool = False
     """It hands work on, whatever its kind, unless it answers or starts nobody."""
 
@@ -109,6 +112,7 @@ class Talk:
         if post.hands_on or post.kind is Kind.HANDOFF:
             await self._check_handoff(speaker, project, post)
         readers, spoken = await self._readers(speaker, project, replace(post, body=body))
+        await self.store.read(partial(_check_workflow, speaker, readers.to, post.kind))
         message = Message(
             id="",
             channel=post.channel,
@@ -230,6 +234,9 @@ class Talk:
             return readers, Mentions(readers.to, readers.to)
         names = await self.directory.names(project, speaker)
         spoken = mentions(post.body, {*names, str(SYSTEM)})
+        if speaker.is_person and post.seeks and not (spoken.all or post.channel or strangers(post.body, names)):
+            readers = await self.directory.named(project, speaker, [await self.directory.meant(project, post.body)])
+            return readers, Mentions(readers.to, readers.to)
         if str(SYSTEM) in spoken.all and not speaker.is_person:
             raise NotAllowed("An agent can't call on the system.", hint="Write `system` without the @, or ask human.")
         met = [each for each in spoken.all if names.get(each, "-") or each in spoken.addressed]
@@ -350,6 +357,12 @@ class Talk:
         message = await self.store.write(step)
         self.bell.ring()
         return message
+
+
+def _check_workflow(speaker: Speaker, to: Sequence[str], kind: Kind, store: Reading) -> None:
+    agent = store.find(Agent, speaker.address)
+    if agent is not None:
+        check_words(store, agent, to, hands=kind is Kind.HANDOFF)
 
 
 def _speaker(run: str, store: Reading) -> Speaker:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from windlass.core import names, patterns
-from windlass.core.address import Address
-from windlass.core.agent import WORK, Agent, Confinement, Permissions, check_model
+from windlass.core.address import RESERVED, Address, check_name
+from windlass.core.agent import NEW, WORK, Agent, Confinement, Permissions, check_model
 from windlass.core.definition import Definition, homes
 from windlass.core.errors import BadInput, Conflict, NotFound, WindlassError
 from windlass.core.ports import Ports
@@ -49,6 +49,22 @@ class Order:
     options: Mapping[str, str] = field(default_factory=dict)
     reviews: str = ""
     """The change that it is to look at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hiring:
+    """An agent that a person wants to have, as it was typed."""
+
+    path: str
+    name: str
+    instance: str = ""
+    provider: str = ""
+    model: str = ""
+    role: str = ""
+    prompt: str = ""
+    talks: bool = False
+    """Whether it may speak to other agents."""
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tasks:
@@ -103,10 +119,14 @@ class Tasks:
         await self.fences.check(agent, project)
         return agent
 
+    def terms(self, project: Project, defined: Definition, options: Mapping[str, str]) -> Agent:
+        """An agent as a file describes it, on today's terms; nothing is kept yet."""
+        return self._engaged(Order(path=project.path, title="", options=options), project, defined)
+
     async def renewed(self, agent: Agent) -> Agent:
         """One from a file, as that file and the settings say today; as it was, where they can't be used any more."""
         project = await self.store.read(lambda store: store.find(Project, agent.project))
-        if agent.source == WORK or project is None:
+        if agent.source == WORK or agent.workflow or project is None:
             return agent
         try:
             today = await self.enlist(project, agent.name)
@@ -121,6 +141,22 @@ class Tasks:
             created_at=agent.created_at,
             retired_at=agent.retired_at,
         )
+
+    async def hire(self, wanted: Hiring) -> Agent:
+        """A new agent that waits to be spoken to."""
+        if check_name(wanted.name) in RESERVED:
+            raise BadInput(f"{wanted.name} is reserved.", hint="Choose another name.")
+        project = await self.projects.at(wanted.path)
+        self.settings.check(project.path)
+        role = wanted.role or f"{wanted.name}, who helps where it is asked"
+        defined = Definition(name=wanted.name, role=role, file=NEW, body=wanted.prompt, provider=wanted.provider)
+        order = Order(path=project.path, title="", model=wanted.model, options=wanted.options)
+        agent = replace(self._engaged(order, project, defined), talks=wanted.talks, instance=wanted.instance)
+        await self.fences.check(agent, project)
+        await self.git.main(project)
+        await self.store.write(partial(_hire, agent))
+        self.bell.ring()
+        return agent
 
     async def get(self, key: str) -> Task:
         task = await self.store.read(lambda store: store.find(Task, key))
@@ -223,6 +259,13 @@ def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task
     task = replace(wanted, id=store.next_id(Task), agent=agent.id)
     store.record("task.added", task.id, task, agent)
     return task, agent
+
+
+def _hire(agent: Agent, store: Writing) -> None:
+    known = store.find(Agent, agent.id)
+    if known is not None:
+        raise Conflict(f"There is an agent {agent.id} already.", hint=f"`windlass show {agent.id}` says which.")
+    store.record("agent.added", agent.id, agent)
 
 
 def _settled(agent: Agent, project: str, store: Writing) -> Agent:

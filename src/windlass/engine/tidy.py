@@ -15,6 +15,7 @@ from windlass.core.project import Project
 from windlass.core.sandbox import own_folder
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
+from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.chat import Chat
 from windlass.engine.endings import hush
@@ -136,12 +137,13 @@ def _is_called(finished: Finished, store: Reading) -> bool:
 def _finished(store: Reading, now: float) -> list[Finished]:
     """Agents without a live run whose task is over."""
     found = []
-    for agent in (each for each in store.agents_over() if not each.stays):
+    for agent in (each for each in store.agents_over() if not each.stays or instances.is_dismissed(store, each)):
         task = store.task_of(agent.id)
         if task and _is_over(task, now):
             projects = tuple(each for each in (store.find(Project, key) for key in agent.projects) if each)
             if projects:
-                found.append(Finished(agent, projects, task.id, task.state is TaskState.DONE))
+                done = task.state is TaskState.DONE and not instances.holds(store, agent)
+                found.append(Finished(agent, projects, task.id, done))
     return found
 
 

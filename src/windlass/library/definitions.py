@@ -7,12 +7,14 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import resources
+from pathlib import Path
 
 from windlass.core.definition import Folder, Found, Gravity, Problem, Roster, define, gather
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 from windlass.core.plain import harmless
 from windlass.core.prompt import BLOCKS, PROJECT
+from windlass.core.workflow import Workflow
 from windlass.library import files, frontmatter, workflows
 from windlass.library.files import Unreadable
 
@@ -39,6 +41,13 @@ class RepositoryLibrary:
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:
         """The blocks of prompts, each with what the project adds to it. Raises BadInput for what can't be read."""
         return await asyncio.to_thread(self._added, checkout)
+
+    async def workflow(self, file: str, /) -> Workflow:
+        """What a workflow's file says. Raises BadInput with all that is wrong with it."""
+        loaded = await asyncio.to_thread(workflows.load, Path(file))
+        if loaded.workflow is None:
+            raise BadInput("\n".join(map(str, loaded.problems)), hint="`windlass validate` shows the same.")
+        return loaded.workflow
 
     @property
     def guarded(self) -> tuple[str, ...]:

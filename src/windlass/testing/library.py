@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windlass.core.definition import Roster
+from windlass.core.errors import BadInput
 from windlass.core.prompt import BLOCKS, COMMANDS, TOOLS
 from windlass.core.sandbox import Sandbox
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import Prepared
+from windlass.core.workflow import Workflow
 
 
 class FakeLibrary:
@@ -18,9 +20,16 @@ class FakeLibrary:
         self.rosters: dict[str, Roster] = {}
         self.guarded: tuple[str, ...] = ()
         """What no agent may land by itself."""
+        self.workflows: dict[str, Workflow] = {}
+        """By file."""
 
     async def roster(self, checkout: str, /) -> Roster:
         return self.rosters.get(checkout, Roster())
+
+    async def workflow(self, file: str, /) -> Workflow:
+        if file not in self.workflows:
+            raise BadInput(f"{file}: there is no such file.")
+        return self.workflows[file]
 
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:
         del checkout

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict
 from windlass.engine.output import Piece
+from windlass.engine.tasks import Hiring
 from windlass.web import shapes, wire
 from windlass.web.call import Call
 
@@ -19,6 +20,16 @@ async def every(call: Call) -> Response:
     """Who is at work, with the evidence."""
     views = await call.engine.status.every(retired=wire.flag(call.request, "all"), project=await call.project())
     return wire.listing([shapes.agent(each) for each in views], now=call.now)
+
+
+async def add(call: Call) -> Response:
+    """A new agent that waits to be spoken to."""
+    given = await wire.body(call.request)
+    names = ("path", "name", "instance", "provider", "model", "role", "prompt")
+    texts = {each: wire.text(given, each, "") for each in names}
+    talks = bool(given.get("context", False))
+    agent = await call.engine.tasks.hire(Hiring(**texts, talks=talks, options=wire.options(given)))
+    return wire.answer(shapes.agent((await call.engine.status.page(agent.id)).view), status=201)
 
 
 async def show(call: Call) -> Response:
@@ -72,10 +83,11 @@ async def stop(call: Call) -> Response:
 
 async def stop_all(call: Call) -> Response:
     """Stop every agent that is at work."""
+    ended = await call.engine.workflows.stop_all()
     tasks = await call.engine.ports.store.read(lambda store: store.unfinished_tasks())
     names = dict.fromkeys(each.agent for each in tasks if each.agent)
     stopped = [name for name in names if await call.engine.runs.stop(name, "stopped by hand")]
-    return wire.answer({"stopped": stopped})
+    return wire.answer({"stopped": [*dict.fromkeys((*ended, *stopped))]})
 
 
 async def reply(call: Call) -> Response:

@@ -43,6 +43,7 @@ async def send(call: Call) -> Response:
         key=wire.text(given, "key", ""),
         claims=await speaking.claimed(call, who, where, named),
         handoff=handoff,
+        seeks=wire.truth(given, "seeks"),
     )
     hint = await speaking.novelty(call, where, to)
     message = await call.engine.talk.send(who, post)

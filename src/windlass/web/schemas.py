@@ -77,6 +77,7 @@ SEND = shape(
     kind={"type": "string", "enum": ["say", "handoff"]},
     reply_to=TEXT,
     key=TEXT,
+    seeks=TRUTH,
     handoff=shape(done=TEXT, needed=TEXT, files=TEXTS, why=TEXT),
 )
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)

@@ -1,0 +1,318 @@
+"""Run and start: a workflow's setup here, its agents with the daemon, and the live account of what they say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windlass.cli.agents import address, given_text
+from windlass.cli.client import Client, here
+from windlass.cli.command import Duration, Word, command, json_option
+from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
+from windlass.cli.wire import Gone, watch_outlet
+from windlass.cli.work import how_driven
+from windlass.cli.workflows import PARAMETERS, WithParameters, WorkflowFile
+from windlass.core.errors import BadInput, TimedOut, WindlassError
+
+if TYPE_CHECKING:  # no command waits for an import that only names a type
+    from windlass.core.workflow import SetupStep, Workflow
+
+_TRIES = 5
+"""How often a daemon may go away without a word in between."""
+_RETRY_SECONDS = 0.1
+_LAST_LINES = 20
+_LARGEST_OUTPUT = 50_000_000
+"""Bytes that one setup command may print."""
+
+_instance_option = click.option(
+    "--instance", metavar="NAME", type=Word(), help="What to call this start of it. Default: default."
+)
+_verbose_option = click.option("--verbose", is_flag=True, help="Also tell who begins and ends, and what setup prints.")
+
+
+@command(
+    "run",
+    """
+    windlass run review.yaml                       returns when all is quiet; exit 0 only if nobody failed
+    windlass run review --instance pr-123          .windlass/workflows/review.yaml, or the shipped one
+    windlass run review.yaml --timeout 30m --json
+    windlass run review.yaml -- --base main        what stands after -- are the workflow's own parameters
+    """,
+    cls=WithParameters,
+)
+@click.argument("file", type=WorkflowFile())
+@_instance_option
+@_verbose_option
+@click.option("--timeout", type=Duration(), help="Stop it after this long (exit 7).")
+@json_option
+@click.pass_context
+def run_command(
+    ctx: click.Context, /, *, file: str, instance: str | None, verbose: bool, timeout: float | None, as_json: bool
+) -> None:
+    """Run a workflow: its setup, its kickoff, its agents, until nothing is left to do."""
+    teller = _Teller(as_json=as_json, verbose=verbose)
+    deadline = time.monotonic() + timeout if timeout else None
+    begun = _begin(ctx, file, instance, teller, stays=False)
+    _follow(ctx.obj, begun, deadline, teller)
+
+
+@command(
+    "start",
+    """
+    windlass start review.yaml                     stays, and tells what is said, until you press Ctrl-C
+    windlass start review.yaml --background        returns when the kickoff is delivered
+    windlass send "look again" --to reviewer@default
+    windlass stop @default
+    """,
+    cls=WithParameters,
+)
+@click.argument("file", type=WorkflowFile())
+@_instance_option
+@_verbose_option
+@click.option("--background", is_flag=True, help="Return when it has begun. It goes on without this terminal.")
+@json_option
+@click.pass_context
+def start_command(
+    ctx: click.Context, /, *, file: str, instance: str | None, verbose: bool, background: bool, as_json: bool
+) -> None:
+    """Start a workflow that stays: its agents answer what they are sent, until `windlass stop @NAME`."""
+    teller = _Teller(as_json=as_json, verbose=verbose)
+    begun = _begin(ctx, file, instance, teller, stays=True)
+    name = begun["instance"]
+    if as_json:
+        say_json(begun)
+    else:
+        say(f"{bold(begun['workflow'])} has begun as {begun['channel']}.")
+        say(f"  windlass peek --channel @{name}    what is said\n  windlass stop @{name}              end it")
+    if not background and not as_json:
+        try:
+            _watch(ctx.obj, begun, teller)
+        except KeyboardInterrupt:
+            tell(f"\n@{name} goes on. `windlass stop @{name}` ends it.")
+            raise
+
+
+@command(
+    "new",
+    """
+    windlass new helper --command ./my-agent.sh
+    windlass new helper --provider NAME --model NAME --context      --context: it may speak to other agents
+    windlass send "Check the notes in the document" --to helper
+    windlass peek --to helper
+    """,
+)
+@click.argument("name", type=Word())
+@_instance_option
+@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI it is. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its coding CLI's own.")
+@click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
+@click.option("--role", metavar="TEXT", help="What it is for, in one line.")
+@click.option("--prompt", metavar="TEXT", help="What it is always told; - reads standard input.")
+@click.option("--context", is_flag=True, help="Let it speak to other agents, and share documents with them.")
+@json_option
+@click.pass_context
+def new_command(ctx: click.Context, /, *, name: str, as_json: bool, **given: Any) -> None:
+    """Make an agent that waits to be spoken to. It stays until it is stopped."""
+    provider, options = how_driven(ctx, given["provider"], None, given["shell"])
+    made = ctx.obj.post(
+        "agents",
+        path=here(),
+        name=name,
+        instance=given["instance"],
+        provider=provider,
+        model=given["model"],
+        role=given["role"],
+        prompt=given["prompt"] and given_text(given["prompt"], "--prompt"),
+        context=given["context"] or None,
+        options=options,
+    )
+    if as_json:
+        say_json(made)
+    else:
+        say(f'{bold(address(made))} is here.\n  windlass send "…" --to {address(made)}')
+
+
+# ── beginning ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _begin(ctx: click.Context, file: str, instance: str | None, teller: _Teller, *, stays: bool) -> Row:
+    """Check the file, run its setup, and hand it to the daemon."""
+    from windlass.core.params import bind  # noqa: PLC0415
+    from windlass.library.workflows import find, load  # noqa: PLC0415
+
+    path = find(file, Path.cwd())
+    loaded = load(path, shown=file)
+    if loaded.workflow is None:
+        raise BadInput("\n".join(map(str, loaded.problems)))
+    workflow = loaded.workflow
+    given = bind(workflow.params, ctx.meta.get(PARAMETERS, []))
+    values = {f"params.{name}": value for name, value in given.items()}
+    values |= _variables(workflow)
+    values |= workflow.values(instance or "default")
+    for step in workflow.setup:
+        output = _set_up(step, values, teller)
+        if step.name:
+            values[step.name] = output
+    return dict(
+        ctx.obj.post(
+            "instances", path=here(), file=str(path.resolve()), instance=instance, values=values, stays=stays or None
+        )
+    )
+
+
+def _variables(workflow: Workflow) -> dict[str, str]:
+    """The variables of the environment that its texts use. Raises BadInput for those that are not set."""
+    templates = [workflow.kickoff, *(each.shell for each in workflow.setup), *(each.brief for each in workflow.tasks)]
+    named = {each.name for template in templates for each in template.references if each.name.startswith("env.")}
+    missing = sorted(each.removeprefix("env.") for each in named if each.removeprefix("env.") not in os.environ)
+    if missing:
+        raise BadInput(f"{workflow.file} needs {', '.join(missing)}, which is not set here.", hint="Export it first.")
+    return {each: os.environ[each.removeprefix("env.")] for each in named}
+
+
+def _set_up(step: SetupStep, values: dict[str, str], teller: _Teller) -> str:
+    """One command, in this folder and with this terminal's environment. The first that fails ends it all."""
+    script, variables = step.shell.script()
+    environment = os.environ | {variable: values[name] for variable, name in variables.items()}
+    teller.setup(script)
+    began = subprocess.Popen(
+        ["/bin/sh", "-c", script],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=None if teller.verbose else subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, err = began.communicate(timeout=step.seconds)
+    except subprocess.TimeoutExpired as error:
+        raise TimedOut(
+            f"Setup took longer than {step.seconds:g} s: {one_line(script)}", hint="Give it a longer `timeout`."
+        ) from error
+    finally:
+        _end(began)
+    if began.returncode:
+        last = "\n".join((out + (err or b"")).decode("utf-8", "replace").splitlines()[-_LAST_LINES:])
+        raise WindlassError(
+            f"Setup failed with exit code {began.returncode}: {one_line(script)}\n{block(last)}".rstrip(),
+            hint="No agent was started.",
+        )
+    if len(out) > _LARGEST_OUTPUT:
+        raise BadInput(f"Setup printed {len(out)} bytes: {one_line(script)}", hint="Let it print less.")
+    return out.decode("utf-8", "replace").rstrip("\n")
+
+
+def _end(began: subprocess.Popen[bytes]) -> None:
+    """A setup that is given up leaves nothing behind."""
+    if began.poll() is None:
+        os.killpg(began.pid, 9)
+        began.wait()
+
+
+# ── following ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _follow(daemon: Client, begun: Row, deadline: float | None, teller: _Teller) -> None:
+    """Tell what is said, until all is quiet; end as it ended."""
+    view: Row = begun
+    name = begun["instance"]
+    interrupted = False
+    while True:
+        try:
+            for view in _views(daemon, begun, deadline, teller):
+                teller.show(view)
+            break
+        except TimedOut as error:
+            daemon.post("instances", name, "stop", path=here())
+            raise TimedOut(f"@{name} was not done in time, and was stopped.", hint=_where(name)) from error
+        except KeyboardInterrupt:
+            if interrupted:
+                daemon.post("instances", name, "stop", path=here())
+                tell(f"\n@{name} was stopped. {_where(name)}")
+                raise
+            interrupted = True
+            daemon.post("instances", name, "drain", path=here())
+            tell("\nThose who are at work end what they do; press Ctrl-C again to stop them.")
+    teller.end(view)
+    if view["motion"] == "waiting" and not view["ended"]:
+        raise WindlassError(f"@{name} waits for you: {'; '.join(view['waiting'])}", hint="See `windlass questions`.")
+    if view["failed"]:
+        raise WindlassError(f"Not everyone ended well: {'; '.join(view['failed'])}", hint=_where(name))
+    bad = [each for each in view["changes"] if each["state"] != "landed"]
+    if bad:
+        raise WindlassError(f"{bad[0]['id']} is {bad[0]['state']}: {bad[0]['reason']}", hint=_where(name))
+
+
+def _where(name: str) -> str:
+    return f"`windlass peek --channel @{name}` shows what was said."
+
+
+def _watch(daemon: Client, begun: Row, teller: _Teller) -> None:
+    """Tell what is said, as long as it stays."""
+    for view in _views(daemon, begun, None, teller):
+        teller.show(view)
+
+
+def _views(daemon: Client, begun: Row, deadline: float | None, teller: _Teller) -> Any:
+    """Each step of an instance until it ends; a daemon that went away is started again and asked on."""
+    failures = 0
+    while True:
+        try:
+            stream = daemon.stream(
+                "instances", begun["instance"], "wait", path=here(), since=teller.since, deadline=deadline
+            )
+            for view in stream:
+                failures = 0
+                yield view
+                if view["ended"] or view["motion"] == "waiting":
+                    return
+        except Gone:
+            failures += 1
+            if failures > _TRIES:
+                raise
+        watch_outlet(_RETRY_SECONDS)
+
+
+class _Teller:
+    """Says who says what: as text while it happens, as JSON only the end."""
+
+    def __init__(self, *, as_json: bool, verbose: bool) -> None:
+        self.as_json = as_json
+        self.verbose = verbose
+        self.since: str | None = None
+        self.told: dict[str, str] = {}
+
+    def setup(self, script: str) -> None:
+        if self.verbose and not self.as_json:
+            tell(dim(f"$ {one_line(script)}"))
+
+    def show(self, view: Row) -> None:
+        for each in view["messages"]:
+            self.since = each["id"]
+            if not self.as_json:
+                say(f"{bold(one_line(each['from']))}  {block(each['message'])}")
+        for each in view["agents"]:
+            name = address(each)
+            if self.verbose and not self.as_json and self.told.get(name) not in (None, each["status"]):
+                tell(dim(f"{one_line(name)} is {each['status']}: {one_line(each['evidence'])}"))
+            self.told[name] = each["status"]
+
+    def end(self, view: Row) -> None:
+        if self.as_json:
+            say_json({**view, "messages": []})
+            return
+        for name, report in view["reports"].items():
+            if report:
+                say(f"{bold(one_line(name))}  {block(report)}")
+        for each in view["changes"]:
+            say(f"{each['id']}  {each['state']}  {one_line(each['title'])}")
+        for name in view["unlanded"]:
+            branch = next((each["branch"] for each in view["agents"] if address(each) == name), "its branch")
+            say(f"What was committed stays on {branch}: `windlass queue add {branch}` lands it.")
+        sys.stdout.flush()

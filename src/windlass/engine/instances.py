@@ -1,0 +1,129 @@
+"""Instances in the store: each is kept in a document of its project, and every step of it is a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windlass.core import codec
+from windlass.core.address import HUMAN, SYSTEM, Address
+from windlass.core.agent import Agent
+from windlass.core.definition import PEOPLE
+from windlass.core.document import Document
+from windlass.core.errors import NotAllowed
+from windlass.core.instance import NAMES, Instance, begins, decide_turn, document_of
+from windlass.core.message import Kind, Letter
+from windlass.core.run import Cause, Run
+from windlass.core.store import Reading, Writing
+from windlass.core.task import Task
+
+
+def find(store: Reading, project: str, name: str) -> Instance | None:
+    """The newest start under a name."""
+    kept = store.find(Document, document_of(project, name))
+    return _revived(kept) if kept else None
+
+
+def of_agent(store: Reading, agent: Agent) -> Instance | None:
+    """The instance that an agent takes part in."""
+    return find(store, agent.project, agent.instance) if agent.workflow else None
+
+
+def every(store: Reading) -> list[Instance]:
+    """All that were ever started, in all projects."""
+    return [_revived(kept) for each in store.projects() for kept in store.documents(each.id, NAMES)]
+
+
+def live(store: Reading) -> list[Instance]:
+    """Those that have not ended."""
+    return [each for each in every(store) if each.live]
+
+
+def keep(store: Writing, instance: Instance, kind: str, now: float) -> Instance:
+    """Within a transaction: write what has become of it."""
+    before = store.find(Document, instance.key)
+    body = codec.encode(instance).decode()
+    if before is None:
+        name = instance.key.removeprefix(f"{instance.project}/")
+        after = Document(project=instance.project, name=name, body=body, author=str(SYSTEM), written_at=now)
+    else:
+        after = before.revise(body, author=str(SYSTEM), now=now)
+    store.record(kind, instance.channel, after)
+    return instance
+
+
+def _revived(kept: Document) -> Instance:
+    return codec.revive(Instance, codec.decode(kept.body))
+
+
+# ── what its agents do ──
+
+
+def enter(run: Run, agent: Agent, now: float, store: Writing) -> str | None:
+    """Within a transaction: where an agent begins something new, and note it; None: it goes on where it is."""
+    instance = of_agent(store, agent)
+    if instance is None or run.cause not in (Cause.TASK, Cause.CALL):
+        return None
+    earlier = [each for each in store.runs_of(agent.id) if each.number < run.number]
+    if earlier and earlier[-1].task == run.task:
+        return None
+    entered = instance.entered(agent)
+    if entered != instance:
+        keep(store, entered, "instance.entered", now)
+    return instance.start_of(agent)
+
+
+def joins(store: Reading, agent: Agent, task: Task | None) -> bool:
+    """Whether what an agent does now is its part in a workflow: not the mending of what is to land."""
+    return bool(agent.workflow) and task is not None and not store.changes_of_task(task.id)
+
+
+def advance(store: Writing, agent: Agent, head: str, now: float) -> None:
+    """Within a transaction: what an agent has committed is the instance's now."""
+    instance = of_agent(store, agent)
+    if instance is not None and instance.live:
+        after = instance.advanced(agent, head)
+        if after != instance:
+            keep(store, after, "instance.advanced", now)
+
+
+def is_dismissed(store: Reading, agent: Agent) -> bool:
+    """Whether what an agent took part in is over."""
+    instance = of_agent(store, agent)
+    return instance is not None and not instance.live and agent.id in instance.agents
+
+
+def holds(store: Reading, agent: Agent) -> bool:
+    """Whether an agent has commits of a workflow that nobody has brought to main."""
+    instance = of_agent(store, agent)
+    return instance is not None and agent.id in instance.heads
+
+
+def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str:
+    """Whom of its instance an agent has to wait for: one that shares its worktree, or one too many at once."""
+    instance = of_agent(store, agent)
+    if instance is None:
+        return ""
+    live = sorted(each.agent for each in store.live_runs() if each.agent in instance.agents and each.agent != agent.id)
+    if len(live) >= instance.limits.get("runs", len(live) + 1):
+        return live[0]
+    busy = {each.agent for each in store.unfinished_tasks() if begins(each)} | {*live}
+    found = (store.find(Agent, each) for each in sorted(busy))
+    asks = [each.message.sender for each in letters if each.message.kind is Kind.ASK]
+    return decide_turn(agent, [each for each in found if each], asks)
+
+
+def check_words(store: Reading, agent: Agent, to: Sequence[str], *, hands: bool) -> None:
+    """Refuse what an agent was not given: to speak without a context, or to hand work to others."""
+    instance = of_agent(store, agent)
+    if not agent.talks and any(each != str(HUMAN) for each in to):
+        remedy = f"Write `context:` into {instance.source}." if instance else "Make it with `windlass new --context`."
+        raise NotAllowed(f"{agent.id} has no context, so it can't speak to other agents.", hint=remedy)
+    if instance is None:
+        return
+    allowed = instance.handoffs.get(agent.name, ())
+    others = [each for each in to if hands and allowed and Address.parse(each).name not in (*allowed, *PEOPLE)]
+    if others:
+        raise NotAllowed(
+            f"{agent.name} may not hand work to {others[0]}: its file allows {', '.join(allowed)}.",
+            hint=f"Add it to handoff_to in {instance.source}.",
+        )

@@ -1,0 +1,117 @@
+"""Instances: starting a workflow, following it, and ending it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from starlette.responses import Response
+
+from windlass.core.errors import BadInput
+from windlass.core.instance import Instance, Motion
+from windlass.core.message import Message
+from windlass.core.store import Reading
+from windlass.engine import Engine
+from windlass.engine.letters import place
+from windlass.engine.workflows import Situation, Start
+from windlass.web import letters, shapes, wire
+from windlass.web.call import Call
+
+MOST = 1000
+
+
+async def begin(call: Call) -> Response:
+    """Start a workflow."""
+    given = await wire.body(call.request)
+    values = given.get("values") or {}
+    if not isinstance(values, dict) or not all(isinstance(each, str) for each in values.values()):
+        raise BadInput("values must be texts by name.")
+    start = Start(
+        path=wire.text(given, "path"),
+        file=wire.text(given, "file"),
+        instance=wire.text(given, "instance", ""),
+        values=values,
+        stays=bool(given.get("stays", False)),
+    )
+    begun = await call.engine.workflows.begin(start)
+    look = await call.engine.workflows.look(start.path, begun.name)
+    return wire.answer(await _shown(call.engine, look), status=201)
+
+
+async def show(call: Call) -> Response:
+    """An instance, as it is now."""
+    return wire.answer(await _shown(call.engine, await _look(call)))
+
+
+async def wait(call: Call) -> Response:
+    """What is said in it as JSON lines, until nothing moves without a person."""
+    look = await _look(call)
+    after = place(call.request.query_params.get("since", ""))
+    return wire.lines(_until_settled(call, look, after))
+
+
+async def drain(call: Call) -> Response:
+    """Let its agents end what they are at, and start nobody any more."""
+    await call.engine.workflows.drain(await _path(call), call.name)
+    return wire.answer({"draining": call.name})
+
+
+async def stop(call: Call) -> Response:
+    """End it, with all that its agents started."""
+    stopped = await call.engine.workflows.stop(await _path(call), call.name)
+    for each in stopped:
+        await call.engine.changes.withdraw(each, "stopped by hand")
+    return wire.answer({"stopped": stopped, "instance": call.name})
+
+
+async def _path(call: Call) -> str:
+    return wire.text(await wire.body(call.request), "path")
+
+
+async def _look(call: Call) -> Situation:
+    return await call.engine.workflows.look(call.request.query_params.get("path", ""), call.name)
+
+
+async def _until_settled(call: Call, look: Situation, after: int) -> AsyncIterator[dict[str, Any]]:
+    engine, name = call.engine, look.instance.name
+    path = call.request.query_params.get("path", "")
+    ear = engine.bell.ear()
+    told: Any = None
+    while not engine.bell.silent:
+        ear.clear()
+        look = await engine.workflows.look(path, name)
+        said = await engine.ports.store.read(partial(_said, look.instance, after))
+        shown = await _shown(engine, look, said)
+        step = (shown["motion"], shown["ended"], [(each["name"], each["status"]) for each in shown["agents"]])
+        if said or step != told:
+            told, after = step, place(said[-1].id) if said else after
+            yield shown
+        if shown["ended"] or look.motion is Motion.WAITING:
+            return
+        await ear.wait()
+
+
+def _said(instance: Instance, after: int, store: Reading) -> list[Message]:
+    return store.said(instance.project, channel=instance.channel, after=after, limit=MOST, newest=False)
+
+
+async def _shown(engine: Engine, look: Situation, said: list[Message] | None = None) -> dict[str, Any]:
+    instance, now = look.instance, engine.ports.clock.now()
+    pages = [await engine.status.page(each) for each in instance.agents]
+    return {
+        "instance": instance.name,
+        "workflow": instance.workflow,
+        "source": instance.source,
+        "channel": instance.channel,
+        "motion": look.motion,
+        "ended": not instance.live,
+        "reason": instance.reason,
+        "waiting": list(look.waiting),
+        "failed": list(look.failed),
+        "agents": [shapes.agent(each.view) for each in pages],
+        "reports": {each.view.agent.id: each.runs[-1].result for each in pages if each.runs},
+        "changes": [shapes.change(each, now=now, paused="") for each in look.changes],
+        "unlanded": dict(instance.heads),
+        "messages": [letters.message(each, ()) for each in said or []],
+    }

@@ -1,0 +1,153 @@
+"""Workflows as people run them: one file, one command, a real daemon, real runs and real git."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from e2e_stage import WITHIN, Stage, stage, until
+
+REVIEW = """
+name: code-review
+context:
+agents:
+  coordinator:
+    command: |
+      windlass context peek | grep -q "All checked" && exit 0
+      windlass context send "@reviewer please look at the diff."
+  reviewer:
+    command: |
+      windlass context document append "1. auth is missing"
+      windlass context send "@coder auth is missing."
+  coder:
+    command: |
+      echo auth > auth.txt && git add -A && git commit -q -m "Add auth"
+      windlass context send "@coordinator All checked and fixed."
+setup:
+  - shell: echo "${{ params.title }} by @coder"
+    as: pr_info
+params:
+  title: {default: A new PR}
+kickoff: |
+  ${{ pr_info }}
+
+  @coordinator please orchestrate the review.
+  - Use @reviewer for code review
+  - Use @coder for any fixes needed
+"""
+ONE = "agents:\n  helper: {{command: {0!r}}}\nkickoff: '@helper go'\n"
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[Stage]:
+    with stage(settings="[daemon]\nstop_grace_seconds = 0.5\n", WINDLASS_SANDBOX="off") as made:
+        made.wl("init", "--checks", "true")
+        yield made
+
+
+def write(house: Stage, name: str, text: str) -> str:
+    (house.repo / name).write_text(text)
+    return name
+
+
+class TestRun:
+    def test_three_agents_work_together_and_what_they_made_lands(self, house: Stage) -> None:
+        """As the source document has it: the coordinator is called, calls, and is called again."""
+        told = house.wl("run", write(house, "review.yaml", REVIEW), "--instance", "pr-1", "--", "--title", "Login")
+        said = [line.split("  ")[0] for line in told.out.splitlines() if "@pr-1  " in line or line.startswith("human")]
+        assert said[:4] == ["human", "coordinator@pr-1", "reviewer@pr-1", "coder@pr-1"]
+        assert "Login by @coder" in told.out
+        assert "landed" in told.out
+        assert house.git("show", "main:auth.txt") == "auth"
+        assert "auth is missing" in house.wl("context", "document", "read", "--instance", "pr-1").out
+
+    def test_json_is_one_answer_at_the_end(self, house: Stage) -> None:
+        """With all that a program needs."""
+        value = house.wl("run", write(house, "one.yaml", ONE.format("true")), "--instance", "js", "--json").value
+        assert (value["instance"], value["ended"], value["failed"], value["changes"]) == ("js", True, [], [])
+
+    def test_an_agent_that_fails_is_named_and_the_exit_code_says_so(self, house: Stage) -> None:
+        """After the retries that it has."""
+        file = write(house, "bad.yaml", ONE.format("echo oh no; exit 3"))
+        told = house.wl("run", file, "--instance", "bad", code=1)
+        assert "helper@bad: exit code 3" in told.err
+
+    def test_setup_that_fails_ends_it_before_anyone_begins(self, house: Stage) -> None:
+        """With its exit code and its last lines."""
+        text = "setup:\n- shell: 'echo one; echo two >&2; exit 9'\n" + ONE.format("true")
+        told = house.wl("run", write(house, "setup.yaml", text), "--instance", "none", code=1)
+        assert "exit code 9" in told.err and "one" in told.err and "two" in told.err
+        assert "none" not in house.wl("list", "--all", "--json").out
+
+    def test_a_setup_that_hangs_is_ended(self, house: Stage) -> None:
+        """With all that it started."""
+        text = "setup:\n- {shell: sleep 1000, timeout: 1s}\n" + ONE.format("true")
+        told = house.wl("run", write(house, "hang.yaml", text), "--instance", "none", code=7)
+        assert "took longer than 1 s" in told.err
+
+    def test_a_file_that_is_wrong_says_all_of_it(self, house: Stage) -> None:
+        """By line and column, and nothing is started."""
+        text = "agents:\n  helper: {modle: x}\nkickof: go\n"
+        told = house.wl("run", write(house, "wrong.yaml", text), code=2)
+        assert "wrong.yaml:2:12" in told.err and "wrong.yaml:3:1" in told.err and "Did you mean model?" in told.err
+
+    def test_time_that_is_over_stops_it(self, house: Stage) -> None:
+        """With an exit code of its own, and no process is left."""
+        file = write(house, "long.yaml", ONE.format("sleep 1000"))
+        told = house.wl("run", file, "--instance", "long", "--timeout", "3s", code=7)
+        assert "was not done in time, and was stopped" in told.err
+        until(lambda: house.agent("helper@long")["status"] == "stopped", "its end")
+
+    def test_two_presses_of_ctrl_c_drain_and_stop(self, house: Stage) -> None:
+        """The first lets those at work end."""
+        file = write(house, "press.yaml", ONE.format("sleep 1000"))
+        words = (*house.program, "run", file, "--instance", "press")
+        began = subprocess.Popen(
+            words, cwd=house.repo, env=house.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        until(lambda: "helper@press" in house.wl("list", "--all").out, "its agent")
+        house.pid("helper@press")
+        began.send_signal(signal.SIGINT)
+        assert began.stderr is not None
+        assert "press Ctrl-C again" in began.stderr.readline() + began.stderr.readline()
+        began.send_signal(signal.SIGINT)
+        assert began.wait(WITHIN) == 130
+        until(lambda: house.agent("helper@press")["status"] == "stopped", "its end")
+        began.communicate()
+
+
+class TestStart:
+    def test_it_stays_and_can_be_spoken_to_and_survives_its_daemon(self, house: Stage) -> None:
+        """Until it is stopped; what was said stays."""
+        file = write(house, "stay.yaml", "context:\n" + ONE.format('windlass context send "I am here."'))
+        begun = house.wl("start", file, "--instance", "stay", "--background", "--json").value
+        assert begun["channel"] == "@stay"
+        until(lambda: len(spoken(house, "stay")) == 2, "its first word")
+        house.wl("start", file, "--instance", "stay", "--background", code=4)
+        os.kill(house.daemon, signal.SIGKILL)
+        house.wl("send", "Again.", "--to", "helper@stay")
+        until(lambda: len(spoken(house, "stay")) == 4, "its second word")
+        assert "stay.yaml" in house.wl("list").out
+        house.wl("stop", "@stay")
+        assert len(spoken(house, "stay")) == 4
+        assert house.wl("stop", "--json").value["instances"] == []
+
+    def test_twenty_instances_at_once_all_finish(self, house: Stage) -> None:
+        """And none sees another."""
+        file = write(house, "many.yaml", "context:\n" + ONE.format('windlass context send "$WINDLASS_AGENT"'))
+        names = [f"n{each}" for each in range(20)]
+        for each in names:
+            house.wl("start", file, "--instance", each, "--background")
+        until(lambda: all(len(spoken(house, each)) == 2 for each in names), "all of them", within=4 * WITHIN)
+        assert [spoken(house, each)[1] for each in names] == [f"helper@{each}" for each in names]
+        house.wl("stop", *(f"@{each}" for each in names))
+
+
+def spoken(house: Stage, instance: str) -> list[str]:
+    """What was said in an instance."""
+    told = house.wl("peek", "--channel", f"@{instance}", "--json")
+    return [each["message"] for each in json.loads(told.out)]
