@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from e2e_stage import Stage, lines, stage
 
-LOGGED = 'echo ran >> "{log}"; echo "Ran 3 tests in 0.1s"; ! grep -q bad *.txt'
+LOGGED = '[ ! -e a.txt ] || echo ran >> "{log}"; echo "Ran 3 tests in 0.1s"; ! grep -q bad *.txt'
+"""It counts the checks of the agent's work; main, which may be looked at beside it, has no a.txt."""
 
 
 @pytest.fixture
