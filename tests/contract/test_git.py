@@ -23,11 +23,12 @@ class TestRepository:
         """Its place and main are found; a branch that is not there is refused, and so is no repository."""
 
         async def story(port: Git) -> None:
-            assert await port.inspect(stage.project.path) == (stage.project.path, "main")
+            assert await port.locate(stage.project.path) == stage.project.path
+            assert await port.inspect(stage.project.path) == "main"
             with pytest.raises(BadInput, match="nowhere"):
                 await port.inspect(stage.project.path, main="nowhere")
             with pytest.raises(BadInput):
-                await port.inspect(stage.folder("no-such-place"))
+                await port.locate(stage.folder("no-such-place"))
 
         play(stage, story)
 

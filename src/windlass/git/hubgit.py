@@ -17,7 +17,7 @@ from windlass.core.workdir import Tree
 from windlass.git.files import NEW, all_there, remove_tree, shown
 from windlass.git.glance import Glances
 from windlass.git.hub import Hubs, Locks
-from windlass.git.inspect import inspect
+from windlass.git.inspect import Inspection
 from windlass.git.landing import Gateway
 from windlass.git.places import Places, key
 from windlass.git.renew import Renewals
@@ -51,6 +51,7 @@ class HubGit:
         self._git = GitProgram(environment, step)
         self._places = Places(home)
         self._user = UserRepository(self._git, environment)
+        self._inspection = Inspection(self._git, self._user, home)
         self._hubs = Hubs(self._git, self._places, self._user)
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
@@ -64,9 +65,13 @@ class HubGit:
         self.trees = Trees(self._git, self._hubs, self._user)
         """Trees for checks."""
 
-    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
-        """The top folder and main branch of the user's repository at a path, or a clear refusal."""
-        return await inspect(self._git, self._user, path, main=main, home=self._home)
+    async def locate(self, path: str, /) -> str:
+        """The top folder of the user's repository at a path, or a clear refusal."""
+        return await self._inspection.locate(path)
+
+    async def inspect(self, top: str, /, *, main: str = "") -> str:
+        """The main branch of the user's repository, or a clear refusal of what we can't work on."""
+        return await self._inspection.inspect(top, main)
 
     async def main(self, project: Project, /) -> str:
         """Bring the hub up to date and return the tip of main."""

@@ -67,15 +67,17 @@ class FakeGit:
 
     # ── the user's repository ──
 
-    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
+    async def locate(self, path: str, /) -> str:
         top = posixpath.normpath(path)
-        repository = self.repositories.get(top)
-        if repository is None:
+        if top not in self.repositories:
             raise BadInput(f"{path} is not in a git repository.", hint="Go to one, or make one: git init && git commit")
+        return top
+
+    async def inspect(self, top: str, /, *, main: str = "") -> str:
         branch = main or "main"
-        if branch not in repository.branches:
+        if branch not in self.repositories[top].branches:
             raise BadInput(f"{top} has no branch {branch!r}.", hint="Name the branch to land on.")
-        return top, branch
+        return branch
 
     async def main(self, project: Project, /) -> str:
         return self._main(project)
