@@ -252,6 +252,20 @@ class TestRenewal:
 
         play(stage, story)
 
+    def test_a_branch_is_shown_as_soon_as_it_has_something_of_its_own(self, stage: GitStage) -> None:
+        """Not before: whoever starts many agents finds no branches for nothing."""
+
+        async def story(port: Git) -> None:
+            path, _ = await port.worktree(stage.project, an_agent())
+            stage.commit({"b.txt": "theirs\n"})
+            await port.look(stage.project, an_agent(), "r1")
+            assert "work/coder" not in stage.branches()
+            stage.agent_commits(path, {"a.txt": "mine\n"})
+            await port.look(stage.project, an_agent(), "r2")
+            assert "work/coder" in stage.branches()
+
+        play(stage, story)
+
     def test_what_has_landed_is_nothing_to_tell_of(self, stage: GitStage) -> None:
         """The worktree is at main again, and no ref is named."""
 

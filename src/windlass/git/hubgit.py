@@ -143,9 +143,10 @@ class HubGit:
         async with self._locks(self.worktree_path(project, agent)):
             sight = await self._snapshots.see(project, agent)
             snapshot = await self._snapshots.keep(hub, sight, f"refs/windlass/snapshots/{key(agent)}/{run}")
+            tree = await self._described(hub, sight, snapshot)
             if agent.permissions is not Permissions.READ:  # who only reads has nothing to show
-                await self._showing.show(project, hub, agent.branch, sight.head)
-        return await self._described(hub, sight, snapshot)
+                await self._showing.show(project, hub, agent.branch, sight.head, new=bool(tree.commits))
+        return tree
 
     async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
         """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
@@ -270,8 +271,10 @@ class HubGit:
                 await asyncio.to_thread(remove_tree, each)
 
     async def _described(self, hub: Path, sight: Sight, snapshot: str) -> Tree:
-        counted = await self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}")
-        changed, untracked = await self._snapshots.differences(hub, sight.head, sight.tree)
+        counted, (changed, untracked) = await asyncio.gather(
+            self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}"),
+            self._snapshots.differences(hub, sight.head, sight.tree),
+        )
         return Tree(
             head=sight.head,
             branch=sight.branch,

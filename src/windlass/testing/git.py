@@ -146,14 +146,15 @@ class FakeGit:
             await self.pause("look.snapshot")
             snapshot = self._keep(project, sight, f"refs/windlass/snapshots/{_key(agent)}/{run}")
             await self.pause("look.show")
-            if agent.permissions is not Permissions.READ:
+            own = self.objects.beyond(sight.main, sight.head)
+            if agent.permissions is not Permissions.READ and (own or agent.branch in self._user(project).branches):
                 self._show(project, agent.branch, sight.head)
         committed = self.objects.files(sight.head)
         names = different(committed, sight.files)
         return Tree(
             head=sight.head,
             branch=sight.worktree.branch,
-            commits=len(self.objects.beyond(sight.main, sight.head)),
+            commits=len(own),
             changed=tuple(each for each in names if each in committed),
             untracked=tuple(each for each in names if each not in committed),
             snapshot=snapshot,
