@@ -16,6 +16,7 @@ from windlass.core.run import Run
 from windlass.core.store import Writing
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
+from windlass.engine.instances import check_pages
 from windlass.engine.readers import Speaker
 from windlass.engine.say import home_channel
 
@@ -42,6 +43,8 @@ class Documents:
         if speaker.is_person:
             return wanted
         agent = await self.store.read(lambda store: store.find(Agent, speaker.address))
+        if agent is not None:
+            await self.store.read(lambda store: check_pages(store, agent))
         home = await self.store.read(lambda store: home_channel(store, agent)) if agent else "main"
         own = home.removeprefix("@") if home.startswith("@") else ""
         if wanted and wanted != own:
@@ -50,7 +53,7 @@ class Documents:
 
     async def read(self, project: str, name: str = NOTES, *, instance: str = "") -> Document:
         """A page as it is now."""
-        key = _stored(name, instance)
+        key = stored_name(name, instance)
         found = await self.store.read(lambda store: store.find(Document, f"{project}/{key}"))
         if found is None:
             raise NotFound(
@@ -115,7 +118,7 @@ class Documents:
     async def _revise(self, speaker: Speaker, project: str, name: str, instance: str, made: Make) -> Document:
         page = Document(
             project=project,
-            name=_stored(name, instance),
+            name=stored_name(name, instance),
             body="",
             author=speaker.address,
             revision=0,
@@ -145,7 +148,7 @@ def _folder(instance: str) -> str:
     return f"context/{check_name(instance) if instance else 'main'}/"
 
 
-def _stored(name: str, instance: str) -> str:
+def stored_name(name: str, instance: str) -> str:
     """The name under which a page is kept."""
     if not _NAME.fullmatch(name):
         raise BadInput(
