@@ -340,6 +340,20 @@ class TestEnding:
 
         play(story)
 
+    def test_a_change_that_is_held_is_said(self, stage: WorkflowStage) -> None:
+        """It waits, and says for what."""
+        stage.check_with("")
+
+        async def story() -> None:
+            await stage.begin()
+            await stage.commit("coder@default", "a.txt", "a\n")
+            await stage.leave("coder@default")
+            look = await stage.engine.workflows.look(str(stage.repo), "default")
+            assert (look.motion, look.waiting) == (Motion.WAITING, ("c1 is held: the project has no check command",))
+            assert [each.name for each in await stage.engine.workflows.every(str(stage.repo))] == ["default"]
+
+        play(story)
+
     def test_whoever_fails_is_named(self, stage: WorkflowStage) -> None:
         """And the rest is not held up."""
 

@@ -154,6 +154,12 @@ class Workflows:
 
     # ── looking ──
 
+    async def every(self, path: str) -> list[Instance]:
+        """Those of a project that have not ended."""
+        project = await self.projects.known_at(path)
+        found = await self.store.read(lambda store: instances.of_project(store, project.id)) if project else []
+        return [each for each in found if each.live]
+
     async def look(self, path: str, name: str) -> Situation:
         """What an instance of a project does now."""
         project = await self.projects.at(path)
@@ -166,12 +172,14 @@ class Workflows:
             listed = f"There are: {', '.join(known)}." if known else "`windlass run FILE` starts one."
             raise NotFound(f"There is no instance {name} here.", hint=listed)
         facts = self._facts(instance, now, store)
+        changes = [each for task in instance.landing for each in store.changes_of_task(task)]
+        held = [f"{each.id} is held: {each.reason}" for each in changes if each.state is ChangeState.HELD]
         return Situation(
             instance=instance,
             motion=motion_of(facts),
             failed=tuple(_failed(instance, store)),
-            waiting=(*_asked(facts, store), *facts.stuck),
-            changes=tuple(each for task in instance.landing for each in store.changes_of_task(task)),
+            waiting=(*(_asked(facts, store) or held), *facts.stuck),
+            changes=tuple(changes),
         )
 
     def _facts(self, instance: Instance, now: float, store: Reading) -> Facts:
