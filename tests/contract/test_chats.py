@@ -16,7 +16,7 @@ from windlass.core.errors import BadInput, Unavailable
 from windlass.testing import FakeChats
 from windlass.workdir.chatfile import ChatFiles
 
-NAME = "context/main/chat.md"
+NAME = ".windlass/context/main/chat.md"
 
 
 class ChatStage(Protocol):
@@ -42,7 +42,7 @@ class Files:
     def __init__(self, path: Path) -> None:
         self.port: Chats = ChatFiles()
         self.top = str(path)
-        self.file = path / ".windlass" / NAME
+        self.file = path / NAME
         self.file.parent.mkdir(parents=True)
 
     def add(self, content: bytes) -> None:
@@ -165,9 +165,9 @@ class TestFiles:
         files.file.unlink()
         files.file.parent.rmdir()
         files.file.parent.symlink_to(tmp_path)
-        assert files.port.look(files.top, "context/main/secret", 0, 100) is None
+        assert files.port.look(files.top, ".windlass/context/main/secret", 0, 100) is None
         with pytest.raises(Unavailable):
-            asyncio.run(files.port.append(files.top, "context/main/secret", "x\n"))
+            asyncio.run(files.port.append(files.top, ".windlass/context/main/secret", "x\n"))
         assert secret.read_text() == "secret\n"
 
     def test_a_file_with_a_second_name_is_not_written(self, files: Files, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from windlass.core.settings import CheckSettings, Limits, Settings
 from windlass.core.template import parse
 from windlass.core.workflow import Context, Member, Workflow, Workplace
 from windlass.engine import Engine, instances
+from windlass.engine.beginning import Start
 from windlass.engine.deliver import mail_of
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
-from windlass.engine.workflows import Start
 from windlass.providers import FoundProviders
 from windlass.store.memory import MemoryStore
 from windlass.testing import FakeChats, FakeChecks, FakeGit, FakeLibrary, FakeProcesses, FakeSetups, FakeWorkdirs

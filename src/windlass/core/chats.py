@@ -29,7 +29,7 @@ class Slice:
 
 
 class Chats(Protocol):
-    """The files in a folder's `.windlass` that others write, too. Links are never followed; nothing ever blocks."""
+    """Files that others write, too, by their path below a folder. Links are never followed; nothing ever blocks."""
 
     def look(self, top: str, name: str, offset: int, limit: int, /) -> Slice | None:
         """At most `limit` bytes from a place on; None if there is no such file, or if it is none."""
@@ -44,7 +44,7 @@ class Chats(Protocol):
         ...
 
     def follow(self, top: str, changed: Callable[[], None], /) -> Callable[[], None] | None:
-        """Call `changed` on the loop when a file was written there; returns what ends that. None: can't be told."""
+        """Call `changed` on the loop when something in its `.windlass` is written; returns what ends that, or None."""
         ...
 
     def notification(self, text: str, /) -> Notification:

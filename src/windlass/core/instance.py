@@ -26,6 +26,8 @@ class Instance:
     source: str
     """The file that it was started from."""
     agents: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Where its channel and its document are shown, seen from the top of the project; nothing: they are not shared."""
     kickoff: str = ""
     """The message that began it."""
     stays: bool = False

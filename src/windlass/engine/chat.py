@@ -29,7 +29,7 @@ from windlass.engine.pages import Pages
 from windlass.engine.talk import Post, Talk
 from windlass.engine.troubles import Troubles
 
-FILE = "chat.md"
+FILE = ".windlass/chat.md"
 LIMIT = 1_100_000
 """Bytes that are looked at in one go. A message is smaller."""
 EVERY = 2.0
@@ -78,9 +78,12 @@ class Chat:
                 with self.troubles.noted("chat"):
                     await self._attend(corner, newest[corner.project.id], look=look)
             fresh = last != self._seen or everything
-            for corner in (each for each in known if each.agent is None and (fresh or each.top in stirred)):
-                with self.troubles.noted("chat"):
-                    await self.pages.refresh(corner.project, partial(self._stir, corner.top))
+            mirrored = {each.top for each in known if each.agent is None}
+            for project in await self.store.read(lambda store: store.projects()):
+                if fresh or project.path in stirred:
+                    with self.troubles.noted("chat"):
+                        stir = partial(self._stir, project.path)
+                        await self.pages.refresh(project, stir, mirrored=project.path in mirrored)
             self._seen, self._looked = last, now if everything else self._looked
         return False
 
@@ -286,7 +289,7 @@ def _told(corner: Corner, refused: list[str]) -> str:
     listed = "\n".join(f"- {each}" for each in (*refused[:MOST_TOLD], *more))
     form = f"[{corner.writer}-to-NAME]: text"
     return (
-        f"Some of .windlass/{FILE} was not sent:\n\n{listed}\n\n"
+        f"Some of {FILE} was not sent:\n\n{listed}\n\n"
         f"A message is one line, `{form}`; further lines of it are indented. Write what matters again."
     )
 

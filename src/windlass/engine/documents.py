@@ -16,6 +16,7 @@ from windlass.core.run import Run
 from windlass.core.store import Writing
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
+from windlass.engine.instances import check_pages
 from windlass.engine.readers import Speaker
 from windlass.engine.say import home_channel
 
@@ -42,6 +43,8 @@ class Documents:
         if speaker.is_person:
             return wanted
         agent = await self.store.read(lambda store: store.find(Agent, speaker.address))
+        if agent is not None:
+            await self.store.read(lambda store: check_pages(store, agent))
         home = await self.store.read(lambda store: home_channel(store, agent)) if agent else "main"
         own = home.removeprefix("@") if home.startswith("@") else ""
         if wanted and wanted != own:

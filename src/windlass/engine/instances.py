@@ -28,9 +28,14 @@ def of_agent(store: Reading, agent: Agent) -> Instance | None:
     return find(store, agent.project, agent.instance) if agent.workflow else None
 
 
+def of_project(store: Reading, project: str) -> list[Instance]:
+    """All that were ever started in a project."""
+    return [_revived(kept) for kept in store.documents(project, NAMES)]
+
+
 def every(store: Reading) -> list[Instance]:
     """All that were ever started, in all projects."""
-    return [_revived(kept) for each in store.projects() for kept in store.documents(each.id, NAMES)]
+    return [each for project in store.projects() for each in of_project(store, project.id)]
 
 
 def live(store: Reading) -> list[Instance]:
@@ -116,8 +121,8 @@ def check_words(store: Reading, agent: Agent, to: Sequence[str], *, hands: bool)
     """Refuse what an agent was not given: to speak without a context, or to hand work to others."""
     instance = of_agent(store, agent)
     if not agent.talks and any(each != str(HUMAN) for each in to):
-        remedy = f"Write `context:` into {instance.source}." if instance else "Make it with `windlass new --context`."
-        raise NotAllowed(f"{agent.id} has no context, so it can't speak to other agents.", hint=remedy)
+        what = f"{agent.id} has no context, so it can't speak to other agents."
+        raise NotAllowed(what, hint=_remedy(instance, "channel"))
     if instance is None:
         return
     allowed = instance.handoffs.get(agent.name, ())
@@ -127,3 +132,16 @@ def check_words(store: Reading, agent: Agent, to: Sequence[str], *, hands: bool)
             f"{agent.name} may not hand work to {others[0]}: its file allows {', '.join(allowed)}.",
             hint=f"Add it to handoff_to in {instance.source}.",
         )
+
+
+def check_pages(store: Reading, agent: Agent) -> None:
+    """Refuse shared documents to one that was not given any."""
+    instance = of_agent(store, agent)
+    if "document" not in instance.files if instance else not agent.talks:
+        raise NotAllowed(f"{agent.id} shares no document with others.", hint=_remedy(instance, "document"))
+
+
+def _remedy(instance: Instance | None, what: str) -> str:
+    return (
+        f"Write `context: {{{what}: }}` into {instance.source}." if instance else "`windlass new --context` gives one."
+    )

@@ -1,11 +1,11 @@
-"""What an instance shares, as files in `.windlass/context/`: channel.md, and notes.md, which people edit."""
+"""What an instance shares, as files: what was said (channel.md), and a page that people edit, too (notes.md)."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum, auto
 from functools import partial
@@ -13,11 +13,13 @@ from functools import partial
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.definition import is_home
 from windlass.core.document import Document
+from windlass.core.instance import Instance
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Clock, Ports
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
 from windlass.core.timeline import Said, opening, write_timeline
+from windlass.engine import instances
 from windlass.engine.documents import LARGEST, NOTES, Documents
 from windlass.engine.readers import Speaker
 from windlass.engine.say import put
@@ -27,6 +29,9 @@ MOST = 20_000
 LARGEST_CHANNEL = 64_000_000
 QUIET = 0.2
 """Seconds without a change, after which what someone writes is taken to be whole."""
+
+_OURS = ".windlass/context/"
+"""Where files are, if nothing else is said."""
 
 Stir = Callable[[], None]
 
@@ -89,18 +94,25 @@ def decide_page(synced: Synced, content: bytes | None, document: Document | None
     return Step.TAKE if edited else Step.SHOW if written else Step.NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """What shares a channel and pages."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What has a channel and pages: a project itself, or an shared."""
 
     project: Project
-    name: str
+    name: str = ""
     """Nothing: those of the project itself."""
     started_at: float = 0.0
     """When its first agent came; nothing, if it has none."""
+    timeline: str = ""
+    """The file that shows what was said, seen from the top of the project; nothing: none does."""
+    notes: str = ""
+    """The file of the page, in the same way."""
+    asked_for: bool = False
+    """Whether a workflow's file wants them, and not only the custom of the house."""
 
     @property
-    def folder(self) -> str:
+    def pages(self) -> str:
+        """What the names of its pages begin with."""
         return f"context/{self.name or 'main'}"
 
     @property
@@ -123,40 +135,55 @@ class Pages:
         self.documents = documents
         self.stillness = Stillness(ports.clock)
         self._shown: dict[tuple[str, str], tuple[int, int]] = {}
-        """By project and instance: the number of the last message in channel.md, and its size."""
+        """By project and file: the number of the last message in it, and its size."""
 
-    async def refresh(self, project: Project, stir: Stir) -> None:
-        """Bring every file of a project up to date, and take in what people wrote."""
-        for instance in await self.store.read(partial(_instances, project)):
-            await self._channel(instance)
-            await self._notes(instance, stir)
+    async def refresh(self, project: Project, stir: Stir, *, mirrored: bool) -> None:
+        """Bring every file of a project up to date, and take in what people wrote.
+
+        In a project that was never set up for it (`mirrored`), only the files that a workflow asks for.
+        """
+        sharing = await self.store.read(partial(_sharing, project))
+        wanted = [each for each in sharing if mirrored or each.asked_for]
+        if not mirrored and any(each.timeline.startswith(_OURS) or each.notes.startswith(_OURS) for each in wanted):
+            await self._hide(project)
+        for each in wanted:
+            if each.timeline:
+                await self._channel(each)
+            if each.notes:
+                await self._notes(each, stir)
+
+    async def _hide(self, project: Project) -> None:
+        """Let git ignore our folder, where no `windlass init` has done so."""
+        name = f"{_OURS}.gitignore"
+        if self.chats.look(project.path, name, 0, 0) is None:
+            await self.chats.replace(project.path, name, "*\n", expecting=None)
 
     # ── channel.md ──
 
-    async def _channel(self, instance: Instance) -> None:
-        key = (instance.project.id, instance.name)
-        name = f"{instance.folder}/channel.md"
+    async def _channel(self, shared: Shared) -> None:
+        name = shared.timeline
+        key = (shared.project.id, f"{shared.name} {name}")
         after, size = self._shown.get(key, (0, -1))
-        found = self.chats.look(instance.project.path, name, 0, 0)
+        found = self.chats.look(shared.project.path, name, 0, 0)
         if size < 0 or (found.size if found else 0) != size:
-            await self._channel_anew(instance, key, name)
+            await self._channel_anew(shared, key, name)
             return
-        said = await self.store.read(partial(_said, instance, after))
+        said = await self.store.read(partial(_said, shared, after))
         text = write_timeline(map(_entry, filter(_is_shown, said)))
-        if text and not await self.chats.append(instance.project.path, name, text):
+        if text and not await self.chats.append(shared.project.path, name, text):
             return
         self._shown[key] = (_number(said[-1]) if said else after, size + len(_bytes(text)))
 
-    async def _channel_anew(self, instance: Instance, key: tuple[str, str], name: str) -> None:
+    async def _channel_anew(self, shared: Shared, key: tuple[str, str], name: str) -> None:
         """Write all of it, unless it only has to be added to."""
-        path = instance.project.path
-        said = await self.store.read(partial(_said, instance, 0))
+        path = shared.project.path
+        said = await self.store.read(partial(_said, shared, 0))
         shown = [_entry(each) for each in said if _is_shown(each)]
-        if not shown and not instance.started_at:
+        if not shown and not shared.started_at:
             if self.chats.look(path, name, 0, 0) is None:
                 self._shown[key] = (_number(said[-1]) if said else 0, 0)
             return
-        begin = [opening(_time(instance.started_at or said[0].sent_at))] if instance.name else []
+        begin = [opening(_time(shared.started_at or said[0].sent_at))] if shared.name else []
         whole = _bytes(write_timeline([*begin, *shown]))
         found = self.chats.look(path, name, 0, LARGEST_CHANNEL)
         there = found.content if found else None
@@ -166,76 +193,104 @@ class Pages:
 
     # ── notes.md ──
 
-    async def _notes(self, instance: Instance, stir: Stir) -> None:
-        path, name = instance.project.path, f"{instance.folder}/{NOTES}.md"
+    async def _notes(self, shared: Shared, stir: Stir) -> None:
+        path, name = shared.project.path, shared.notes
         found = self.chats.look(path, name, 0, LARGEST + 1)
         content = found.content if found else None
-        document, synced = await self.store.read(partial(_page, instance))
+        document, synced = await self.store.read(partial(_page, shared))
         step = decide_page(synced, content, document)
         if step in (Step.TAKE, Step.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", content, stir):
             return
         match step:
             case Step.SHOW if document:
                 if await self.chats.replace(path, name, document.body, expecting=content):
-                    await self._agree(instance, Synced(document.revision, _digest(_bytes(document.body))))
+                    await self._agree(shared, Synced(document.revision, _digest(_bytes(document.body))))
             case Step.TAKE if content is not None:
-                written = await self._write(instance, content, revision=document.revision if document else 0)
-                await self._agree(instance, Synced(written.revision, _digest(content)))
+                written = await self._write(shared, content, revision=document.revision if document else 0)
+                await self._agree(shared, Synced(written.revision, _digest(content)))
             case Step.CONFLICT if document and content is not None:
-                await self._keep_both(instance, document, content)
+                await self._keep_both(shared, document, content)
                 stir()
             case Step.NOTHING if document and content is not None and document.revision != synced.revision:
-                await self._agree(instance, Synced(document.revision, _digest(content)))
+                await self._agree(shared, Synced(document.revision, _digest(content)))
 
-    async def _write(self, instance: Instance, content: bytes, *, name: str = NOTES, revision: int | None) -> Document:
+    async def _write(self, shared: Shared, content: bytes, *, name: str = NOTES, revision: int | None) -> Document:
         text = content.decode("utf-8", "replace")
         human = Speaker(str(HUMAN))
         return await self.documents.write(
-            human, instance.project.id, text, name=name, instance=instance.name, revision=revision
+            human, shared.project.id, text, name=name, instance=shared.name, revision=revision
         )
 
-    async def _keep_both(self, instance: Instance, document: Document, content: bytes) -> None:
+    async def _keep_both(self, shared: Shared, document: Document, content: bytes) -> None:
         """Keep a person's text beside the page that someone else has written meanwhile, and tell them."""
         name = f"{NOTES}.conflict-{document.revision}"
-        await self._write(instance, content, name=name, revision=None)
+        await self._write(shared, content, name=name, revision=None)
         text = content.decode("utf-8", "replace")
-        await self.chats.replace(instance.project.path, f"{instance.folder}/{name}.md", text, expecting=None)
+        kept = f"{shared.notes.removesuffix('.md')}.conflict-{document.revision}.md"
+        await self.chats.replace(shared.project.path, kept, text, expecting=None)
         told = (
-            f"Your edit of {instance.folder}/{NOTES}.md and revision {document.revision}, which {document.author} wrote"
-            f" meanwhile, are in conflict. {NOTES}.md shows theirs; your text is kept as the document {name}, and in"
-            f" {instance.folder}/{name}.md. Take over from there what is to stay."
+            f"Your edit of {shared.notes} and revision {document.revision}, which {document.author} wrote meanwhile,"
+            f" are in conflict. The file shows theirs; your text is kept as the document {name}, and in {kept}."
+            " Take over from there what is to stay."
         )
         # no such revision: the document counts as newer, and is shown
-        await self._agree(instance, Synced(-1, _digest(content)), told)
+        await self._agree(shared, Synced(-1, _digest(content)), told)
 
-    async def _agree(self, instance: Instance, synced: Synced, told: str = "") -> None:
+    async def _agree(self, shared: Shared, synced: Synced, told: str = "") -> None:
         now = self.clock.now()
 
         def step(store: Writing) -> None:
-            key = f"{instance.project.id}/{instance.record}"
-            blank = Document(project=instance.project.id, name=instance.record, body="", author=str(SYSTEM), revision=0)
+            key = f"{shared.project.id}/{shared.record}"
+            blank = Document(project=shared.project.id, name=shared.record, body="", author=str(SYSTEM), revision=0)
             before = store.find(Document, key) or blank
             after = before.revise(f"{synced.revision} {synced.digest}", author=str(SYSTEM), now=now)
             store.record("page.synced", key, after)
             if told:
-                put(store, _report(store, instance, told, now))
+                put(store, _report(store, shared, told, now))
 
         await self.store.write(step)
 
 
-def _instances(project: Project, store: Reading) -> list[Instance]:
-    """The project itself, and every instance that has an agent or a page."""
+def _sharing(project: Project, store: Reading) -> list[Shared]:
+    """The project itself, and every instance that has an agent or a page. Of two with one file, the later shows it."""
     agents = [each for each in store.agents(limit=MOST) if each.project == project.id]
     pages = [each.name.split("/")[1] for each in store.documents(project.id, "context/")]
     began: dict[str, float] = {each: 0.0 for each in pages if each != "main"}
     for each in agents:
         if not is_home(each.instance, project.name):
             began[each.instance] = min(began.get(each.instance) or each.created_at, each.created_at)
-    return [Instance(project, ""), *(Instance(project, name, time) for name, time in sorted(began.items()))]
+    started = {each.name: each for each in instances.of_project(store, project.id)}
+    by_age = sorted(began, key=lambda name: started[name].started_at if name in started else began[name])
+    home = _shared(project, "", None, 0.0)
+    found = [home, *(_shared(project, each, started.get(each), began[each]) for each in by_age)]
+    owner = {file: each.name for each in found for file in (each.timeline, each.notes) if file}
+    own = {each.name: {file for file, name in owner.items() if name == each.name} for each in found}
+    return [
+        replace(
+            each,
+            timeline=each.timeline if each.timeline in own[each.name] else "",
+            notes=each.notes if each.notes in own[each.name] else "",
+        )
+        for each in found
+    ]
 
 
-def _said(instance: Instance, after: int, store: Reading) -> list[Message]:
-    return store.said(instance.project.id, channel=instance.channel, after=after, limit=MOST)
+def _shared(project: Project, name: str, started: Instance | None, since: float) -> Shared:
+    """What is shared under a name: where its workflow's file says, or in `.windlass/context`."""
+    folder = f"{_OURS}{name or 'main'}"
+    files = started.files if started else {"channel": f"{folder}/channel.md", "document": f"{folder}/{NOTES}.md"}
+    return Shared(
+        project=project,
+        name=name,
+        started_at=since,
+        timeline=files.get("channel", ""),
+        notes=files.get("document", ""),
+        asked_for=started is not None,
+    )
+
+
+def _said(shared: Shared, after: int, store: Reading) -> list[Message]:
+    return store.said(shared.project.id, channel=shared.channel, after=after, limit=MOST)
 
 
 def _is_shown(message: Message) -> bool:
@@ -243,22 +298,22 @@ def _is_shown(message: Message) -> bool:
     return not message.direct and message.kind is not Kind.NUDGE
 
 
-def _page(instance: Instance, store: Reading) -> tuple[Document | None, Synced]:
-    document = store.find(Document, f"{instance.project.id}/{instance.folder}/{NOTES}")
-    record = store.find(Document, f"{instance.project.id}/{instance.record}")
+def _page(shared: Shared, store: Reading) -> tuple[Document | None, Synced]:
+    document = store.find(Document, f"{shared.project.id}/{shared.pages}/{NOTES}")
+    record = store.find(Document, f"{shared.project.id}/{shared.record}")
     return document, Synced.parse(record.body if record else "")
 
 
-def _report(store: Writing, instance: Instance, body: str, now: float) -> Message:
+def _report(store: Writing, shared: Shared, body: str, now: float) -> Message:
     return Message(
         id=store.next_id(Message),
-        channel=instance.channel,
+        channel=shared.channel,
         sender=str(SYSTEM),
         to=(str(HUMAN),),
         body=body,
         kind=Kind.REPORT,
         sent_at=now,
-        project=instance.project.id,
+        project=shared.project.id,
         direct=True,
     )
 

@@ -13,8 +13,9 @@ from windlass.core.instance import Instance, Motion
 from windlass.core.message import Message
 from windlass.core.store import Reading
 from windlass.engine import Engine
+from windlass.engine.beginning import Start
 from windlass.engine.letters import place
-from windlass.engine.workflows import Situation, Start
+from windlass.engine.workflows import Situation
 from windlass.web import letters, shapes, wire
 from windlass.web.call import Call
 

@@ -1,4 +1,4 @@
-"""Files in `.windlass` that people and programs write, too: read on from a place, added to, replaced."""
+"""Files that people and programs write as well as we: read on from a place, added to, replaced."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ChatFiles:
         """Some of a file, from a place on; None if it is not there, or a link, a pipe, a folder."""
         *folders, last = _parts(name)
         try:
-            with inside.folder(top, FOLDER, *folders) as where:
+            with inside.folder(top, *folders) as where:
                 handle = os.open(last, os.O_RDONLY | _SAFE, dir_fd=where)
                 try:
                     return _slice(handle, offset, limit)
@@ -51,7 +51,7 @@ class ChatFiles:
         return await asyncio.to_thread(_replace, top, name, text.encode("utf-8", "replace"), expecting)
 
     def follow(self, top: str, changed: Callable[[], None], /) -> Callable[[], None] | None:
-        """Listen to the folder, if there is one."""
+        """Listen to its `.windlass`, if there is one; what is elsewhere is found by looking."""
         folder = Path(top, FOLDER)
         return self._listen(folder, changed) if self._listen and folder.is_dir() else None
 
@@ -72,20 +72,20 @@ def _slice(handle: int, offset: int, limit: int) -> Slice | None:
 def _append(top: str, name: str, content: bytes) -> bool:
     *folders, last = _parts(name)
     try:
-        with inside.folder(top, FOLDER, *folders, make=True) as where:
+        with inside.folder(top, *folders, make=True) as where:
             handle = os.open(last, _TO_ADD, 0o600, dir_fd=where)  # direct messages stand there, too
             try:
                 size = _size(handle)
                 if size and os.pread(handle, 1, size - 1) != b"\n":
                     return False
                 if os.write(handle, content) != len(content):
-                    raise Unavailable(f"{top}/{FOLDER}/{name} could not be written as a whole: the disk is full.")
+                    raise Unavailable(f"{top}/{name} could not be written as a whole: the disk is full.")
             finally:
                 os.close(handle)
     except FileNotFoundError:  # the folder itself is gone, and nobody reads what is written there
         return False
     except (OSError, inside.Odd) as error:
-        raise Unavailable(f"{top}/{FOLDER}/{name} cannot be written: {error}.") from error
+        raise Unavailable(f"{top}/{name} cannot be written: {error}.") from error
     return True
 
 
@@ -101,14 +101,14 @@ def _size(handle: int) -> int:
 def _replace(top: str, name: str, content: bytes, expecting: bytes | None) -> bool:
     *folders, last = _parts(name)
     try:
-        with inside.folder(top, FOLDER, *folders, make=True) as where:
+        with inside.folder(top, *folders, make=True) as where:
             if _content(where, last, len(expecting or b"")) != expecting:
                 return False
             inside.replace_file(where, last, content, mode=0o644)
     except FileNotFoundError:
         return False
     except (OSError, inside.Odd) as error:
-        raise Unavailable(f"{top}/{FOLDER}/{name} cannot be written: {error}.") from error
+        raise Unavailable(f"{top}/{name} cannot be written: {error}.") from error
     return True
 
 
