@@ -63,7 +63,6 @@ class Theatre:
         self.house = house
         self.play = house.folder / "play"
         self.play.mkdir()
-        house.wl("init", "--checks", "true")
         has_pull_request(house)
         _program(house, "actor", ACTOR.format(folder=house.folder))
         with (house.state / "config.toml").open("a") as file:
@@ -91,6 +90,11 @@ class Theatre:
 
     def document(self, instance: str) -> str:
         return self.house.wl("context", "document", "read", "--instance", instance).out
+
+    def file(self, name: str) -> str:
+        """What a person finds in a file of the repository; nothing if it is not there."""
+        path = self.house.repo / name
+        return path.read_text() if path.is_file() else ""
 
     def anew(self) -> None:
         """Main as it was before anything was mended."""

@@ -184,16 +184,28 @@ class TestExamples:
 class TestContext:
     """Every form in which the document prints that key."""
 
-    @pytest.mark.parametrize("form", ["minimal", "both"])
-    def test_channel_and_document_are_shared_and_shown(self, theatre: Theatre, form: str) -> None:
-        """As files that people read."""
+    @pytest.mark.parametrize(
+        ("form", "channel", "document"),
+        [
+            ("minimal", ".windlass/context/minimal/channel.md", ".windlass/context/minimal/notes.md"),
+            ("both", ".windlass/context/both/channel.md", ".windlass/context/both/notes.md"),
+            ("spelled-out", ".workflow/spelled-out/channel.md", ".workflow/spelled-out/notes.md"),
+            ("custom", "my-context/discussion.md", "my-context/workspace.md"),
+        ],
+    )
+    def test_channel_and_document_are_where_it_says(
+        self, theatre: Theatre, form: str, channel: str, document: str
+    ) -> None:
+        """As files that people read, and find by the names that the kickoff may use."""
         theatre.casts(form, reviewer=REVIEWER, coder=CODER)
         theatre.house.wl("run", printed(theatre.house, "review", context=written(form)), "--instance", form)
-        folder = theatre.house.repo / ".windlass/context" / form
-        channel = until(lambda: _if(VERIFIED, (folder / "channel.md").read_text()), "the channel")
-        assert "[system]\nWorkflow started\n" in channel
-        assert f"[reviewer@{form}]\n{ISSUE}\n" in channel and f"[coder@{form}]\n{FIXED}\n" in channel
-        assert (folder / "notes.md").read_text() == NOTES
+        shown = until(lambda: _if(VERIFIED, theatre.file(channel)), "the channel")
+        heads = [line.split()[-1] for line in shown.splitlines() if line.startswith("### ")]
+        assert heads == ["[system]", "[human]", *(f"[{name}@{form}]" for name, _ in TALK)]
+        assert "[system]\nWorkflow started\n" in shown
+        assert all(f"]\n{words}\n" in shown for _, words in TALK)
+        assert until(lambda: theatre.file(document), "the document") == NOTES
+        assert on_main(theatre.house) == MENDED
 
     def test_a_channel_alone(self, theatre: Theatre) -> None:
         """They talk, and there is no document."""
@@ -201,7 +213,7 @@ class TestContext:
         theatre.house.wl("run", printed(theatre.house, "review", context=written("channel")), "--instance", "channel")
         assert theatre.said("channel")[1:] == TALK
         folder = theatre.house.repo / ".windlass/context/channel"
-        until(lambda: VERIFIED in (folder / "channel.md").read_text(), "the channel")
+        until(lambda: VERIFIED in theatre.file(".windlass/context/channel/channel.md"), "the channel")
         assert [each.name for each in folder.iterdir()] == ["channel.md"]
 
     def test_none_at_all(self, theatre: Theatre) -> None:
