@@ -108,21 +108,25 @@ def has_pull_request(house: Stage) -> None:
     house.commit({"login.py": BROKEN}, "Let people log in")
 
 
-def printed(house: Stage, name: str, *, context: str | None = "context:\n", rest: str = "") -> str:
+def printed(house: Stage, name: str, *, context: str | None = "context:\n", rest: str = "", **providers: str) -> str:
     """A printed workflow as a file in the repository, with the prompts that it names beside it.
 
-    Another printed form may stand in place of its `context`, or none at all (None); and of its setup and kickoff.
+    Another printed form may stand in place of its `context`, or none at all (None); and of its setup and kickoff. Only
+    where several programs work together, an agent's provider is added.
     """
     text = (WORKFLOWS / f"{name}.yaml").read_text()
     assert text.count("context:\n") == 1
     text = text.replace("context:\n", context or "")
     if rest:
         text = text[: text.index("setup:\n")] + rest
-    (house.repo / f"{name}.yaml").write_text(text)
-    (house.repo / "prompts").mkdir(exist_ok=True)
+    for agent, provider in providers.items():
+        text = text.replace(f"\n  {agent}:\n", f"\n  {agent}:\n    provider: {provider}\n")
+    (house.repo / name / "prompts").mkdir(parents=True, exist_ok=True)
+    (house.repo / name / f"{name}.yaml").write_text(text)
     for each in ("coordinator", "reviewer", "coder"):
-        (house.repo / f"prompts/{each}.md").write_text(f"You are the {each} of this team, and do what a {each} does.\n")
-    return f"{name}.yaml"
+        prompt = f"You are the {each} of this team, and do what a {each} does (scenario:{name}-{each}).\n"
+        (house.repo / name / f"prompts/{each}.md").write_text(prompt)
+    return f"{name}/{name}.yaml"
 
 
 def _agent(name: str, instance: str) -> str:
