@@ -83,6 +83,54 @@ class TestRun:
         assert "exit code 9" in told.err and "one" in told.err and "two" in told.err
         assert "none" not in house.wl("list", "--all", "--json").out
 
+    def test_setup_is_not_run_in_vain(self, house: Stage) -> None:
+        """What stands in the way of its agents is said before."""
+        ran = house.flag("ran")
+        text = f"setup:\n- shell: touch '{ran}'\n" + ONE.format("true")
+        file = write(house, "vain.yaml", text)
+        assert "can't be called server" in house.wl("run", file, "--instance", "server", code=2).err
+        unknown = write(house, "unknown.yaml", text.replace("command:", "role: Helps, provider:"))
+        assert "no provider" in house.wl("run", unknown, "--instance", "vain", code=None).err
+        assert not ran.exists()
+
+    def test_what_setup_prints_is_shown_while_it_runs(self, house: Stage) -> None:
+        """Except what is captured, which --verbose shows, too; JSON is left alone."""
+        text = "setup:\n- shell: 'echo plain; echo odd >&2'\n- {shell: echo caught, as: it}\n" + ONE.format("true")
+        file = write(house, "live.yaml", text)
+        told = house.wl("run", file, "--instance", "live")
+        assert told.err.splitlines()[:4] == ["$ echo plain; echo odd >&2", "plain", "odd", "$ echo caught"]
+        assert "\ncaught\n" in house.wl("run", file, "--instance", "live", "--verbose").err
+        assert "plain" not in house.wl("run", file, "--instance", "live", "--json").err
+
+    def test_output_of_any_size_is_kept(self, house: Stage) -> None:
+        """The kickoff has its beginning, a document all of it; what no document holds is cut in its middle."""
+        text = "context:\nsetup:\n- {shell: seq 1 40000, as: numbers}\n" + ONE.replace(
+            "go", "${{{{ numbers }}}}"
+        ).format("true")
+        house.wl("run", write(house, "large.yaml", text), "--instance", "large")
+        kept = house.wl("context", "document", "read", "--name", "setup-numbers", "--instance", "large").out
+        assert kept.splitlines() == [str(each) for each in range(1, 40001)]
+        [said] = house.wl("peek", "--channel", "@large", "--json").value[:1]
+        assert "all of them are in the document setup-numbers)" in said["message"] and len(said["message"]) < 101_000
+        text = text.replace("seq 1 40000", "yes | head -c 9000000; echo end")
+        told = house.wl("run", write(house, "huge.yaml", text), "--instance", "huge")
+        assert "numbers has 9,000,004 bytes: 5,000,004 in the middle are left out." in told.err
+        kept = house.wl("context", "document", "read", "--name", "setup-numbers", "--instance", "huge").out
+        assert kept.startswith("y\n") and kept.rstrip().endswith("end") and "5,000,004 bytes are left out here" in kept
+
+    def test_a_value_that_no_command_can_be_given_is_said_so(self, house: Stage) -> None:
+        """Before it is run."""
+        text = "setup:\n- {shell: seq 1 40000, as: numbers}\n- shell: echo ${{ numbers }}\n" + ONE.format("true")
+        told = house.wl("run", write(house, "long.yaml", text), "--instance", "none", code=2)
+        assert "numbers is too long for a command of setup: echo" in told.err
+
+    def test_what_setup_leaves_running_is_not_waited_for(self, house: Stage) -> None:
+        """A server may stay."""
+        flag = house.flag("over")
+        text = f"setup:\n- shell: |\n    ({house.waits_for(flag)}) & echo up\n" + ONE.format("true")
+        house.wl("run", write(house, "server.yaml", text), "--instance", "serves")
+        flag.touch()
+
     def test_a_setup_that_hangs_is_ended(self, house: Stage) -> None:
         """With all that it started."""
         text = "setup:\n- {shell: sleep 1000, timeout: 1s}\n" + ONE.format("true")

@@ -43,8 +43,8 @@ def _took(run: Row) -> str:
     return age(max(0.0, (run["ended_at"] or time.time()) - run["started_at"]))
 
 
-def _cost(agent: Row) -> str:
-    """What an agent has cost: what is known of it, and whether there is more."""
+def cost_of(agent: Row) -> str:
+    """What an agent, or an instance, has cost: what is known of it, and whether there is more."""
     dollars, unpriced = agent.get("cost_usd"), agent.get("unpriced_runs")
     if not dollars:
         return "unknown" if unpriced else ""
@@ -60,7 +60,7 @@ _AGENTS = (
     Column("TASK", lambda row: row.get("task_title") or row["task"], gives=True),
     Column("PROVIDER", lambda row: row["provider"], spare=True),
     Column("SANDBOX", lambda row: row.get("sandbox"), spare=True),
-    Column("COST", _cost, spare=True),
+    Column("COST", cost_of, spare=True),
 )
 
 _RUNS = (
@@ -302,7 +302,7 @@ def source(text: str) -> str:
 
 
 def _used(agent: Row) -> str:
-    usage, cost = agent.get("usage") or {}, _cost(agent)
+    usage, cost = agent.get("usage") or {}, cost_of(agent)
     if not any(usage.values()) and not cost:
         return ""
     tokens = f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,29 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.agents import address, given_text
+from windlass.cli.agents import address, cost_of, given_text
 from windlass.cli.client import Client, here
 from windlass.cli.command import Duration, Word, command, json_option
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
+from windlass.cli.setup import set_up
 from windlass.cli.wire import Gone, watch_outlet
 from windlass.cli.work import how_driven
 from windlass.cli.workflows import PARAMETERS, WithParameters, WorkflowFile
 from windlass.core.errors import BadInput, TimedOut, WindlassError
+from windlass.core.plain import age
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
-    from windlass.core.workflow import SetupStep, Workflow
+    from windlass.core.workflow import Workflow
 
 _TRIES = 5
 """How often a daemon may go away without a word in between."""
 _RETRY_SECONDS = 0.1
-_LAST_LINES = 20
-_LARGEST_OUTPUT = 50_000_000
-"""Bytes that one setup command may print."""
 
 _instance_option = click.option(
     "--instance", metavar="NAME", type=Word(), help="What to call this start of it. Default: default."
 )
-_verbose_option = click.option("--verbose", is_flag=True, help="Also tell who begins and ends, and what setup prints.")
+_verbose_option = click.option("--verbose", is_flag=True, help="Also tell who begins and ends, and what setup keeps.")
 
 
 @command(
@@ -58,7 +56,7 @@ def run_command(
     """Run a workflow: its setup, its kickoff, its agents, until nothing is left to do."""
     teller = _Teller(as_json=as_json, verbose=verbose)
     deadline = time.monotonic() + timeout if timeout else None
-    begun = _begin(ctx, file, instance, teller, stays=False)
+    begun = _begin(ctx, file, instance, teller, stays=False, deadline=deadline)
     _follow(ctx.obj, begun, deadline, teller)
 
 
@@ -141,7 +139,9 @@ def new_command(ctx: click.Context, /, *, name: str, as_json: bool, **given: Any
 # ── beginning ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _begin(ctx: click.Context, file: str, instance: str | None, teller: _Teller, *, stays: bool) -> Row:
+def _begin(
+    ctx: click.Context, file: str, instance: str | None, teller: _Teller, *, stays: bool, deadline: float | None = None
+) -> Row:
     """Check the file, run its setup, and hand it to the daemon."""
     from windlass.core.params import bind  # noqa: PLC0415
     from windlass.library.workflows import find, load  # noqa: PLC0415
@@ -154,16 +154,15 @@ def _begin(ctx: click.Context, file: str, instance: str | None, teller: _Teller,
     given = bind(workflow.params, ctx.meta.get(PARAMETERS, []))
     values = {f"params.{name}": value for name, value in given.items()}
     values |= _variables(workflow)
-    values |= workflow.values(instance or "default")
+    source = {"path": here(), "file": str(path.resolve())}
+    if workflow.setup:  # it is not run in vain
+        instance = ctx.obj.post("instances", **source, instance=instance, check=True)["instance"]
+        values |= workflow.values(instance)
     for step in workflow.setup:
-        output = _set_up(step, values, teller)
+        output = set_up(step, values, quiet=teller.as_json, verbose=teller.verbose, deadline=deadline)
         if step.name:
             values[step.name] = output
-    return dict(
-        ctx.obj.post(
-            "instances", path=here(), file=str(path.resolve()), instance=instance, values=values, stays=stays or None
-        )
-    )
+    return dict(ctx.obj.post("instances", **source, instance=instance, values=values, stays=stays or None))
 
 
 def _variables(workflow: Workflow) -> dict[str, str]:
@@ -174,45 +173,6 @@ def _variables(workflow: Workflow) -> dict[str, str]:
     if missing:
         raise BadInput(f"{workflow.file} needs {', '.join(missing)}, which is not set here.", hint="Export it first.")
     return {each: os.environ[each.removeprefix("env.")] for each in named}
-
-
-def _set_up(step: SetupStep, values: dict[str, str], teller: _Teller) -> str:
-    """One command, in this folder and with this terminal's environment. The first that fails ends it all."""
-    script, variables = step.shell.script()
-    environment = os.environ | {variable: values[name] for variable, name in variables.items()}
-    teller.setup(script)
-    began = subprocess.Popen(
-        ["/bin/sh", "-c", script],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=None if teller.verbose else subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        out, err = began.communicate(timeout=step.seconds)
-    except subprocess.TimeoutExpired as error:
-        raise TimedOut(
-            f"Setup took longer than {step.seconds:g} s: {one_line(script)}", hint="Give it a longer `timeout`."
-        ) from error
-    finally:
-        _end(began)
-    if began.returncode:
-        last = "\n".join((out + (err or b"")).decode("utf-8", "replace").splitlines()[-_LAST_LINES:])
-        raise WindlassError(
-            f"Setup failed with exit code {began.returncode}: {one_line(script)}\n{block(last)}".rstrip(),
-            hint="No agent was started.",
-        )
-    if len(out) > _LARGEST_OUTPUT:
-        raise BadInput(f"Setup printed {len(out)} bytes: {one_line(script)}", hint="Let it print less.")
-    return out.decode("utf-8", "replace").rstrip("\n")
-
-
-def _end(began: subprocess.Popen[bytes]) -> None:
-    """A setup that is given up leaves nothing behind."""
-    if began.poll() is None:
-        os.killpg(began.pid, 9)
-        began.wait()
 
 
 # ── following ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -288,10 +248,6 @@ class _Teller:
         self.since: str | None = None
         self.told: dict[str, str] = {}
 
-    def setup(self, script: str) -> None:
-        if self.verbose and not self.as_json:
-            tell(dim(f"$ {one_line(script)}"))
-
     def show(self, view: Row) -> None:
         for each in view["messages"]:
             self.since = each["id"]
@@ -315,4 +271,11 @@ class _Teller:
         for name in view["unlanded"]:
             branch = next((each["branch"] for each in view["agents"] if address(each) == name), "its branch")
             say(f"What was committed stays on {branch}: `windlass queue add {branch}` lands it.")
+        agents, cost = len(view["reports"]), cost_of(view)
+        counted = f"{_several(agents, 'agent')}, {_several(view['runs'], 'run')}, {age(view['seconds'])}"
+        tell(dim(f"{counted}, {'cost unknown' if cost == 'unknown' else cost}" if cost else counted))
         sys.stdout.flush()
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from windlass.core.address import HUMAN, RESERVED, check_name
 from windlass.core.agent import Agent, Permissions
 from windlass.core.definition import is_home
+from windlass.core.document import Document
 from windlass.core.errors import BadInput, Conflict
 from windlass.core.instance import DEFAULT, Instance
-from windlass.core.mentions import mentions
+from windlass.core.mentions import Mentions, mentions
 from windlass.core.message import Message
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
@@ -18,8 +19,10 @@ from windlass.core.task import Task
 from windlass.core.template import Template
 from windlass.core.workflow import Member, Tool, Workflow, WorkflowLimits
 from windlass.engine import instances
+from windlass.engine.documents import stored_name
 from windlass.engine.endings import hush
 from windlass.engine.say import put
+from windlass.engine.talk import LONGEST_BODY
 
 LONGEST_VALUE = 100_000
 """Characters of a value that a message carries; the rest is in a document."""
@@ -50,50 +53,83 @@ class Beginning:
     instance: Instance
 
     def make(self, store: Writing) -> Instance:
-        self._refuse_second(store)
+        self.refuse(store)
         for agent in self.agents:
-            known = store.find(Agent, agent.id)
-            if known is not None and known.project != self.project.id:
-                raise Conflict(f"{agent.id} is an agent of another project.", hint="Choose another --instance.")
-            if known is not None:
+            if store.find(Agent, agent.id) is not None:
                 hush(store, agent.id, "its instance was started anew")
             store.record("agent.added", agent.id, agent)
-        kickoff = self._kickoff(store)
-        self._tasks(store)
+        values = self._carried(store)
+        kickoff = self._kickoff(store, values)
+        self._tasks(store, values)
         instance = replace(self.instance, kickoff=kickoff)
         return instances.keep(store, instance, "instance.started", self.instance.started_at)
 
-    def _refuse_second(self, store: Reading) -> None:
+    def refuse(self, store: Reading) -> None:
+        """Raise what stands in its way: itself, another with the same files, an agent of another project, silence."""
         known = instances.find(store, self.project.id, self.instance.name)
         if known is not None and known.live:
             raise Conflict(
                 f"The instance {known.name} is running already: {known.workflow}, from {known.source}.",
                 hint=f"Run `windlass stop @{known.name}` first, or give this one another --instance.",
             )
-
-    def _kickoff(self, store: Writing) -> str:
-        template, names = self.workflow.kickoff, {each.name: each.id for each in self.agents}
-        if not template.pieces:
-            return ""
-        spoken = mentions(template.spoken, names)
-        if not spoken.addressed:
+        for each in instances.of_project(store, self.project.id):
+            common = {*self.instance.files.values()} & {*each.files.values()}
+            if common and each.live and each.name != self.instance.name:
+                raise Conflict(
+                    f"{min(common)} is a file of @{each.name}, which is running.",
+                    hint="Write ${{ instance }} into `dir` of its context, or stop the other one first.",
+                )
+        for agent in self.agents:
+            namesake = store.find(Agent, agent.id)
+            if namesake is not None and namesake.project != self.project.id:
+                raise Conflict(f"{agent.id} is an agent of another project.", hint="Choose another --instance.")
+        if self.workflow.kickoff.pieces and not self._spoken().addressed:
             raise BadInput(
                 f"{self.workflow.file}: the kickoff mentions nobody, so nobody would begin.",
                 hint=f"Write @{self.agents[0].name} into it.",
             )
+
+    def _carried(self, store: Writing) -> Mapping[str, str]:
+        """What messages carry of the values: of a long one its beginning, and all of it is a document."""
+        if "document" not in self.instance.files:
+            return self.values
+        carried = dict(self.values)
+        for name, value in self.values.items():
+            if len(value) > LONGEST_VALUE:
+                page = f"setup-{name}"
+                self._keep(store, page, value)
+                told = f"… ({len(value):,} characters: all of them are in the document {page})"
+                carried[name] = f"{value[:LONGEST_VALUE]}\n{told}"
+        return carried
+
+    def _keep(self, store: Writing, page: str, text: str) -> None:
+        name, now = stored_name(page, self.instance.name), self.instance.started_at
+        blank = Document(project=self.project.id, name=name, body="", author=str(HUMAN), revision=0)
+        before = store.find(Document, blank.id) or blank
+        after = before.revise(text, author=str(HUMAN), now=now)
+        store.record("document.written", after.id, after)
+
+    def _kickoff(self, store: Writing, values: Mapping[str, str]) -> str:
+        template, names = self.workflow.kickoff, {each.name: each.id for each in self.agents}
+        if not template.pieces:
+            return ""
+        spoken = self._spoken()
         message = Message(
             id=store.next_id(Message),
             channel=self.instance.channel,
             sender=str(HUMAN),
             to=tuple(names[each] for each in spoken.all),
-            body=rendered(template, self.values),
+            body=_fitting("the kickoff", rendered(template, values)),
             sent_at=self.instance.started_at,
             project=self.project.id,
         )
         quiet = {names[each] for each in spoken.all if each not in spoken.addressed}
         return put(store, message, quiet=quiet).id
 
-    def _tasks(self, store: Writing) -> None:
+    def _spoken(self) -> Mentions:
+        return mentions(self.workflow.kickoff.spoken, [each.name for each in self.agents])
+
+    def _tasks(self, store: Writing, values: Mapping[str, str]) -> None:
         ids: dict[str, str] = {}
         agents = {each.name: each.id for each in self.agents}
         for each in self.workflow.tasks:
@@ -101,7 +137,7 @@ class Beginning:
                 id=store.next_id(Task),
                 project=self.project.id,
                 title=each.title,
-                brief=rendered(each.brief, self.values),
+                brief=_fitting(f"the brief of {each.name}", rendered(each.brief, values)),
                 needs=tuple(ids[need] for need in each.needs),
                 agent=agents[each.agent],
                 created_at=self.instance.started_at,
@@ -116,6 +152,15 @@ def rendered(template: Template, values: Mapping[str, str]) -> str:
     if missing:
         raise BadInput(f"Nothing was given for {', '.join(missing)}.", hint="Values are given by whoever starts it.")
     return template.render(values)
+
+
+def _fitting(what: str, text: str) -> str:
+    if len(text.encode("utf-8", "surrogatepass")) > LONGEST_BODY:
+        raise BadInput(
+            f"With its values, {what} has more than {LONGEST_BODY:,} bytes.",
+            hint="With a shared document (`context:`), a long value is kept there, and only its beginning is sent.",
+        )
+    return text
 
 
 def free_name(wanted: str, project: Project, workflow: Workflow, store: Reading) -> str:

@@ -53,7 +53,7 @@ class Documents:
 
     async def read(self, project: str, name: str = NOTES, *, instance: str = "") -> Document:
         """A page as it is now."""
-        key = _stored(name, instance)
+        key = stored_name(name, instance)
         found = await self.store.read(lambda store: store.find(Document, f"{project}/{key}"))
         if found is None:
             raise NotFound(
@@ -118,7 +118,7 @@ class Documents:
     async def _revise(self, speaker: Speaker, project: str, name: str, instance: str, made: Make) -> Document:
         page = Document(
             project=project,
-            name=_stored(name, instance),
+            name=stored_name(name, instance),
             body="",
             author=speaker.address,
             revision=0,
@@ -148,7 +148,7 @@ def _folder(instance: str) -> str:
     return f"context/{check_name(instance) if instance else 'main'}/"
 
 
-def _stored(name: str, instance: str) -> str:
+def stored_name(name: str, instance: str) -> str:
     """The name under which a page is kept."""
     if not _NAME.fullmatch(name):
         raise BadInput(

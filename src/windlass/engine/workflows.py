@@ -58,15 +58,27 @@ class Workflows:
 
     # ── starting ──
 
+    async def check(self, start: Start) -> Instance:
+        """What would begin. Raises whatever stands in its way, before its setup is run; values may be missing."""
+        beginning = await self._beginning(start)
+        await self.store.read(beginning.refuse)
+        return beginning.instance
+
     async def begin(self, start: Start) -> Instance:
         """All of it, or a refusal before anything is there."""
+        beginning = await self._beginning(start)
+        begun = await self.store.write(beginning.make)
+        self.bell.ring()
+        return begun
+
+    async def _beginning(self, start: Start) -> Beginning:
         project = await self.projects.at(start.path)
         workflow = await self.library.workflow(start.file)
         name = await self.store.read(partial(free_name, start.instance, project, workflow))
         agents = [await self._engaged(project, workflow, each, name) for each in workflow.agents]
         await self.git.main(project)
         values = {**start.values, **workflow.values(name)}
-        beginning = Beginning(
+        return Beginning(
             project=project,
             workflow=workflow,
             agents=tuple(agents),
@@ -87,22 +99,12 @@ class Workflows:
                 started_at=self.clock.now(),
             ),
         )
-        begun = await self.store.write(beginning.make)
-        self.bell.ring()
-        return begun
 
     async def _files(self, project: Project, workflow: Workflow, name: str) -> dict[str, str]:
         """Where its channel and its document are shown. What stands there, and is not ours, is not overwritten."""
         values = workflow.values(name)
         files = {each: values[f"context.{each}"] for each in ("channel", "document") if f"context.{each}" in values}
         known = await self.store.read(lambda store: instances.of_project(store, project.id))
-        for each in known:
-            if each.live and each.name != name and not {*files.values()}.isdisjoint(each.files.values()):
-                shown = min({*files.values()} & {*each.files.values()})
-                raise Conflict(
-                    f"{shown} is a file of @{each.name}, which is running.",
-                    hint="Write ${{ instance }} into `dir` of its context, or stop the other one first.",
-                )
         channel = files.get("channel", "")
         ours = {each.files.get("channel") for each in known} | {f".windlass/context/{name}/channel.md"}
         if channel and channel not in ours and self.chats.look(project.path, channel, 0, 0) is not None:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from windlass.core.errors import BadInput
 from windlass.core.instance import Instance, Motion
 from windlass.core.message import Message
+from windlass.core.run import Cost, Usage
 from windlass.core.store import Reading
 from windlass.engine import Engine
 from windlass.engine.beginning import Start
@@ -20,11 +21,13 @@ from windlass.web import letters, shapes, wire
 from windlass.web.call import Call
 
 MOST = 1000
+LARGEST_START = 40_000_000
+"""Bytes: what setup has printed comes with it."""
 
 
 async def begin(call: Call) -> Response:
-    """Start a workflow."""
-    given = await wire.body(call.request)
+    """Start a workflow; with `check`, only say what would stand in its way."""
+    given = await wire.body(call.request, largest=LARGEST_START)
     values = given.get("values") or {}
     if not isinstance(values, dict) or not all(isinstance(each, str) for each in values.values()):
         raise BadInput("values must be texts by name.")
@@ -35,6 +38,8 @@ async def begin(call: Call) -> Response:
         values=values,
         stays=bool(given.get("stays", False)),
     )
+    if given.get("check"):
+        return wire.answer({"instance": (await call.engine.workflows.check(start)).name})
     begun = await call.engine.workflows.begin(start)
     look = await call.engine.workflows.look(start.path, begun.name)
     return wire.answer(await _shown(call.engine, look), status=201)
@@ -100,6 +105,8 @@ def _said(instance: Instance, after: int, store: Reading) -> list[Message]:
 async def _shown(engine: Engine, look: Situation, said: list[Message] | None = None) -> dict[str, Any]:
     instance, now = look.instance, engine.ports.clock.now()
     pages = [await engine.status.page(each) for each in instance.agents]
+    runs = {each.view.agent.id: [run for run in each.runs if run.starting_at >= instance.started_at] for each in pages}
+    cost = Cost() + sum((run.usage for each in runs.values() for run in each), Usage())
     return {
         "instance": instance.name,
         "workflow": instance.workflow,
@@ -111,7 +118,11 @@ async def _shown(engine: Engine, look: Situation, said: list[Message] | None = N
         "waiting": list(look.waiting),
         "failed": list(look.failed),
         "agents": [shapes.agent(each.view) for each in pages],
-        "reports": {each.view.agent.id: each.runs[-1].result for each in pages if each.runs},
+        "reports": {name: each[-1].result for name, each in runs.items() if each},
+        "runs": sum(map(len, runs.values())),
+        "seconds": (now if instance.ended_at is None else instance.ended_at) - instance.started_at,
+        "cost_usd": cost.known,
+        "unpriced_runs": cost.unpriced,
         "changes": [shapes.change(each, now=now, paused="") for each in look.changes],
         "unlanded": dict(instance.heads),
         "messages": [letters.message(each, ()) for each in said or []],

@@ -48,11 +48,11 @@ def refusal(error: WindlassError) -> Response:
     return response
 
 
-async def body(request: Request) -> Mapping[str, Any]:
+async def body(request: Request, *, largest: int = LARGEST_BODY) -> Mapping[str, Any]:
     """The request's JSON object."""
     try:
         async with asyncio.timeout(PATIENCE):
-            content = await _content(request)
+            content = await _content(request, largest)
     except TimeoutError as error:
         raise TimedOut(f"The request was not whole after {PATIENCE:.0f} s.") from error
     try:
@@ -65,18 +65,18 @@ async def body(request: Request) -> Mapping[str, Any]:
     return value
 
 
-async def _content(request: Request) -> bytes:
+async def _content(request: Request, largest: int) -> bytes:
     """The body. What is somewhat too long is read to its end, so that its sender can hear why it is refused."""
     content, length = bytearray(), 0
     async for part in request.stream():
         length += len(part)
-        if length <= LARGEST_BODY:
+        if length <= largest:
             content += part
-        elif length > 4 * LARGEST_BODY:
+        elif length > 4 * largest:
             break
-    if length > LARGEST_BODY:
+    if length > largest:
         raise BadInput(
-            f"The request has more than {LARGEST_BODY} bytes.",
+            f"The request has more than {largest} bytes.",
             hint="A message has at most 1000000, a document 4000000: put the text into a file, and say where it is.",
         )
     return bytes(content)
