@@ -49,7 +49,7 @@ _WOKEN = {
     Cause.CALL: "Your earlier task is over, and your worktree stands at main again. There are new messages for you.",
     Cause.REMINDER: "You have worked on this task before, in this worktree. Something is still missing.",
 }
-_IN_TURN = "Your earlier task is over, and your worktree stands where your workflow has got to. There are new messages for you."
+_IN_TURN = "Your earlier task is over, and your worktree stands where your workflow has got to. You have new messages."
 
 Section = tuple[str, str]
 
