@@ -207,6 +207,20 @@ class TestContext:
         assert until(lambda: theatre.file(document), "the document") == NOTES
         assert on_main(theatre.house) == MENDED
 
+    def test_what_a_person_writes_into_a_file_of_their_own_choice_is_read(self, theatre: Theatre) -> None:
+        """The document is editable; what is said next is at the end of the channel."""
+        house, reads = theatre.house, 'windlass context send "It says: $(windlass context document read)"\n'
+        theatre.casts("edited", reviewer=(notes(NOTES, "write"), reads))
+        file = printed(house, "review", context=written("custom"))
+        house.wl("start", file, "--instance", "edited", "--background")
+        until(lambda: theatre.file("my-context/workspace.md") == NOTES, "the document")
+        (house.repo / "my-context/workspace.md").write_text("Defer it to next sprint.\n")
+        until(lambda: theatre.document("edited") == "Defer it to next sprint.\n", "the edit")
+        house.wl("send", "Look again.", "--to", "reviewer@edited")
+        answer = "[reviewer@edited]\nIt says: Defer it to next sprint."
+        until(lambda: theatre.file("my-context/discussion.md").rstrip().endswith(answer), "its answer")
+        house.wl("stop", "@edited")
+
     def test_a_channel_alone(self, theatre: Theatre) -> None:
         """They talk, and there is no document."""
         theatre.casts("channel", reviewer=(can_not(notes(NOTES)) + says(ISSUE), says(VERIFIED)), coder=CODER)
