@@ -84,6 +84,7 @@ class Cli:
     folder: Path
     url: str
     more: dict[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
 
     @property
     def project(self) -> Path:
@@ -118,13 +119,21 @@ class Cli:
 
     def _words(self, prompt: str, resume: str) -> list[str]:
         if self.name == "claude":
-            return [program("claude"), *CLAUDE[1:], *(("--resume", resume) if resume else ()), prompt]
+            return [program("claude"), *self.flags, *CLAUDE[1:], *(("--resume", resume) if resume else ()), prompt]
         scripted = (
             f'{{name="scripted",base_url="{self.url}/v1",env_key="SCRIPTED_KEY",wire_api="responses",'
             "request_max_retries=1,stream_max_retries=1,stream_idle_timeout_ms=20000}"
         )
         model = ("-c", "model_provider=scripted", "-c", f"model_providers.scripted={scripted}")
-        return [program("codex"), *CODEX[1:], *CODEX_QUIET, *model, *(("resume", resume) if resume else ()), prompt]
+        return [
+            program("codex"),
+            *CODEX[1:],
+            *self.flags,
+            *CODEX_QUIET,
+            *model,
+            *(("resume", resume) if resume else ()),
+            prompt,
+        ]
 
     def _environment(self) -> dict[str, str]:
         """Nothing of the person who runs the tests: not even the folders where their CLIs are logged in."""

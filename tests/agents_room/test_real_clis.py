@@ -75,6 +75,26 @@ class TestWork:
         assert {each.asked.conversation for each in models.requests("talk")} == {first.session}
 
 
+class TestTools:
+    """The flags by which a workflow's `tools` are given."""
+
+    def test_claude_offers_only_those(self, claude: Cli, models: ModelServer) -> None:
+        """The model is not even told of the others."""
+        models.scenarios["few"] = [say("Done.")]
+        replace(claude, flags=("--tools", "Read,Grep,Glob")).run("Go (scenario:few).")
+        replace(claude, flags=("--tools", "Read,Bash")).run("Go (scenario:few).")
+        few, other = (sorted(each.asked.tools) for each in models.requests("few"))
+        assert (few, other) == (["Glob", "Grep", "Read"], ["Bash", "Read"])
+
+    @pytest.mark.parametrize(("mode", "has"), [("live", True), ("disabled", False)])
+    def test_codex_searches_the_web_or_not(self, codex: Cli, models: ModelServer, mode: str, *, has: bool) -> None:
+        """By its own setting."""
+        models.scenarios["web"] = [say("Done.")]
+        ran = replace(codex, flags=("-c", f'web_search="{mode}"')).run("Go (scenario:web).")
+        assert ran.code == 0
+        assert any("web_search" in each for each in models.requests("web")[0].asked.tools) is has
+
+
 class TestUsage:
     DEAR = Usage(input=1000, output=50, cached=400)
 

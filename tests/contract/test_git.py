@@ -251,6 +251,26 @@ class TestRenewal:
 
         play(stage, story)
 
+    def test_the_users_checkout_can_be_looked_at_as_it_is(self, stage: GitStage) -> None:
+        """With what is not committed there, on top of what is; it is the same commit until something changes."""
+
+        async def story(port: Git) -> None:
+            reader = replace(an_agent("reader"), permissions=Permissions.READ)
+            stage.edit({"draft.txt": "mine\n"})
+            first = await port.checkout(stage.project)
+            assert await port.checkout(stage.project) == first
+            await port.renew(stage.project, reader, at=first)
+            seen, _ = await port.worktree(stage.project, reader)
+            assert stage.seen(seen) == FIRST | {"draft.txt": "mine\n"}
+            assert (await port.look(stage.project, reader, "r1")).clean
+            tip = stage.commit({"draft.txt": "mine\n"})
+            assert await port.checkout(stage.project) == tip
+            stage.edit({"draft.txt": None})
+            await port.renew(stage.project, reader, at=await port.checkout(stage.project))
+            assert stage.seen(seen) == FIRST
+
+        play(stage, story)
+
     def test_what_has_landed_is_nothing_to_tell_of(self, stage: GitStage) -> None:
         """The worktree is at main again, and no ref is named."""
 

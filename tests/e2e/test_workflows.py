@@ -180,7 +180,9 @@ class TestStart:
         house.wl("send", "Again.", "--to", "helper@stay")
         until(lambda: len(spoken(house, "stay")) == 4, "its second word")
         assert "stay.yaml" in house.wl("list").out
-        house.wl("stop", "@stay")
+        assert "windlass stop @stay" in house.wl("stop").out
+        told = house.wl("stop", "@stay").out
+        assert ".windlass/context/stay/channel.md" in told and "windlass peek --channel @stay" in told
         assert len(spoken(house, "stay")) == 4
         assert house.wl("stop", "--json").value["instances"] == []
 

@@ -200,6 +200,29 @@ class TestOneLineOfWork:
 
         play(story)
 
+    def test_the_users_own_checkout_is_looked_at_as_it_is(self, stage: WorkflowStage) -> None:
+        """Anew for each run; nothing of it wants to land, and nobody may write there."""
+        stage.add(CHOOSY)
+        looks = PAIR.replace("command: code, ", "provider: choosy, permissions: read, worktree: project, ")
+
+        async def story() -> None:
+            with pytest.raises(BadInput, match="may not write in your own checkout"):
+                await stage.begin(looks.replace("permissions: read, ", ""))
+            (stage.repo / "draft.txt").write_text("mine\n")
+            await stage.begin(looks)
+            seen = await stage.worktree("coder@default")
+            assert (seen / "draft.txt").read_text() == "mine\n"
+            await stage.leave("coder@default")
+            (stage.repo / "draft.txt").write_text("mine, mended\n")
+            assert not (await stage.instance()).live
+            await stage.begin(looks)
+            assert (seen / "draft.txt").read_text() == "mine, mended\n"
+            await stage.leave("coder@default")
+            over = await stage.instance()
+            assert (over.live, over.landing, over.heads) == (False, (), {})
+
+        play(story)
+
     def test_without_the_gate_it_stays_on_its_branch(self, stage: WorkflowStage) -> None:
         """Nothing wants to land, and nothing is removed."""
 
@@ -314,6 +337,20 @@ class TestEnding:
             assert await stage.motion() is Motion.MOVING
             await stage.leave("coder@default")
             assert (await stage.instance()).live is False
+
+        play(story)
+
+    def test_a_change_that_is_held_is_said(self, stage: WorkflowStage) -> None:
+        """It waits, and says for what."""
+        stage.check_with("")
+
+        async def story() -> None:
+            await stage.begin()
+            await stage.commit("coder@default", "a.txt", "a\n")
+            await stage.leave("coder@default")
+            look = await stage.engine.workflows.look(str(stage.repo), "default")
+            assert (look.motion, look.waiting) == (Motion.WAITING, ("c1 is held: the project has no check command",))
+            assert [each.name for each in await stage.engine.workflows.every(str(stage.repo))] == ["default"]
 
         play(story)
 

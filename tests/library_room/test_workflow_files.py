@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from windlass.core.agent import Permissions
+from windlass.core.agent import Permissions, Tool
 from windlass.core.params import ParamKind
-from windlass.core.workflow import Tool, Workflow, Workplace
+from windlass.core.workflow import Workflow, Workplace
 from windlass.library.workflows import LARGEST, load, shipped
 
 FILES = Path(__file__).parent / "workflows"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from windlass.core import workflow_agents, workflow_file, workflow_params, workflow_tasks
-from windlass.core.agent import Permissions
+from windlass.core.agent import Permissions, Tool
 from windlass.core.params import ParamKind
-from windlass.core.workflow import Tool, Workplace
+from windlass.core.workflow import Workplace
 from windlass.library.workflows import load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text()

@@ -78,6 +78,13 @@ class TestWork:
         assert not {"shell", "edit_file"} & stage.models.requests(SCENARIO)[0].asked.tools
         assert "windlass" in stage.models.requests(SCENARIO)[0].asked.tools
 
+    def test_who_is_given_only_some_tools(self, stage: ModelStage) -> None:
+        """It has these, and ours."""
+        stage.run([shell("echo hi"), say("Done.")], "--tools", "read,shell")
+        asked = stage.models.requests(SCENARIO)[0].asked.tools
+        assert {"read_file", "list_files", "shell", "complete"} <= asked
+        assert not {"search_files", "edit_file", "write_file"} & asked
+
     def test_many_words_are_cut_for_people_only(self, stage: ModelStage) -> None:
         """A long output reaches the model with its beginning and its end, and the lines stay short."""
         ended = stage.run([shell("seq 200000; echo the end"), say("Done.")])

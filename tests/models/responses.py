@@ -53,10 +53,10 @@ def read(body: Body, headers: Mapping[str, str]) -> Asked:
 
 
 def _names(tool: Body) -> list[str]:
-    """What a tool is called; those of an MCP server come together, in a namespace."""
+    """What a tool is called; those of an MCP server come together, in a namespace; a vendor's own has a type."""
     if tool.get("type") == "namespace":
         return [f"{tool['name']}__{each['name']}" for each in tool.get("tools") or ()]
-    return [tool["name"]] if "name" in tool else []
+    return [tool["name"] if "name" in tool else tool.get("type", "")]
 
 
 def _said(items: list[Body], role: str) -> list[str]:

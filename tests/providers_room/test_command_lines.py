@@ -7,15 +7,22 @@ import tomllib
 
 import pytest
 
-from windlass.core.agent import Permissions
-from windlass.core.provider import Provider, Start
+from windlass.core.agent import Permissions, Tool
+from windlass.core.errors import BadInput
+from windlass.core.provider import Provider, Start, check_tools
 from windlass.providers import load
 
 CLAUDE, CODEX = load().get("claude"), load().get("codex")
 NEW = "6a1f0a52-1f1c-4a5e-9d55-0c7f2f8f5a11"
 
 
-def start(*, permissions: Permissions = Permissions.EDIT, sandboxed: bool = False, **more: str) -> Start:
+def start(
+    *,
+    permissions: Permissions = Permissions.EDIT,
+    sandboxed: bool = False,
+    tools: tuple[Tool, ...] | None = None,
+    **more: str,
+) -> Start:
     return Start(
         prompt_file="/run/prompt.md",
         worktree=more.get("worktree", "/trees/brave-otter"),
@@ -26,6 +33,7 @@ def start(*, permissions: Permissions = Permissions.EDIT, sandboxed: bool = Fals
         model=more.get("model", ""),
         permissions=permissions,
         sandboxed=sandboxed,
+        tools=tools,
         options={},
     )
 
@@ -140,3 +148,46 @@ class TestCodex:
 def test_it_is_asked_to_end_by_interrupt(provider: Provider) -> None:
     """Both leave something behind, or go on for a turn, when they are sent TERM."""
     assert provider.gently == "INT"
+
+
+class TestTools:
+    """What a workflow's file gives an agent, in the words of its program."""
+
+    def test_claude_has_those_and_no_others(self) -> None:
+        """Its own by name, and ours as ever; who has the web may use it."""
+        words = CLAUDE.argv(start(tools=(Tool.READ, Tool.SHELL)))
+        assert words[words.index("--tools") + 1] == "Read,Bash"
+        words = CLAUDE.argv(start(permissions=Permissions.READ, tools=(Tool.SEARCH, Tool.WEB)))
+        assert words[words.index("--tools") + 1] == "Grep,Glob,WebFetch,WebSearch"
+        assert words[words.index("--allowedTools") + 1].endswith(",mcp__windlass,WebFetch,WebSearch")
+        assert "--tools" not in CLAUDE.argv(start())
+
+    def test_codex_has_the_web_or_not(self) -> None:
+        """The others are its shell's, and come with its permissions."""
+        usual = (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL)
+        assert 'web_search="disabled"' in CODEX.argv(start(tools=usual))
+        assert 'web_search="live"' in CODEX.argv(start(tools=(*usual, Tool.WEB)))
+        assert not any("web_search" in each for each in CODEX.argv(start()))
+
+    @pytest.mark.parametrize(
+        ("name", "permissions", "tools", "words"),
+        [
+            ("codex", Permissions.EDIT, "edit shell read", "can't go without search"),
+            ("codex", Permissions.READ, "read search shell", "can't be given shell"),
+            ("model", Permissions.READ, "read web", "can't be given web"),
+            ("scripted", Permissions.EDIT, "read search edit shell web", "can't be given web"),
+        ],
+    )
+    def test_what_a_program_has_no_flags_for_is_refused(
+        self, name: str, permissions: Permissions, tools: str, words: str
+    ) -> None:
+        """Instead of being forgotten; the rest is said, too."""
+        with pytest.raises(BadInput, match=words) as refused:
+            check_tools(load().get(name), [Tool(each) for each in tools.split()], permissions)
+        assert f"With permissions: {permissions} it has read, search" in refused.value.hint
+
+    def test_what_comes_with_the_permissions_can_always_be_said(self) -> None:
+        """For every provider."""
+        for each in load().all():
+            check_tools(each, (Tool.READ, Tool.SEARCH), Permissions.READ)
+            check_tools(each, (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL), Permissions.EDIT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 
 import click
 
@@ -254,11 +255,15 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
     if not names and not everyone:
         _say_stoppable(ctx.obj, as_json=as_json)
         return
-    stopped, problems = (ctx.obj.post("stop")["stopped"], []) if everyone else _stop_each(ctx.obj, names)
+    kept: dict[str, Row] = {}
+    stopped, problems = (ctx.obj.post("stop")["stopped"], []) if everyone else _stop_each(ctx.obj, names, kept)
     if as_json:
         say_json({"stopped": stopped})
     elif stopped:
         say(f"Stopped {', '.join(map(one_line, stopped))}.")
+        for name, files in kept.items():
+            where = ", ".join(one_line(each) for each in files.values())
+            say(f"What was said stays: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
     elif not problems:
         say("Nothing was running.")
     for problem in problems[:-1]:
@@ -271,17 +276,19 @@ def _say_stoppable(daemon: Client, *, as_json: bool) -> None:
     """Who is at work, by the names that `stop` takes."""
     found = [each for each in daemon.get("agents")["items"] if each["status"] in ("running", "waiting", "idle")]
     names = [address(each) for each in found]
-    groups = sorted({f"@{name.partition('@')[2]}" for name in names if "@" in name})
+    groups = {f"@{name.partition('@')[2]}" for name in names if "@" in name}
+    with suppress(WindlassError):  # outside a project there are none
+        groups |= {each["channel"] for each in daemon.get("instances", path=here())["items"]}
     if as_json:
-        say_json({"agents": names, "instances": groups})
-    elif not names:
+        say_json({"agents": names, "instances": sorted(groups)})
+    elif not names and not groups:
         say("Nothing is running.")
     else:
-        say("\n".join(f"windlass stop {one_line(each)}" for each in (*names, *groups, "--all")))
+        say("\n".join(f"windlass stop {one_line(each)}" for each in (*names, *sorted(groups), "--all")))
 
 
-def _stop_each(daemon: Client, names: tuple[str, ...]) -> tuple[list[str], list[WindlassError]]:
-    """One unknown name does not keep the others alive."""
+def _stop_each(daemon: Client, names: tuple[str, ...], kept: dict[str, Row]) -> tuple[list[str], list[WindlassError]]:
+    """One unknown name does not keep the others alive. `kept` gets the files of each instance that is over."""
     stopped: list[str] = []
     problems: list[WindlassError] = []
     for name in dict.fromkeys(names):
@@ -289,6 +296,7 @@ def _stop_each(daemon: Client, names: tuple[str, ...]) -> tuple[list[str], list[
             if name.startswith("@"):
                 ended = daemon.post("instances", name[1:], "stop", path=here())
                 stopped += ended["stopped"] or [name]
+                kept[name] = ended.get("files", {})
             else:
                 stopped += daemon.post("agents", name, "stop")["stopped"]
         except WindlassError as error:

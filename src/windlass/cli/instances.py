@@ -201,12 +201,17 @@ def _follow(daemon: Client, begun: Row, deadline: float | None, teller: _Teller)
             tell("\nThose who are at work end what they do; press Ctrl-C again to stop them.")
     teller.end(view)
     if view["motion"] == "waiting" and not view["ended"]:
-        raise WindlassError(f"@{name} waits for you: {'; '.join(view['waiting'])}", hint="See `windlass questions`.")
+        raise WindlassError(f"@{name} waits for you: {'; '.join(view['waiting'])}", hint=_settle(view))
     if view["failed"]:
         raise WindlassError(f"Not everyone ended well: {'; '.join(view['failed'])}", hint=_where(name))
     bad = [each for each in view["changes"] if each["state"] != "landed"]
     if bad:
         raise WindlassError(f"{bad[0]['id']} is {bad[0]['state']}: {bad[0]['reason']}", hint=_where(name))
+
+
+def _settle(view: Row) -> str:
+    held = any(each["state"] == "held" for each in view["changes"])
+    return f"`windlass {'queue' if held else 'questions'}` shows more; it goes on by itself when that is settled."
 
 
 def _where(name: str) -> str:

@@ -37,6 +37,21 @@ class Permissions(StrEnum):
     """Whatever its program can do, without being asked."""
 
 
+class Tool(StrEnum):
+    """What an agent may be given to work with. Each provider says by which of its own tools."""
+
+    READ = "read"
+    """Read files."""
+    SEARCH = "search"
+    """Find files, and text in them."""
+    EDIT = "edit"
+    """Change, make and remove files."""
+    SHELL = "shell"
+    """Run commands."""
+    WEB = "web"
+    """Fetch pages, and search the web."""
+
+
 LONGEST_MODEL = 200
 
 
@@ -87,6 +102,10 @@ class Agent:
     """Whether it may speak to other agents; else only to people."""
     shares: bool = False
     """Whether it begins where the others of its instance have got to, and takes turns with them."""
+    copies: bool = False
+    """Whether it looks at the user's checkout as it is when a run begins, with what is not committed there."""
+    tools: tuple[Tool, ...] | None = None
+    """The only tools that it is given; None: all that its permissions allow."""
     created_at: float = 0.0
     retired_at: float | None = None
 

@@ -199,6 +199,13 @@ class Git(Protocol):
         """
         ...
 
+    async def checkout(self, project: Project, /) -> str:
+        """The user's checkout as it is, committed or not, as a commit that the hub has: the same one if it is the same.
+
+        What git ignores is not in it, nor nested repositories and files that are too large.
+        """
+        ...
+
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         """Let these paths of an agent's worktree never count as work."""
         ...

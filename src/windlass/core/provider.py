@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from windlass.core.agent import Permissions
+from windlass.core.agent import Permissions, Tool
+from windlass.core.errors import BadInput
 from windlass.core.models import ModelSettings
 from windlass.core.run import Hitch, Usage
 
@@ -72,6 +73,8 @@ class Start:
     key: str = ""
     """The variable with the model's key, if not its vendor's usual one."""
     permissions: Permissions = Permissions.EDIT
+    tools: tuple[Tool, ...] | None = None
+    """The only tools that it is to have, of those in `Provider.picks`; None: all that its permissions allow."""
     sandboxed: bool = False
     """It can't do harm outside its worktree whatever it is allowed to do."""
     options: Mapping[str, str]
@@ -173,6 +176,8 @@ class Provider:
     """Files that its runs find in their own folder, by name."""
     tools: bool = False
     """Its flags give it our tools, by MCP; any other is told to talk by our commands."""
+    picks: tuple[Tool, ...] = ()
+    """Tools that its flags can give or withhold one by one; the others come with its permissions."""
     claim: Claim = Claim.SIGNAL
     resumes: bool = False
     """It can go on in the session of an earlier run."""
@@ -238,3 +243,23 @@ class Presence:
     def known(self) -> bool:
         """Whether it is the very version that we have driven ourselves."""
         return self.provider.verified is not None and self.provider.verified.version == self.version
+
+
+_USUAL = {
+    Permissions.READ: (Tool.READ, Tool.SEARCH),
+    Permissions.EDIT: (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL),
+    Permissions.FULL: (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL),
+}
+"""The tools that come with permissions, where a provider can't be told which."""
+
+
+def check_tools(provider: Provider, tools: Collection[Tool], permissions: Permissions) -> None:
+    """Refuse a choice of tools that a provider has no flags for."""
+    usual = _USUAL[permissions]
+    for each in Tool:
+        if each not in provider.picks and (each in tools) != (each in usual):
+            what = "be given" if each in tools else "go without"
+            raise BadInput(
+                f"An agent of the provider {provider.name} can't {what} {each} by itself.",
+                hint=f"With permissions: {permissions} it has {', '.join(usual)}: leave `tools` out, or take another.",
+            )

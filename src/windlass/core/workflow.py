@@ -5,27 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from windlass.core.agent import Permissions
+from windlass.core.agent import Permissions, Tool
 from windlass.core.params import Param
 from windlass.core.template import Template
 
 DEFAULT_INSTANCE = "default"
 DEFAULT_SETUP_SECONDS = 600.0
-
-
-class Tool(StrEnum):
-    """What an agent may be given to work with. Each provider says by which of its own tools."""
-
-    READ = "read"
-    """Read files."""
-    SEARCH = "search"
-    """Find files, and text in them."""
-    EDIT = "edit"
-    """Change, make and remove files."""
-    SHELL = "shell"
-    """Run commands."""
-    WEB = "web"
-    """Fetch pages, and search the web."""
 
 
 class Workplace(StrEnum):
@@ -36,7 +21,7 @@ class Workplace(StrEnum):
     OWN = "own"
     """In a worktree of its own."""
     PROJECT = "project"
-    """In the user's own checkout."""
+    """On the user's own checkout as it is when a run begins, to look at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-from windlass.core.agent import Permissions, check_model
+from windlass.core.agent import Permissions, Tool, check_model
 from windlass.core.definition import LONGEST_ROLE, PEOPLE
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 from windlass.core.node import Leaf
 from windlass.core.reading import Section, agent_name
 from windlass.core.template import parse
-from windlass.core.workflow import Member, Tool, Workplace
+from windlass.core.workflow import Member, Workplace
 
 KEYS = (
     "model", "system_prompt", "tools", "provider", "command", "role", "permissions", "worktree", "persistent",

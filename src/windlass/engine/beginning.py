@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from windlass.core.address import HUMAN, RESERVED, check_name
-from windlass.core.agent import Agent, Permissions
+from windlass.core.agent import Agent, Permissions, Tool
 from windlass.core.definition import is_home
 from windlass.core.document import Document
 from windlass.core.errors import BadInput, Conflict
@@ -17,7 +17,7 @@ from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
 from windlass.core.template import Template
-from windlass.core.workflow import Member, Tool, Workflow, WorkflowLimits
+from windlass.core.workflow import Member, Workflow, WorkflowLimits
 from windlass.engine import instances
 from windlass.engine.documents import stored_name
 from windlass.engine.endings import hush
@@ -183,14 +183,14 @@ def _is_of_another(store: Reading, agent: str, project: Project) -> bool:
 
 def permissions_of(member: Member) -> Permissions:
     """What a list of tools comes to: whoever can neither edit nor run anything only reads."""
-    if member.tools is None or {Tool.EDIT, Tool.SHELL} <= {*member.tools}:
-        return member.permissions
-    if {Tool.EDIT, Tool.SHELL}.isdisjoint(member.tools):
+    if member.tools is not None and {Tool.EDIT, Tool.SHELL}.isdisjoint(member.tools):
         return Permissions.READ
-    raise BadInput(
-        f"{member.name} can't be given {', '.join(member.tools)} alone.",
-        hint="Give it edit and shell together, or neither of them.",
-    )
+    if member.tools is not None and Tool.SHELL not in member.tools:
+        raise BadInput(
+            f"{member.name} could not commit what it edits: it has no shell.",
+            hint="Add shell to its `tools`, or take edit away.",
+        )
+    return member.permissions
 
 
 def limits_of(limits: WorkflowLimits) -> dict[str, int]:

@@ -140,6 +140,7 @@ class Runs:
             base_url=chosen.base_url,
             key=chosen.key,
             permissions=agent.permissions,
+            tools=agent.tools,
             sandboxed=bool(run.sandbox),
             options=agent.options,
             files=briefing.files,

@@ -81,6 +81,8 @@ class Setup:
         line = await self._line(run, agent)
         if seen is not None:
             await self.git.renew(project, agent, at=seen.head)
+        elif agent.copies:
+            await self.git.renew(project, agent, at=await self.git.checkout(project))
         elif line is not None:
             await self._renew(run, project, agent, at=line)
         elif await self.store.read(lambda store: _begins_anew(store, run)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core import policy
-from windlass.core.agent import Agent
+from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Change, ChangeState
 from windlass.core.definition import Definition
 from windlass.core.errors import BadInput, Conflict, NotFound
@@ -14,6 +14,7 @@ from windlass.core.instance import Facts, Instance, Motion, motion_of
 from windlass.core.message import Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
+from windlass.core.provider import check_tools
 from windlass.core.run import Outcome
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState, title_of
@@ -48,6 +49,7 @@ class Workflows:
         self.clock = ports.clock
         self.git = ports.git
         self.library = ports.library
+        self.providers = ports.providers
         self.chats = ports.chats
         self.bell = bell
         self.tasks = tasks
@@ -117,9 +119,11 @@ class Workflows:
     async def _engaged(self, project: Project, workflow: Workflow, member: Member, instance: str) -> Agent:
         """One of its agents, on the terms of the file."""
         permissions = permissions_of(member)
-        if member.worktree is Workplace.PROJECT:
+        copies = member.worktree is Workplace.PROJECT
+        if copies and permissions is not Permissions.READ:
             raise BadInput(
-                f"{member.name} can't work in your own checkout yet.", hint="Write `worktree: shared`, or `own`."
+                f"{member.name} may not write in your own checkout: that would get past the gate.",
+                hint="Write `permissions: read`, or `worktree: shared`.",
             )
         defined = Definition(
             name=member.name,
@@ -132,13 +136,29 @@ class Workflows:
             persistent=member.persistent,
         )
         agent = self.tasks.terms(project, defined, {"command": member.command} if member.command else {})
+        if member.tools is not None:
+            check_tools(self.providers.get(agent.provider), member.tools, permissions)
         shares = member.worktree is Workplace.SHARED
         talks = workflow.context is not None and bool(workflow.context.channel)
-        agent = replace(agent, instance=instance, workflow=workflow.name, shares=shares, talks=talks)
+        agent = replace(
+            agent,
+            instance=instance,
+            workflow=workflow.name,
+            shares=shares,
+            talks=talks,
+            copies=copies,
+            tools=member.tools,
+        )
         await self.tasks.fences.check(agent, project)
         return agent
 
     # ── looking ──
+
+    async def every(self, path: str) -> list[Instance]:
+        """Those of a project that have not ended."""
+        project = await self.projects.known_at(path)
+        found = await self.store.read(lambda store: instances.of_project(store, project.id)) if project else []
+        return [each for each in found if each.live]
 
     async def look(self, path: str, name: str) -> Situation:
         """What an instance of a project does now."""
@@ -152,12 +172,14 @@ class Workflows:
             listed = f"There are: {', '.join(known)}." if known else "`windlass run FILE` starts one."
             raise NotFound(f"There is no instance {name} here.", hint=listed)
         facts = self._facts(instance, now, store)
+        changes = [each for task in instance.landing for each in store.changes_of_task(task)]
+        held = [f"{each.id} is held: {each.reason}" for each in changes if each.state is ChangeState.HELD]
         return Situation(
             instance=instance,
             motion=motion_of(facts),
             failed=tuple(_failed(instance, store)),
-            waiting=(*_asked(facts, store), *facts.stuck),
-            changes=tuple(each for task in instance.landing for each in store.changes_of_task(task)),
+            waiting=(*(_asked(facts, store) or held), *facts.stuck),
+            changes=tuple(changes),
         )
 
     def _facts(self, instance: Instance, now: float, store: Reading) -> Facts:

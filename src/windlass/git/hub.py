@@ -94,6 +94,13 @@ class Hubs:
         commit, _, subject = said.text.partition("\n")
         return commit, subject
 
+    async def head(self, project: Project) -> str:
+        """The commit that the user has checked out, which the hub has now."""
+        hub = await self.open(project)
+        commit = await self._user.ref(project, "HEAD")
+        await self._fetch(hub, project.path, "HEAD", f"{TAKEN}{commit}")
+        return commit
+
     async def ref(self, hub: Path, ref: str) -> str:
         """The object that a ref of the hub is at, or nothing."""
         return (await self._git.ours(hub, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text

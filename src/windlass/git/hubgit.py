@@ -95,6 +95,11 @@ class HubGit:
         async with self._locks(self.worktree_path(project, agent)):
             return await self._renewals.renew(project, agent, at)
 
+    async def checkout(self, project: Project, /) -> str:
+        """The user's checkout as it is, as a commit that the hub has."""
+        async with self._locks(project.path):
+            return await self._snapshots.checkout(project)
+
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         """Let these paths of an agent's worktree never count as work."""
         async with self._locks(self.worktree_path(project, agent)):

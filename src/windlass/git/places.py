@@ -33,6 +33,10 @@ class Places:
         """Our own index of an agent's worktree: it is where we left it, whatever the agent does to its own."""
         return self.hub(project) / "windlass" / "indexes" / key(agent)
 
+    def checkout_index(self, project: Project) -> Path:
+        """Our own index of the user's checkout; theirs is never touched."""
+        return self.hub(project) / "windlass" / "checkout"
+
     def glimpse(self, project: Project, agent: Agent) -> Path:
         """Objects of an agent's work that are only there until the next glance."""
         return self.hub(project) / "windlass" / "glimpses" / key(agent)

@@ -29,6 +29,8 @@ _SELF = {
     "GIT_COMMITTER_NAME": "Windlass",
     "GIT_COMMITTER_EMAIL": MAKER,
 }
+CHECKOUT = "refs/windlass/checkout"
+"""The user's checkout when it was last looked at."""
 _STUCK = re.compile(r"Unable to process path (.+)")
 _CLOSED = re.compile(r"could not open directory '(.+?)/?': ")
 _OURS = b".windlass/"
@@ -78,6 +80,18 @@ class Snapshots:
         main = await self._hubs.main(project)
         head, _ = await self._take_branch(hub, self._places.worktree(project, agent), agent, main)
         return head
+
+    async def checkout(self, project: Project) -> str:
+        """The user's files as they are, as a commit on top of their own; the last such one, if nothing has changed."""
+        head = await self._hubs.head(project)
+        hub = await self._hubs.open(project)
+        index = self._places.checkout_index(project)
+        make_folder(index.parent)
+        tree, _ = await self._write_tree(hub, Path(project.path), index, head, {})
+        said = await self._git.ours(hub, "log", "-1", "--format=%T %P", CHECKOUT, "--", ok=ANY)
+        if said.text == f"{tree} {head}" and not said.code:
+            return await self._hubs.ref(hub, CHECKOUT)
+        return await self.keep(hub, Sight(main="", head=head, branch="", tree=tree, holes=()), CHECKOUT)
 
     async def keep(self, hub: Path, sight: Sight, ref: str) -> str:
         """Put what was seen under a ref, as a commit on top of the branch (or the branch itself, if it is the same)."""

@@ -61,7 +61,7 @@ async def _converse(given: argparse.Namespace, session: Session, prompt: str, be
     model = vendor.build(given.model, base_url=given.base_url, protocol=given.protocol, key=given.key)
     environment = {name: value for name, value in os.environ.items() if name not in given.forget}
     places = Places(given.folder, output=OUTPUT if given.permissions is Permissions.READ else "")
-    tools = toolbox.local(Files(places), Commands(places, environment), given.permissions)
+    tools = toolbox.local(Files(places), Commands(places, environment), given.permissions, given.tools)
     async with server.connected(environment) as connection:
         tools += toolbox.ours(connection, await connection.greet())
         conversation = talk.Talk(model, tools, session=session, system=_system(given))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import wraps
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic_ai import Tool
 from pydantic_ai.exceptions import ToolFailed
 
 from windlass.core.agent import Permissions
+from windlass.core.agent import Tool as Kind
 from windlass.core.errors import WindlassError
 from windlass.model.commands import Commands
 from windlass.model.files import Files
@@ -20,12 +21,19 @@ _IN_TURN = frozenset(("write_file", "edit_file", "shell", "windlass"))
 """What changes something waits for what was asked before it."""
 
 
-def local(files: Files, commands: Commands, permissions: Permissions) -> list[Tool[None]]:
+def local(
+    files: Files, commands: Commands, permissions: Permissions, only: Collection[Kind] | None = None
+) -> list[Tool[None]]:
     """What it has on this machine. One that may only read has no shell, and writes nothing but its report."""
-    looks = (files.read_file, files.list_files, commands.search_files)
-    if permissions is Permissions.READ:
-        return [_tool(each) for each in (*looks, files.write_file, commands.windlass)]
-    return [_tool(each) for each in (*looks, files.write_file, files.edit_file, commands.shell)]
+    groups: dict[Kind, tuple[Callable[..., Any], ...]] = {
+        Kind.READ: (files.read_file, files.list_files),
+        Kind.SEARCH: (commands.search_files,),
+    }
+    if permissions is not Permissions.READ:
+        groups |= {Kind.EDIT: (files.write_file, files.edit_file), Kind.SHELL: (commands.shell,)}
+    chosen = [each for kind, tools in groups.items() if only is None or kind in only for each in tools]
+    reports = (files.write_file, commands.windlass) if permissions is Permissions.READ else ()
+    return [_tool(each) for each in (*chosen, *reports)]
 
 
 def ours(server: Server, tools: Sequence[OurTool]) -> list[Tool[None]]:

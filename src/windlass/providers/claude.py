@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from windlass.core.agent import Permissions
+from windlass.core.agent import Permissions, Tool
 from windlass.core.provider import Provider, Reading, Start, Verified
 from windlass.core.run import Hitch, Trouble, Usage
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
@@ -21,6 +21,13 @@ _READS = (
     "Bash(windlass agent:*),Bash(windlass change:*),Bash(windlass context:*),mcp__windlass"
 )
 _EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch,mcp__windlass"
+_OWN = {
+    Tool.READ: "Read",
+    Tool.SEARCH: "Grep,Glob",
+    Tool.EDIT: "Edit,Write,NotebookEdit",
+    Tool.SHELL: "Bash",
+    Tool.WEB: "WebFetch,WebSearch",
+}
 _TOOLS = "mcp.json"
 _SERVER = {"type": "stdio", "command": "windlass", "args": ["mcp"]}
 """Our tools, besides whatever servers the user has. Which run calls them, the daemon sees by itself."""
@@ -43,10 +50,16 @@ def argv(start: Start) -> tuple[str, ...]:
 def permit(start: Start) -> tuple[str, ...]:
     """What is not allowed here is refused, as nobody is there to be asked."""
     if start.permissions is Permissions.READ:
-        return ("--permission-mode", "dontAsk", "--allowedTools", _READS)
+        web = f",{_OWN[Tool.WEB]}" if Tool.WEB in (start.tools or ()) else ""
+        return ("--permission-mode", "dontAsk", "--allowedTools", _READS + web, *_given(start))
     if start.permissions is Permissions.FULL or start.sandboxed:
-        return ("--dangerously-skip-permissions",)
-    return ("--permission-mode", "acceptEdits", "--allowedTools", _EDITS)
+        return ("--dangerously-skip-permissions", *_given(start))
+    return ("--permission-mode", "acceptEdits", "--allowedTools", _EDITS, *_given(start))
+
+
+def _given(start: Start) -> tuple[str, ...]:
+    """Its built-in tools, where the agent is to have only some. Those of servers, such as ours, stay."""
+    return () if start.tools is None else ("--tools", ",".join(_OWN[each] for each in start.tools))
 
 
 def environment(start: Start) -> Mapping[str, str]:
@@ -204,6 +217,7 @@ provider = Provider(
     system=True,
     writes={_TOOLS: json.dumps({"mcpServers": {"windlass": _SERVER}}, indent=2) + "\n"},
     tools=True,
+    picks=(*Tool,),
     models=True,
     resumes=True,
     gently="INT",

@@ -14,7 +14,7 @@ import re
 import shlex
 from functools import partial
 
-from windlass.core.agent import Permissions
+from windlass.core.agent import Permissions, Tool
 from windlass.core.provider import Provider, Reading, Start, Verified
 from windlass.core.run import Hitch, Trouble, Usage
 from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, words
@@ -45,8 +45,9 @@ _THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
 def argv(start: Start) -> tuple[str, ...]:
     model = ("-m", start.model) if start.model else ()
     resume = ("resume", start.session) if start.session else ()
+    web = () if start.tools is None else ("-c", f'web_search="{"live" if Tool.WEB in start.tools else "disabled"}"')
     anywhere = ("--skip-git-repo-check",) if start.repositories else ()
-    return ("codex", "exec", "--json", *_TOOLS, *_QUIET, *_SHELL, *anywhere, *model, *permit(start), *resume, "-")
+    return ("codex", "exec", "--json", *_TOOLS, *_QUIET, *_SHELL, *anywhere, *model, *web, *permit(start), *resume, "-")
 
 
 def permit(start: Start) -> tuple[str, ...]:
@@ -196,6 +197,7 @@ provider = Provider(
     read=reader(_event, _plain),
     price=partial(price, OPENAI),
     tools=True,
+    picks=(Tool.WEB,),
     models=True,
     resumes=True,
     gently="INT",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from windlass.core.agent import Permissions
+from windlass.core.agent import Permissions, Tool
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.models import ModelSettings
 from windlass.core.near import near_miss
@@ -81,7 +81,8 @@ def _protocol(model: str) -> str:
 
 
 def permit(start: Start) -> tuple[str, ...]:
-    return ("--permissions", str(start.permissions))
+    tools = () if start.tools is None else ("--tools", ",".join(start.tools))
+    return ("--permissions", str(start.permissions), *tools)
 
 
 def takes(model: str) -> bool:
@@ -189,6 +190,7 @@ provider = Provider(
     read=reader(_event, _plain),
     system=True,
     tools=True,
+    picks=(Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL),
     models=True,
     takes=takes,
     ready=ready,

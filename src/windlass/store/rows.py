@@ -56,7 +56,7 @@ class Shape:
 
 _SHAPES = (
     Shape(Project, "projects", nested=("health",)),
-    Shape(Agent, "agents", nested=("also", "options")),
+    Shape(Agent, "agents", nested=("also", "options", "tools")),
     Shape(Task, "tasks", nested=("needs", "paths")),
     Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch", "checked")),
     Shape(Message, "messages", nested=("to", "remark", "chain"), order={"place": lambda message: number(message.id)}),

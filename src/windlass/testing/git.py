@@ -22,6 +22,8 @@ from windlass.testing.repository import Edits, FakeHub, FakeRepository, FakeWork
 Pause = Callable[[str], Awaitable[None]]
 """Awaited between two effects of one call: there, others may have a turn, or all may end."""
 
+CHECKOUT = "refs/windlass/checkout"
+"""The user's checkout when it was last looked at."""
 LOST = "refs/windlass/lost/"
 """Tips of main that a person has rewritten since."""
 
@@ -113,6 +115,15 @@ class FakeGit:
 
     def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (f"{self.home}/hubs/{project.id}.git",), (f"{self.home}/gitconfig/{project.id}/{_key(agent)}",)
+
+    async def checkout(self, project: Project, /) -> str:
+        user, hub = self._user(project), self._hub(project)
+        head = user.branches.get(user.checked_out) or self._main(project)
+        known = hub.refs.get(CHECKOUT, "")
+        if known and self.objects.commits[known].parents == (head,) and self.objects.files(known) == user.files:
+            return known
+        hub.refs[CHECKOUT] = self.objects.holding(user.files, head, "Your checkout as it was", self.now())
+        return hub.refs[CHECKOUT]
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         del agent  # it counts for all of them

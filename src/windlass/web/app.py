@@ -59,6 +59,7 @@ RULES = (
     Rule(WRITE, "/tasks", tasks.add),
     Rule(READ, "/tasks/{id}", tasks.show, by_runs=True),
     Rule(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),
+    Rule(READ, "/instances", instances.every, by_runs=True),
     Rule(WRITE, "/instances", instances.begin),
     Rule(READ, "/instances/{name}", instances.show, by_runs=True),
     Rule(READ, "/instances/{name}/wait", instances.wait, by_runs=True),

@@ -45,6 +45,13 @@ async def begin(call: Call) -> Response:
     return wire.answer(await _shown(call.engine, look), status=201)
 
 
+async def every(call: Call) -> Response:
+    """The instances of a project that have not ended."""
+    found = await call.engine.workflows.every(call.request.query_params.get("path", ""))
+    names = ("name", "workflow", "source", "channel", "started_at")
+    return wire.answer({"items": [{name: getattr(each, name) for name in names} for each in found]})
+
+
 async def show(call: Call) -> Response:
     """An instance, as it is now."""
     return wire.answer(await _shown(call.engine, await _look(call)))
@@ -65,10 +72,12 @@ async def drain(call: Call) -> Response:
 
 async def stop(call: Call) -> Response:
     """End it, with all that its agents started."""
-    stopped = await call.engine.workflows.stop(await _path(call), call.name)
+    path = await _path(call)
+    files = (await call.engine.workflows.look(path, call.name)).instance.files
+    stopped = await call.engine.workflows.stop(path, call.name)
     for each in stopped:
         await call.engine.changes.withdraw(each, "stopped by hand")
-    return wire.answer({"stopped": stopped, "instance": call.name})
+    return wire.answer({"stopped": stopped, "instance": call.name, "files": dict(files)})
 
 
 async def _path(call: Call) -> str:
