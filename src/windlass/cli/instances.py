@@ -185,6 +185,8 @@ def _follow(daemon: Client, begun: Row, deadline: float | None, teller: _Teller)
     interrupted = False
     while True:
         try:
+            if interrupted:
+                daemon.post("instances", name, "drain", path=here())
             for view in _views(daemon, begun, deadline, teller):
                 teller.show(view)
             break
@@ -197,11 +199,21 @@ def _follow(daemon: Client, begun: Row, deadline: float | None, teller: _Teller)
                 tell(f"\n@{name} was stopped. {_where(name)}")
                 raise
             interrupted = True
-            daemon.post("instances", name, "drain", path=here())
             tell("\nThose who are at work end what they do; press Ctrl-C again to stop them.")
     teller.end(view)
-    if view["motion"] == "waiting" and not view["ended"]:
+    _end_as(view, name)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _end_as(view: Row, name: str) -> None:
+    """Raise what the exit code has to say."""
+    if not view["ended"]:
         raise WindlassError(f"@{name} waits for you: {'; '.join(view['waiting'])}", hint=_settle(view))
+    if view["ending"] == "timeout":
+        raise TimedOut(f"@{name} was stopped: {view['reason']}.", hint=_where(name))
+    if view["ending"] == "stopped":
+        raise WindlassError(f"@{name} was {view['reason']}.", hint=_where(name))
     if view["failed"]:
         raise WindlassError(f"Not everyone ended well: {'; '.join(view['failed'])}", hint=_where(name))
     bad = [each for each in view["changes"] if each["state"] != "landed"]
@@ -271,6 +283,9 @@ class _Teller:
         for name, report in view["reports"].items():
             if report:
                 say(f"{bold(one_line(name))}  {block(report)}")
+        for name, left in view["left"].items():
+            if left:
+                say(f"{bold(one_line(name))}  {one_line(left)}")
         for each in view["changes"]:
             say(f"{each['id']}  {each['state']}  {one_line(each['title'])}")
         for name in view["unlanded"]:

@@ -90,6 +90,10 @@ def set_up(step: SetupStep, values: Mapping[str, str], *, quiet: bool, verbose: 
     Output that is captured is shown if `verbose`. Raises WindlassError if it fails, TimedOut if it takes too long.
     """
     script, variables = step.shell.script()
+    left = step.seconds if deadline is None else deadline - time.monotonic()
+    allowed, remedy = min(step.seconds, left), "`timeout`" if step.seconds <= left else "--timeout"
+    if allowed <= 0:
+        raise TimedOut(f"No time is left for setup: {one_line(script)}", hint="Give it a longer --timeout.")
     environment = os.environ | {variable: _given(values, name, script) for variable, name in variables.items()}
     show: Show | None = None if quiet else lambda line: tell(dim(block(line)))
     if show:
@@ -104,7 +108,6 @@ def set_up(step: SetupStep, values: Mapping[str, str], *, quiet: bool, verbose: 
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    allowed = step.seconds if deadline is None else min(step.seconds, deadline - time.monotonic())
     time_over = time.monotonic() + allowed
     try:
         for pipe, content in _output(began, time_over):
@@ -114,7 +117,7 @@ def set_up(step: SetupStep, values: Mapping[str, str], *, quiet: bool, verbose: 
         began.wait(max(0.0, time_over - time.monotonic()))
     except (TimeoutError, subprocess.TimeoutExpired) as error:
         raise TimedOut(
-            f"Setup took longer than {allowed:g} s: {one_line(script)}", hint="Give it a longer `timeout`."
+            f"Setup took longer than {allowed:g} s: {one_line(script)}", hint=f"Give it a longer {remedy}."
         ) from error
     finally:
         _end(began)

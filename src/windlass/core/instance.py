@@ -6,13 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Permissions
+from windlass.core.message import Letter
 from windlass.core.run import Run
 from windlass.core.settings import Limits
 from windlass.core.task import Task, TaskState
 
 DEFAULT = "default"
 """What an instance is called that nobody has named."""
+
+
+class Ending(StrEnum):
+    """How an instance ended."""
+
+    DONE = "done"
+    """Nothing was left to do."""
+    DRAINED = "drained"
+    """Those at work ended, and nobody was started any more."""
+    STOPPED = "stopped"
+    TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +43,8 @@ class Instance:
     """Where its channel and its document are shown, seen from the top of the project; nothing: they are not shared."""
     kickoff: str = ""
     """The message that began it."""
+    after: int = 0
+    """The number of the last message that was in its channel before."""
     stays: bool = False
     """Whether it waits for more when all is quiet."""
     gate: bool = True
@@ -54,8 +69,9 @@ class Instance:
     """The tasks that bring it to main."""
     started_at: float = 0.0
     ended_at: float | None = None
+    ending: Ending | None = None
     reason: str = ""
-    """How it ended."""
+    """Why it ended, in words."""
 
     @property
     def key(self) -> str:
@@ -69,6 +85,18 @@ class Instance:
     @property
     def live(self) -> bool:
         return self.ended_at is None
+
+    def admits(self, agent: str, letters: Iterable[Letter], task: Task | None) -> bool:
+        """Whether one of its agents may be started: nobody while it drains; when it is over, for what came since.
+
+        That is what a person says to it, and what it was given or called to after the end.
+        """
+        if self.ended_at is None or agent not in self.agents:
+            return not self.draining or agent not in self.agents
+        if task is not None and task.created_at > self.ended_at:
+            return True
+        said = (each.message for each in letters if each.calls)
+        return any(each.sender == str(HUMAN) and each.sent_at > self.ended_at for each in said)
 
     def start_of(self, agent: Agent) -> str:
         """The commit at which an agent begins; nothing: at main."""
@@ -146,7 +174,7 @@ class Facts:
     tasks: Sequence[Task] = ()
     """Its agents' tasks that have not ended."""
     settled: frozenset[str] = frozenset()
-    """Of these, the ones that wait for a person."""
+    """Of these, the ones that wait: for a person, or for one that does."""
     waking: Sequence[str] = ()
     """Agents who have mail and will be started for it, now or later."""
     stuck: Sequence[str] = ()
@@ -162,5 +190,5 @@ def motion_of(facts: Facts) -> Motion:
 
 
 def begins(task: Task) -> bool:
-    """Whether somebody is at it."""
-    return task.state in (TaskState.ACTIVE, TaskState.LANDING, TaskState.WAITING)
+    """Whether somebody is at it. What is landing keeps nobody from going on."""
+    return task.state in (TaskState.ACTIVE, TaskState.WAITING)

@@ -68,35 +68,48 @@ class Template:
 
         A value arrives as one word, whatever is in it, and whether it stands between quotes or not.
         """
-        parts, variables, quote = [], dict[str, str](), ""
+        parts, variables, opened = [], dict[str, str](), ()
         for each in self.pieces:
             if isinstance(each, str):
-                quote = _quote_after(each, quote)
+                opened = _open_after(each, opened)
                 parts.append(each)
                 continue
             variable = f"WINDLASS_VALUE_{each.number + 1}"
             variables[variable] = each.name
-            parts.append(_AS_WORD[quote].format(f"${{{variable}}}"))
+            inside = opened[-1] if opened else ""
+            parts.append(_AS_WORD["" if inside == "(" else inside].format(f"${{{variable}}}"))
         return "".join(parts), variables
 
 
-_AS_WORD = {"": '"{}"', '"': "{}", "'": "'\"{}\"'"}
-"""By the quote that is open, how a variable is written so that it is expanded, and not split."""
+_AS_WORD = {"": '"{}"', '"': "{}", "'": "'\"{}\"'", "#": "{}"}
+"""By what is open, how a variable is written so that it is expanded, and not split."""
 
 
-def _quote_after(text: str, quote: str) -> str:
-    """The quote that is open after a piece of a shell's text."""
-    escaped = False
-    for each in text:
+def _open_after(text: str, stack: tuple[str, ...]) -> tuple[str, ...]:
+    """What is open after a piece of a shell's text: quotes, `$(` with its own quotes inside, and a comment."""
+    opened, escaped, before = [*stack], False, "\n"
+    for position, each in enumerate(text):
+        inside = opened[-1] if opened else ""
         if escaped:
             escaped = False
-        elif each == "\\" and quote != "'":
+        elif inside == "#":
+            opened = opened[:-1] if each == "\n" else opened
+        elif each == "\\" and inside != "'":
             escaped = True
-        elif each == quote:
-            quote = ""
-        elif each in "\"'" and not quote:
-            quote = each
-    return quote
+        elif each == inside or (each == ")" and inside == "("):
+            opened.pop()
+        elif inside == "'":
+            pass
+        elif each == "(" and text[position - 1 : position] == "$":
+            opened.append("(")
+        elif inside != '"' and each in "\"'":
+            opened.append(each)
+        elif inside != '"' and each == "(":
+            opened.append("(")
+        elif inside != '"' and each == "#" and before.isspace():
+            opened.append("#")
+        before = each
+    return tuple(opened)
 
 
 def parse(text: str) -> tuple[Template, list[Slip]]:

@@ -97,7 +97,7 @@ class Engine:
         self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
-        self.workflows = Workflows(ports, bell, self.tasks, self._deliver)
+        self.workflows = Workflows(ports, bell, self.tasks, self._deliver, self.changes)
         self.prospects = Prospects(ports, self._deliver)
         self.replies = Replies(ports, bell, self._deliver)
         lanes = {"lanes": self._landings, "tests": self._tests}

@@ -15,12 +15,13 @@ from windlass.core.mentions import Mentions, mentions
 from windlass.core.message import Message
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
-from windlass.core.task import Task
+from windlass.core.task import Task, title_of
 from windlass.core.template import Template
 from windlass.core.workflow import Member, Workflow, WorkflowLimits
 from windlass.engine import instances
 from windlass.engine.documents import stored_name
 from windlass.engine.endings import hush
+from windlass.engine.letters import place
 from windlass.engine.say import put
 from windlass.engine.talk import LONGEST_BODY
 
@@ -58,10 +59,11 @@ class Beginning:
             if store.find(Agent, agent.id) is not None:
                 hush(store, agent.id, "its instance was started anew")
             store.record("agent.added", agent.id, agent)
+        said = store.said(self.project.id, channel=self.instance.channel, limit=1)
         values = self._carried(store)
         kickoff = self._kickoff(store, values)
         self._tasks(store, values)
-        instance = replace(self.instance, kickoff=kickoff)
+        instance = replace(self.instance, kickoff=kickoff, after=place(said[0].id) if said else 0)
         return instances.keep(store, instance, "instance.started", self.instance.started_at)
 
     def refuse(self, store: Reading) -> None:
@@ -81,9 +83,14 @@ class Beginning:
                 )
         for agent in self.agents:
             namesake = store.find(Agent, agent.id)
-            if namesake is not None and namesake.project != self.project.id:
-                raise Conflict(f"{agent.id} is an agent of another project.", hint="Choose another --instance.")
-        if self.workflow.kickoff.pieces and not self._spoken().addressed:
+            if namesake is not None and (namesake.project != self.project.id or not namesake.workflow):
+                whose = "of another project" if namesake.project != self.project.id else "there already"
+                raise Conflict(f"{agent.id} is an agent {whose}.", hint="Choose another --instance.")
+            latest = store.latest_runs([agent.id]).get(agent.id)
+            if latest is not None and latest.live:
+                raise Conflict(f"{agent.id} is still at work.", hint=f"Wait for it, or run `windlass stop {agent.id}`.")
+        silent = self.workflow.kickoff.pieces and not self.workflow.tasks
+        if silent and not self._spoken().addressed:
             raise BadInput(
                 f"{self.workflow.file}: the kickoff mentions nobody, so nobody would begin.",
                 hint=f"Write @{self.agents[0].name} into it.",
@@ -133,11 +140,12 @@ class Beginning:
         ids: dict[str, str] = {}
         agents = {each.name: each.id for each in self.agents}
         for each in self.workflow.tasks:
+            brief = _fitting(f"the brief of {each.name}", rendered(each.brief, values))
             task = Task(
                 id=store.next_id(Task),
                 project=self.project.id,
-                title=each.title,
-                brief=_fitting(f"the brief of {each.name}", rendered(each.brief, values)),
+                title=each.title or title_of(brief),
+                brief=brief,
                 needs=tuple(ids[need] for need in each.needs),
                 agent=agents[each.agent],
                 created_at=self.instance.started_at,

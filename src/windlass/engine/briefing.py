@@ -16,7 +16,6 @@ from windlass.core.store import Reading
 from windlass.core.task import Task
 from windlass.core.workdir import Site
 from windlass.engine import instances
-from windlass.engine.letters import place
 from windlass.engine.say import home_channel
 
 RECENT = 20
@@ -62,7 +61,7 @@ class Briefings:
 def recent_in(store: Reading, agent: Agent) -> list[Message]:
     """What was lately said to all in an agent's channel."""
     home, instance = home_channel(store, agent), instances.of_agent(store, agent)
-    since = place(instance.kickoff) - 1 if instance and instance.kickoff else 0
+    since = instance.after if instance else 0
     said = store.said(agent.project, channel=home, viewer=agent.id, home=home, after=since, limit=RECENT)
     return [each for each in said if not each.direct]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TypeVar
 
 from windlass.core.change import Change
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.ports import Ports
 from windlass.core.store import Reading, Writing
-from windlass.core.task import TaskState
+from windlass.core.task import Task, TaskState
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task
 from windlass.engine.lanes import Moves
@@ -88,6 +89,12 @@ class Changes:
         self.bell.ring()
         return withdrawn
 
+    async def give_up(self, tasks: Sequence[str], reason: str) -> None:
+        """Let nothing land any more of what these tasks want to; what has landed has landed."""
+        for change in await self.store.read(partial(_unlanded, tasks)):
+            with suppress(Conflict):  # it has landed, or is over
+                await self.arrange(change.id, partial(_close, reason))
+
     async def arrange(self, key: str, step: Callable[[Writing, Change, float], T]) -> T:
         """One step of a change that has not landed, and can't land meanwhile."""
         change = await self.get(key)
@@ -122,6 +129,17 @@ def _wanted(store: Reading, agent: str) -> list[Change]:
     task = current_task(store, agent)
     changes = store.changes_of_task(task.id) if task is not None and task.state is TaskState.LANDING else []
     return [each for each in changes if not each.ended]
+
+
+def _unlanded(tasks: Sequence[str], store: Reading) -> list[Change]:
+    return [each for task in tasks for each in store.changes_of_task(task) if not each.ended]
+
+
+def _close(reason: str, store: Writing, change: Change, now: float) -> None:
+    close_change(store, change, reason, now)
+    task = store.find(Task, change.task)
+    if task is not None and not task.ended and all(each.ended for each in store.changes_of_task(task.id)):
+        end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
 
 
 def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:

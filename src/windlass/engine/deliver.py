@@ -47,6 +47,9 @@ class Mail:
         return self.task is None or self.task.ended
 
 
+_BUSY = policy.Wait(policy.BUSY)
+
+
 class Deliver:
     """Starts a run for each agent that has mail and may be woken; and says of the others why not."""
 
@@ -93,7 +96,7 @@ class Deliver:
         provider, limits = self.providers.get(mail.agent.provider), self.settings.at(mail.path).limits
         if mail.instance:
             limits = lowered(limits, mail.instance.limits)
-        return policy.decide_wake(
+        decided = policy.decide_wake(
             mail.agent,
             mail.runs,
             mail.letters,
@@ -104,6 +107,8 @@ class Deliver:
             now=now,
             turn=mail.turn,
         )
+        barred = mail.instance and not mail.instance.admits(mail.agent.id, mail.letters, mail.task)
+        return policy.Wait("its instance starts nobody any more") if barred and decided != _BUSY else decided
 
     async def _explain(self, mail: Mail, reason: str) -> None:
         """Write down why it waits, so that whoever asks is told."""

@@ -58,7 +58,7 @@ def _ready(store: Reading) -> list[tuple[Task, Agent]]:
     found = []
     for task in ready:
         agent = None if task.agent in busy else store.find(Agent, task.agent)
-        if agent is not None and not instances.turn_of(store, agent):
+        if agent and instances.admits(store, agent, (), task) and not instances.turn_of(store, agent):
             busy.add(agent.id)
             found.append((task, agent))
     return found

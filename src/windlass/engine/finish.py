@@ -144,11 +144,11 @@ def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Wri
     seen = verdict.outcome is not Outcome.CRASHED and not cut_short
     mail = [each.move(Receipt.READ) for each in store.deliveries_of(run.id)] if seen else []
     store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
-    task = store.find(Task, run.task)
+    task, agent = store.find(Task, run.task), store.find(Agent, run.agent)
+    joins = agent is not None and instances.joins(store, agent, task)
     if task is not None and not task.ended:
         _follow_up(store, ended, task, verdict, heads=ending.heads, now=now)
-    agent = store.find(Agent, run.agent)
-    if agent is not None and agent.workflow and verdict.outcome is Outcome.DONE:
+    if agent is not None and joins and verdict.outcome is Outcome.DONE:
         instances.advance(store, agent, ending.heads.get(agent.project, ""), now)
     return None
 

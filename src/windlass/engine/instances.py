@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from windlass.core import codec
 from windlass.core.address import HUMAN, SYSTEM, Address
@@ -77,9 +77,19 @@ def enter(run: Run, agent: Agent, now: float, store: Writing) -> str | None:
     return instance.start_of(agent)
 
 
+def admits(store: Reading, agent: Agent, letters: Iterable[Letter], task: Task | None) -> bool:
+    """Whether an agent may be started, as far as its instance goes."""
+    instance = of_agent(store, agent)
+    return instance is None or instance.admits(agent.id, letters, task)
+
+
 def joins(store: Reading, agent: Agent, task: Task | None) -> bool:
-    """Whether what an agent does now is its part in a workflow: not the mending of what is to land."""
-    return bool(agent.workflow) and task is not None and not store.changes_of_task(task.id)
+    """Whether what an agent does now is its part in a workflow: not the mending of what is to land, nor what it was
+    called to when that was over."""
+    instance = of_agent(store, agent)
+    if instance is None or task is None or not instance.live or agent.id not in instance.agents:
+        return False
+    return not store.changes_of_task(task.id) and task.created_at >= instance.started_at
 
 
 def advance(store: Writing, agent: Agent, head: str, now: float) -> None:

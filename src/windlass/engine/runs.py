@@ -291,6 +291,8 @@ class Claim:
         task = store.find(Task, self.task) if self.task else self._called(store)
         if task is None or task.ended:
             raise Conflict(f"The task of {self.agent.id} is over.")
+        if not instances.admits(store, self.agent, self._letters(store), task):
+            raise Conflict(f"The instance of {self.agent.id} starts nobody any more.")
         if not self.fits(store, self.agent.project):
             raise Conflict(f"There is no slot for {self.agent.id}.")
         run = Run(

@@ -12,6 +12,7 @@ from windlass.core.message import GOOD_TO_KNOW, Delivery, Kind, Message, Remark
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
+from windlass.engine import instances
 
 MOST = 10_000
 
@@ -149,9 +150,12 @@ def current_task(store: Reading, agent: str) -> Task | None:
 
 def open_questions(store: Reading, agent: str) -> list[Message]:
     """What a person can answer: an agent's own questions, and what the gate asks about its change."""
-    task = current_task(store, agent)
+    task, found = current_task(store, agent), store.find(Agent, agent)
     own = {each.id: each for each in store.open_asks(sender=agent)}
-    held = [each for each in store.changes_of_task(task.id) if each.hold in _ASKS] if task else []
+    instance = instances.of_agent(store, found) if found else None
+    tasks = dict.fromkeys((*([task.id] if task else ()), *(instance.landing if instance else ())))
+    changes = (each for key in tasks for each in store.changes_of_task(key) if each.agent == agent)
+    held = [each for each in changes if each.hold in _ASKS]
     return [*(own | {ask.id: ask for each in held for ask in asked_about(store, each)}).values()]
 
 

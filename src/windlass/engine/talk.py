@@ -112,7 +112,7 @@ class Talk:
         if post.hands_on or post.kind is Kind.HANDOFF:
             await self._check_handoff(speaker, project, post)
         readers, spoken = await self._readers(speaker, project, replace(post, body=body))
-        await self.store.read(partial(_check_workflow, speaker, readers.to, post.kind))
+        await self.store.read(partial(_check_workflow, speaker, readers.to, post))
         message = Message(
             id="",
             channel=post.channel,
@@ -210,7 +210,10 @@ class Talk:
     async def _check_handoff(self, speaker: Speaker, project: Project, post: Post) -> None:
         """An agent whose file says whom it may hand to hands to nobody else."""
         name = Address.parse(speaker.address).name
-        found = None if speaker.is_person else (await self.library.roster(project.path)).find(name)
+        agent = await self.store.read(lambda store: store.find(Agent, speaker.address))
+        if agent is None or agent.workflow:  # a person, or one whose workflow's file counts
+            return
+        found = (await self.library.roster(project.path)).find(name)
         if found is None or not found.handoff_to:
             return
         others = [each for each in post.to if Address.parse(each).name not in found.handoff_to]
@@ -359,10 +362,14 @@ class Talk:
         return message
 
 
-def _check_workflow(speaker: Speaker, to: Sequence[str], kind: Kind, store: Reading) -> None:
+def _check_workflow(speaker: Speaker, to: Sequence[str], post: Post, store: Reading) -> None:
     agent = store.find(Agent, speaker.address)
-    if agent is not None:
-        check_words(store, agent, to, hands=kind is Kind.HANDOFF)
+    if agent is None:
+        return
+    hands = post.kind is Kind.HANDOFF
+    heard = letters.heard_from(speaker.address, store) if post.hands_on and not hands else ()  # an answer is no handing
+    check_words(store, agent, to, hands=hands)
+    check_words(store, agent, [each for each in to if each not in heard], hands=hands or post.hands_on)
 
 
 def _speaker(run: str, store: Reading) -> Speaker:

@@ -126,7 +126,7 @@ class Tasks:
     async def renewed(self, agent: Agent) -> Agent:
         """One from a file, as that file and the settings say today; as it was, where they can't be used any more."""
         project = await self.store.read(lambda store: store.find(Project, agent.project))
-        if agent.source == WORK or agent.workflow or project is None:
+        if agent.source in (WORK, NEW) or agent.workflow or project is None:
             return agent
         try:
             today = await self.enlist(project, agent.name)

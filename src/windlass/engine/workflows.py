@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,7 +11,7 @@ from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Change, ChangeState
 from windlass.core.definition import Definition
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.instance import Facts, Instance, Motion, motion_of
+from windlass.core.instance import Ending, Facts, Instance, Motion, begins, motion_of
 from windlass.core.message import Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
@@ -22,8 +23,9 @@ from windlass.core.workflow import Member, Workflow, Workplace
 from windlass.engine import instances
 from windlass.engine.beginning import Beginning, Start, free_name, limits_of, permissions_of
 from windlass.engine.bell import Bell
+from windlass.engine.changes import Changes
 from windlass.engine.deliver import Deliver, mail_of
-from windlass.engine.endings import hush
+from windlass.engine.endings import end_task, hush
 from windlass.engine.say import open_questions
 from windlass.engine.tasks import Tasks
 
@@ -44,7 +46,7 @@ class Situation:
 class Workflows:
     """Starts, watches and ends instances."""
 
-    def __init__(self, ports: Ports, bell: Bell, tasks: Tasks, deliver: Deliver) -> None:
+    def __init__(self, ports: Ports, bell: Bell, tasks: Tasks, deliver: Deliver, changes: Changes) -> None:
         self.store = ports.store
         self.clock = ports.clock
         self.git = ports.git
@@ -54,6 +56,7 @@ class Workflows:
         self.bell = bell
         self.tasks = tasks
         self.projects = tasks.projects
+        self.changes = changes
         self.deliver = deliver
         self.runs = deliver.runs
         self.troubles = deliver.troubles
@@ -162,8 +165,8 @@ class Workflows:
 
     async def look(self, path: str, name: str) -> Situation:
         """What an instance of a project does now."""
-        project = await self.projects.at(path)
-        return await self.store.read(partial(self._situation, project.id, name, self.clock.now()))
+        project = await self.projects.known_at(path)
+        return await self.store.read(partial(self._situation, project.id if project else "", name, self.clock.now()))
 
     def _situation(self, project: str, name: str, now: float, store: Reading) -> Situation:
         instance = instances.find(store, project, name)
@@ -185,18 +188,24 @@ class Workflows:
     def _facts(self, instance: Instance, now: float, store: Reading) -> Facts:
         """All that can move it."""
         own = {*instance.agents}
+        live = [each for each in store.live_runs() if each.agent in own]
         tasks = [each for each in store.unfinished_tasks() if each.agent in own or each.id in instance.landing]
         settled = {each.id for each in tasks if _is_settled(store, each)}
-        waking, stuck = [], []
-        for each in (each for each in store.readers_waiting() if each in own):
+        moving = {each.agent for each in live} | {
+            each.agent for each in tasks if begins(each) and each.id not in settled
+        }
+        settled |= {each.id for each in tasks if each.state is TaskState.OPEN and _is_blocked(store, each, moving)}
+        waking, stuck = list[str](), list[str]()
+        for each in (each for each in store.readers_waiting() if each in own and not instance.draining):
             mail = mail_of(store, each, store.undelivered(reader=each))
             match self.deliver.decide(mail, now) if mail else None:
-                case policy.Wait(reason, None) if reason != policy.BUSY:
-                    stuck.append(f"{each}: {reason}")
-                case policy.Wake() | policy.Wait():
+                case policy.Wait(policy.BUSY) | policy.Wake():
                     waking.append(each)
+                case policy.Wait(reason, until):
+                    waits = until is None or (mail and mail.turn and mail.turn not in moving)
+                    (stuck if waits else waking).append(f"{each}: {reason}")
         return Facts(
-            live=[each for each in store.live_runs() if each.agent in own],
+            live=live,
             tasks=tasks,
             settled=frozenset(settled),
             waking=waking,
@@ -206,7 +215,7 @@ class Workflows:
     # ── ending ──
 
     async def stop(self, path: str, name: str, reason: str = "stopped by hand") -> list[str]:
-        """End an instance, with all that its agents started. What was said and written stays."""
+        """End an instance, with all that its agents started. What was said and written stays; nothing more lands."""
         return await self._stop((await self.look(path, name)).instance, reason)
 
     async def stop_all(self) -> list[str]:
@@ -214,9 +223,11 @@ class Workflows:
         live = await self.store.read(instances.live)
         return [name for each in live for name in await self._stop(each, "stopped by hand")]
 
-    async def _stop(self, instance: Instance, reason: str) -> list[str]:
+    async def _stop(self, instance: Instance, reason: str, ending: Ending = Ending.STOPPED) -> list[str]:
         stopped = [each for each in instance.agents if await self.runs.stop(each, reason)]
-        await self.store.write(partial(_end, instance.project, instance.name, reason, self.clock.now()))
+        await self.store.write(partial(_end, instance, ending, reason, self.clock.now()))
+        now = await self.store.read(lambda store: instances.find(store, instance.project, instance.name))
+        await self.changes.give_up((now or instance).landing, reason)
         self.bell.ring()
         return stopped
 
@@ -234,27 +245,56 @@ class Workflows:
                 if each.deadline is not None:
                     self.bell.ring_in(each.deadline - now)
                 if each.deadline is not None and each.deadline <= now:
-                    await self._stop(each, "its time was over (limits.timeout)")
+                    await self._stop(each, "its time was over (limits.timeout)", Ending.TIMEOUT)
                 await self.store.write(partial(self._settle, each.project, each.name, self.clock.now()))
         return False
 
     def _settle(self, project: str, name: str, now: float, store: Writing) -> None:
         """Within a transaction, because everything may have begun to move since we looked."""
         instance = instances.find(store, project, name)
-        if instance is None or not instance.live or motion_of(self._facts(instance, now, store)) is not Motion.QUIET:
+        if instance is None or not instance.live:
+            return
+        _let_go(store, instance, now)
+        if motion_of(self._facts(instance, now, store)) is not Motion.QUIET:
             return
         if instance.heads and instance.gate:
             _submit(store, instance, now)
         elif (settled := _landed(store, instance)) != instance:
             instances.keep(store, settled, "instance.landed", now)
-        elif not instance.stays or instance.draining:
-            _end(project, name, "all is done", now, store)
+        elif instance.draining:
+            _end(instance, Ending.DRAINED, "those at work have ended, and nobody else was started", now, store)
+        elif not instance.stays:
+            _end(instance, Ending.DONE, "all is done", now, store)
         else:
             return
         self.bell.ring()
 
 
 # ── within transactions ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _let_go(store: Writing, instance: Instance, now: float) -> None:
+    """End what nobody will begin or go on with: what needs something that failed, and all that is not at work while the
+    instance drains."""
+    own = [each for each in store.unfinished_tasks() if each.agent in instance.agents]
+    live = {each.task for each in store.live_runs()}
+    for task in own:
+        lost = next((need for need in _needs(store, task) if need.ended and need.state is not TaskState.DONE), None)
+        if task.state is TaskState.OPEN and lost is not None:
+            end_task(store, task, TaskState.CANCELLED, now=now, reason=f"it needs {lost.id}, which is {lost.state}")
+        elif instance.draining and task.state is not TaskState.LANDING and task.id not in live:
+            end_task(store, task, TaskState.CANCELLED, now=now, reason="its instance is ending")
+
+
+def _needs(store: Reading, task: Task) -> list[Task]:
+    return [found for each in task.needs if (found := store.find(Task, each))]
+
+
+def _is_blocked(store: Reading, task: Task, moving: Container[str]) -> bool:
+    """Whether a task can't begin by itself: it needs another, or it is the turn of one that waits for a person."""
+    agent = store.find(Agent, task.agent)
+    turn = instances.turn_of(store, agent) if agent else ""
+    return any(not each.ended for each in _needs(store, task)) or bool(turn and turn not in moving)
 
 
 def _is_settled(store: Reading, task: Task) -> bool:
@@ -312,15 +352,14 @@ def _submit(store: Writing, instance: Instance, now: float) -> None:
 
 
 def _landed(store: Reading, instance: Instance) -> Instance:
-    """With its line back at main, where all of it has landed."""
+    """With its line back at main, where all that wanted to land has landed, or is given up."""
     changes = [each for task in instance.landing for each in store.changes_of_task(task)]
-    landed = {each.head for each in changes if each.state is ChangeState.LANDED}
-    return replace(instance, line="") if instance.line in landed else instance
+    return replace(instance, line="") if changes and all(each.ended for each in changes) else instance
 
 
-def _end(project: str, name: str, reason: str, now: float, store: Writing) -> None:
+def _end(begun: Instance, ending: Ending, reason: str, now: float, store: Writing) -> None:
     """It is over: whoever worked in it is retired when its worktree is saved."""
-    instance = instances.find(store, project, name)
+    instance = instances.find(store, begun.project, begun.name)
     if instance is None or not instance.live:
         return
     for each in instance.agents:
@@ -328,13 +367,13 @@ def _end(project: str, name: str, reason: str, now: float, store: Writing) -> No
         agent = store.find(Agent, each)
         if agent is not None and agent.retired_at is None and store.task_of(each) is None:  # it never began
             store.record("agent.retired", each, replace(agent, retired_at=now), rescue="", rescues={}, kept="")
-    instances.keep(store, replace(instance, ended_at=now, reason=reason), "instance.ended", now)
+    instances.keep(store, replace(instance, ended_at=now, ending=ending, reason=reason), "instance.ended", now)
 
 
 def _drain(project: str, name: str, now: float, store: Writing) -> None:
     instance = instances.find(store, project, name)
     if instance is None or not instance.live:
-        raise Conflict(f"The instance {name} is not running.")
+        return  # it has ended by itself
     for each in instance.agents:
         hush(store, each, "its instance is ending")
     instances.keep(store, replace(instance, draining=True), "instance.draining", now)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from windlass.core.errors import BadInput
 from windlass.core.instance import Instance, Motion
 from windlass.core.message import Message
-from windlass.core.run import Cost, Usage
+from windlass.core.run import Cost, Outcome, Usage
 from windlass.core.store import Reading
 from windlass.engine import Engine
 from windlass.engine.beginning import Start
@@ -60,7 +60,7 @@ async def show(call: Call) -> Response:
 async def wait(call: Call) -> Response:
     """What is said in it as JSON lines, until nothing moves without a person."""
     look = await _look(call)
-    after = place(call.request.query_params.get("since", ""))
+    after = place(call.request.query_params.get("since", "")) or look.instance.after
     return wire.lines(_until_settled(call, look, after))
 
 
@@ -75,8 +75,6 @@ async def stop(call: Call) -> Response:
     path = await _path(call)
     files = (await call.engine.workflows.look(path, call.name)).instance.files
     stopped = await call.engine.workflows.stop(path, call.name)
-    for each in stopped:
-        await call.engine.changes.withdraw(each, "stopped by hand")
     return wire.answer({"stopped": stopped, "instance": call.name, "files": dict(files)})
 
 
@@ -102,6 +100,8 @@ async def _until_settled(call: Call, look: Situation, after: int) -> AsyncIterat
         if said or step != told:
             told, after = step, place(said[-1].id) if said else after
             yield shown
+        if len(said) == MOST:
+            continue  # there is more of it
         if shown["ended"] or look.motion is Motion.WAITING:
             return
         await ear.wait()
@@ -123,11 +123,13 @@ async def _shown(engine: Engine, look: Situation, said: list[Message] | None = N
         "channel": instance.channel,
         "motion": look.motion,
         "ended": not instance.live,
+        "ending": instance.ending,
         "reason": instance.reason,
         "waiting": list(look.waiting),
         "failed": list(look.failed),
         "agents": [shapes.agent(each.view) for each in pages],
         "reports": {name: each[-1].result for name, each in runs.items() if each},
+        "left": {name: each[-1].reason for name, each in runs.items() if each and each[-1].outcome is Outcome.DONE},
         "runs": sum(map(len, runs.values())),
         "seconds": (now if instance.ended_at is None else instance.ended_at) - instance.started_at,
         "cost_usd": cost.known,
