@@ -27,6 +27,7 @@ from start_agent import start_agent
 from start_many import start_many
 from talk import talk
 from task_throughput import task_throughput
+from workflow import workflow
 
 
 class Bench(Protocol):
@@ -52,6 +53,7 @@ BENCHES: dict[str, Bench] = {
     "plan": planner,
     "radar": radar,
     "talk": talk,
+    "workflow": workflow,
 }
 
 GUARDED = ("cli", "tasks", "exit")

@@ -23,11 +23,12 @@ class TestRepository:
         """Its place and main are found; a branch that is not there is refused, and so is no repository."""
 
         async def story(port: Git) -> None:
-            assert await port.inspect(stage.project.path) == (stage.project.path, "main")
+            assert await port.locate(stage.project.path) == stage.project.path
+            assert await port.inspect(stage.project.path) == "main"
             with pytest.raises(BadInput, match="nowhere"):
                 await port.inspect(stage.project.path, main="nowhere")
             with pytest.raises(BadInput):
-                await port.inspect(stage.folder("no-such-place"))
+                await port.locate(stage.folder("no-such-place"))
 
         play(stage, story)
 
@@ -248,6 +249,20 @@ class TestRenewal:
                 tree = await port.look(stage.project, reader, "r2")
                 assert (tree.head, tree.branch, tree.clean) == (head, "work/reader", True)
             assert "work/reader" not in stage.branches()
+
+        play(stage, story)
+
+    def test_a_branch_is_shown_as_soon_as_it_has_something_of_its_own(self, stage: GitStage) -> None:
+        """Not before: whoever starts many agents finds no branches for nothing."""
+
+        async def story(port: Git) -> None:
+            path, _ = await port.worktree(stage.project, an_agent())
+            stage.commit({"b.txt": "theirs\n"})
+            await port.look(stage.project, an_agent(), "r1")
+            assert "work/coder" not in stage.branches()
+            stage.agent_commits(path, {"a.txt": "mine\n"})
+            await port.look(stage.project, an_agent(), "r2")
+            assert "work/coder" in stage.branches()
 
         play(stage, story)
 

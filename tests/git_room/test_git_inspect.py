@@ -20,7 +20,11 @@ def world(tmp_path: Path) -> World:
 
 
 def inspect(world: World, path: Path | None = None, main: str = "") -> tuple[str, str]:
-    return asyncio.run(world.git.inspect(str(path or world.repository), main=main))
+    async def both() -> tuple[str, str]:
+        top = await world.git.locate(str(path or world.repository))
+        return top, await world.git.inspect(top, main=main)
+
+    return asyncio.run(both())
 
 
 def refusal(world: World, path: Path | None = None, main: str = "") -> WindlassError:
@@ -115,6 +119,12 @@ class TestMain:
         world.run("checkout", "-q", "--detach")
         assert "detached HEAD" in str(refusal(world))
 
+    def test_the_place_is_known_where_main_is_not(self, tmp_path: Path) -> None:
+        """Or else nobody could set project.main there, which is what the refusal tells one to do."""
+        world = World(tmp_path, "trunk").begin()
+        world.run("checkout", "-q", "--detach")
+        assert asyncio.run(world.git.locate(str(world.repository / "dir"))) == str(world.repository)
+
     def test_a_main_called_work_is_refused(self, tmp_path: Path) -> None:
         """It would collide with the branches of agents."""
         assert "work/NAME" in str(refusal(World(tmp_path, "work").begin()))
@@ -141,13 +151,19 @@ class TestWhatWeCannotDo:
         world.run("config", "remote.origin.promisor", "true")
         assert "partial clone" in str(refusal(world))
 
+    def test_what_was_good_is_looked_at_again_when_main_has_moved(self, world: World) -> None:
+        """A repository that is known may get submodules later."""
+        inspect(world)
+        world.commit({".gitmodules": '[submodule "x"]\n\tpath = x\n\turl = ../x\n'})
+        assert "submodules" in str(refusal(world))
+
 
 class TestTheProgram:
     def test_no_git_is_said_with_how_to_install_it(self, world: World, tmp_path: Path) -> None:
         """The first thing a fresh machine lacks."""
         git = HubGit(world.state, environment=world.environment | {"PATH": str(tmp_path)})
         with pytest.raises(Unavailable, match="git is not installed") as caught:
-            asyncio.run(git.inspect(str(world.repository)))
+            asyncio.run(git.locate(str(world.repository)))
         assert "apt install git" in caught.value.hint
 
     def test_an_old_git_is_said(self, world: World, tmp_path: Path) -> None:
@@ -158,12 +174,12 @@ class TestTheProgram:
         (fake / "git").chmod(0o755)
         git = HubGit(world.state, environment=world.environment | {"PATH": str(fake)})
         with pytest.raises(Unavailable, match=r"too old.*2\.30\.1"):
-            asyncio.run(git.inspect(str(world.repository)))
+            asyncio.run(git.locate(str(world.repository)))
 
     def test_an_inherited_git_dir_does_not_lead_astray(self, world: World) -> None:
         """Variables such as GIT_DIR in the daemon's environment are dropped."""
         git = HubGit(world.state, environment=world.environment | {"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/"})
-        assert asyncio.run(git.inspect(str(world.repository)))[1] == "main"
+        assert asyncio.run(git.inspect(str(world.repository))) == "main"
 
     def test_a_project_id_that_is_a_path_is_refused(self, world: World) -> None:
         """The id comes from a file in the repository, so it may say anything."""

@@ -176,8 +176,12 @@ class Git(Protocol):
         """What the hub keeps for later, and the proof of what landed."""
         ...
 
-    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
-        """The top folder and main branch of the user's repository at a path, or a clear refusal."""
+    async def locate(self, path: str, /) -> str:
+        """The top folder of the user's repository at a path, or a clear refusal."""
+        ...
+
+    async def inspect(self, top: str, /, *, main: str = "") -> str:
+        """The main branch of the user's repository, or a clear refusal of what we can't work on."""
         ...
 
     async def main(self, project: Project, /) -> str:

@@ -26,7 +26,7 @@ class Projects:
         top = await self.locate(path)
         wanted = self.settings.at(top).project
         known = await self.store.read(lambda store: store.project_at(top))
-        _, branch = await self.git.inspect(path, main=main or wanted.main or (known.main if known else ""))
+        branch = await self.git.inspect(top, main=main or wanted.main or (known.main if known else ""))
         name = wanted.name or PurePath(top).name
         if known:
             project = replace(known, name=name, main=branch)
@@ -62,14 +62,14 @@ class Projects:
 
     async def locate(self, path: str) -> str:
         """The top folder of the repository at a path."""
-        top, _ = await self.git.inspect(path)
-        return top
+        return await self.git.locate(path)
 
     async def look(self, path: str) -> tuple[str, str]:
         """The top folder and main branch of the repository at a path; nothing is registered."""
         top = await self.locate(path)
         known = await self.store.read(lambda store: store.project_at(top))
-        return await self.git.inspect(path, main=self.settings.at(top).project.main or (known.main if known else ""))
+        wanted = self.settings.at(top).project.main or (known.main if known else "")
+        return top, await self.git.inspect(top, main=wanted)
 
     async def known_at(self, path: str) -> Project | None:
         """The project of a folder, if it was ever used."""

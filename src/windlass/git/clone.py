@@ -16,7 +16,9 @@ async def make_clone(git: GitProgram, hub: Path, folder: Path, main: str, *, hea
 
     `head` is what HEAD says. By hand, because `git clone --shared` copies everything when the hub is shallow.
     """
-    how = ("-q", "--template=", f"--object-format={await _format(git, hub)}")
+    said = await git.ours(hub, "rev-parse", "--show-object-format", f"refs/heads/{main}")
+    form, _, tip = said.text.partition("\n")
+    how = ("-q", "--template=", f"--object-format={form}")
     await git.ours(None, "init", *how, "--", str(folder), cwd=folder.parent)
     inner = folder / ".git"
     for each in ("info", "objects/info"):
@@ -24,7 +26,6 @@ async def make_clone(git: GitProgram, hub: Path, folder: Path, main: str, *, hea
     write_whole(inner / "objects/info/alternates", f"{hub / 'objects'}\n")
     if (hub / "shallow").is_file():
         shutil.copyfile(hub / "shallow", inner / "shallow")
-    tip = (await git.ours(hub, "rev-parse", f"refs/heads/{main}")).text
     origin = inner / "refs/remotes/origin"
     origin.mkdir(parents=True)
     write_whole(inner / "packed-refs", f"{tip} refs/remotes/origin/{main}\n")
@@ -32,10 +33,6 @@ async def make_clone(git: GitProgram, hub: Path, folder: Path, main: str, *, hea
     write_whole(inner / "HEAD", f"{head}\n")
     with (inner / "config").open("a", encoding="utf-8", errors="surrogateescape") as config:
         config.write(config_text(_origin(hub)))
-
-
-async def _format(git: GitProgram, hub: Path) -> str:
-    return (await git.ours(hub, "rev-parse", "--show-object-format")).text
 
 
 def put_branch(folder: Path, branch: str, commit: str) -> None:

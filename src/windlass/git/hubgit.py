@@ -17,7 +17,7 @@ from windlass.core.workdir import Tree
 from windlass.git.files import NEW, all_there, remove_tree, shown
 from windlass.git.glance import Glances
 from windlass.git.hub import Hubs, Locks
-from windlass.git.inspect import inspect
+from windlass.git.inspect import Inspection
 from windlass.git.landing import Gateway
 from windlass.git.places import Places, key
 from windlass.git.renew import Renewals
@@ -51,6 +51,7 @@ class HubGit:
         self._git = GitProgram(environment, step)
         self._places = Places(home)
         self._user = UserRepository(self._git, environment)
+        self._inspection = Inspection(self._git, self._user, home)
         self._hubs = Hubs(self._git, self._places, self._user)
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
@@ -64,9 +65,13 @@ class HubGit:
         self.trees = Trees(self._git, self._hubs, self._user)
         """Trees for checks."""
 
-    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
-        """The top folder and main branch of the user's repository at a path, or a clear refusal."""
-        return await inspect(self._git, self._user, path, main=main, home=self._home)
+    async def locate(self, path: str, /) -> str:
+        """The top folder of the user's repository at a path, or a clear refusal."""
+        return await self._inspection.locate(path)
+
+    async def inspect(self, top: str, /, *, main: str = "") -> str:
+        """The main branch of the user's repository, or a clear refusal of what we can't work on."""
+        return await self._inspection.inspect(top, main)
 
     async def main(self, project: Project, /) -> str:
         """Bring the hub up to date and return the tip of main."""
@@ -143,9 +148,10 @@ class HubGit:
         async with self._locks(self.worktree_path(project, agent)):
             sight = await self._snapshots.see(project, agent)
             snapshot = await self._snapshots.keep(hub, sight, f"refs/windlass/snapshots/{key(agent)}/{run}")
+            tree = await self._described(hub, sight, snapshot)
             if agent.permissions is not Permissions.READ:  # who only reads has nothing to show
-                await self._showing.show(project, hub, agent.branch, sight.head)
-        return await self._described(hub, sight, snapshot)
+                await self._showing.show(project, hub, agent.branch, sight.head, new=bool(tree.commits))
+        return tree
 
     async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
         """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
@@ -270,8 +276,10 @@ class HubGit:
                 await asyncio.to_thread(remove_tree, each)
 
     async def _described(self, hub: Path, sight: Sight, snapshot: str) -> Tree:
-        counted = await self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}")
-        changed, untracked = await self._snapshots.differences(hub, sight.head, sight.tree)
+        counted, (changed, untracked) = await asyncio.gather(
+            self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}"),
+            self._snapshots.differences(hub, sight.head, sight.tree),
+        )
         return Tree(
             head=sight.head,
             branch=sight.branch,

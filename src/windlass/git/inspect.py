@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from windlass.core.errors import BadInput, NotAllowed
@@ -15,15 +17,34 @@ from windlass.git.user import UserRepository
 _LFS = re.compile(rb"(?m)^\s*[^#\s].*\sfilter=lfs(?:\s|$)")
 
 
-async def inspect(git: GitProgram, user: UserRepository, path: str, *, main: str, home: Path) -> tuple[str, str]:
-    """The top folder and main branch of the repository at a path, or a refusal in one sentence."""
-    await git.require()
-    top = await _top(git, user, path)
-    if _inside(top, home / "worktrees"):
-        raise NotAllowed(f"{top} is an agent's worktree.", hint="Run this in your own checkout.")
-    main = await _main(git, user, top, main)
-    await _refuse_what_we_cannot_do(git, top, main)
-    return top, main
+class Inspection:
+    """Looks at repositories of the user's; what was found good is not read again while main stays where it is."""
+
+    def __init__(self, git: GitProgram, user: UserRepository, home: Path) -> None:
+        self._git = git
+        self._user = user
+        self._home = home
+        self._good: dict[str, str] = {}
+        """The commit of main at which nothing stood in our way, by the repository's top."""
+
+    async def locate(self, path: str) -> str:
+        """The top folder of the repository at a path, or a refusal in one sentence."""
+        await self._git.require()
+        top = await _top(self._git, self._user, path)
+        if _inside(top, self._home / "worktrees"):
+            raise NotAllowed(f"{top} is an agent's worktree.", hint="Run this in your own checkout.")
+        return top
+
+    async def inspect(self, top: str, main: str) -> str:
+        """The main branch of a repository that we can work on, or a refusal in one sentence."""
+        branches, elsewhere = await asyncio.gather(self._user.branches(top), _elsewhere(self._git, top))
+        main = await _main(self._git, self._user, top, main, branches)
+        if elsewhere:
+            raise _unhandled(top, "a partial clone", "Fetch it all: git fetch --refetch --no-filter")
+        if self._good.get(top) != branches[main]:
+            await _refuse_what_we_cannot_do(self._git, top, branches[main])
+            self._good[top] = branches[main]
+        return main
 
 
 def _inside(path: str, folder: Path) -> bool:
@@ -60,8 +81,7 @@ def _refusal(path: str, said: Ran) -> BadInput:
     return BadInput(f"git cannot read the repository at {path}: {said.words}.")
 
 
-async def _main(git: GitProgram, user: UserRepository, top: str, wanted: str) -> str:
-    branches = await user.branches(top)
+async def _main(git: GitProgram, user: UserRepository, top: str, wanted: str, branches: Collection[str]) -> str:
     if not branches:
         raise BadInput(f"{top} has no commits yet.", hint="Make the first one: git add -A && git commit")
     if wanted and wanted not in branches:
@@ -81,7 +101,7 @@ async def _main(git: GitProgram, user: UserRepository, top: str, wanted: str) ->
     return main
 
 
-async def _guess(git: GitProgram, user: UserRepository, top: str, branches: set[str]) -> str:
+async def _guess(git: GitProgram, user: UserRepository, top: str, branches: Collection[str]) -> str:
     """What the remote says, then what the user calls main branches, then what is checked out."""
     remote = (await git.theirs(top, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", ok=(0, 1, 128))).text
     usual = (await user.habits(top)).default_branch
@@ -90,13 +110,14 @@ async def _guess(git: GitProgram, user: UserRepository, top: str, branches: set[
     return next((each for each in wishes if each in branches), "")
 
 
-async def _refuse_what_we_cannot_do(git: GitProgram, top: str, main: str) -> None:
-    partial = await git.theirs(
-        top, "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$", ok=(0, 1)
-    )
-    if partial.text:
-        raise _unhandled(top, "a partial clone", "Fetch it all: git fetch --refetch --no-filter")
-    listing = (await git.theirs(top, "ls-tree", "-r", "-z", "--full-tree", f"refs/heads/{main}")).names
+async def _elsewhere(git: GitProgram, top: str) -> bool:
+    """Whether some of a repository's objects are not in it."""
+    asked = ("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$")
+    return bool((await git.theirs(top, *asked, ok=(0, 1))).text)
+
+
+async def _refuse_what_we_cannot_do(git: GitProgram, top: str, commit: str) -> None:
+    listing = (await git.theirs(top, "ls-tree", "-r", "-z", "--full-tree", commit)).names
     entries = [each.partition(b"\t")[::2] for each in listing]
     if any(name == b".gitmodules" or facts.startswith(b"160000 ") for facts, name in entries):
         raise _unhandled(top, "submodules")

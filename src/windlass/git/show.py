@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from windlass.core.project import Project
@@ -18,12 +19,14 @@ class Showing:
         self._hubs = hubs
         self._user = user
 
-    async def show(self, project: Project, hub: Path, branch: str, commit: str) -> None:
-        """Create the branch, or move it if it is where we left it; one that the user has touched is left alone."""
+    async def show(self, project: Project, hub: Path, branch: str, commit: str, *, new: bool) -> None:
+        """Create the branch, if it has something new, or move it if it is where we left it; one that the user has
+        touched is left alone."""
         ref = f"refs/heads/{branch}"
         there = await self._user.ref(project, ref)
-        known = {await self._hubs.ref(hub, f"refs/windlass/{each}/{branch}") for each in ("shown", "showing")}
-        if there and there not in known and there != commit:
+        if not there and not new:
+            return
+        if there and there != commit and there not in await self._ours(hub, branch):
             return
         if there != commit:
             # Said before it is done: after a crash in between, both values are known to be ours.
@@ -35,3 +38,8 @@ class Showing:
             if pushed.code:
                 return
         await self._git.ours(hub, "update-ref", f"refs/windlass/shown/{branch}", commit)
+
+    async def _ours(self, hub: Path, branch: str) -> list[str]:
+        """Where we have put a branch, or were about to."""
+        refs = (f"refs/windlass/{each}/{branch}" for each in ("shown", "showing"))
+        return await asyncio.gather(*(self._hubs.ref(hub, each) for each in refs))

@@ -227,8 +227,11 @@ class Snapshots:
         with tempfile.NamedTemporaryFile(dir=hub / "windlass") as copied:
             copied.write(read_inside(worktree, ".git/index", _LARGEST_INDEX) or b"")
             copied.flush()
-            theirs = await self._git.ours(hub, *asked, extra=extra | {"GIT_INDEX_FILE": copied.name}, ok=ANY)
-        known = {*(await self._git.ours(hub, *asked, extra=extra)).names, *seen}
+            theirs, ours = await asyncio.gather(
+                self._git.ours(hub, *asked, extra=extra | {"GIT_INDEX_FILE": copied.name}, ok=ANY),
+                self._git.ours(hub, *asked, extra=extra),
+            )
+        known = {*ours.names, *seen}
         return [] if theirs.code else [each for each in theirs.names if each not in known]
 
     async def _add_fit(self, hub: Path, worktree: Path, extra: dict[str, str], fit: list[bytes]) -> list[str]:

@@ -86,10 +86,11 @@ class UserRepository:
         """The commit that a ref of the user's is at, or nothing."""
         return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
-    async def branches(self, path: str) -> set[str]:
-        """The names of all branches of the user's."""
-        said = await self._git.theirs(path, "for-each-ref", "--format=%(refname)", "refs/heads/")
-        return {each.removeprefix("refs/heads/") for each in said.text.splitlines()}
+    async def branches(self, path: str) -> dict[str, str]:
+        """The commits of all branches of the user's, by name."""
+        said = await self._git.theirs(path, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/")
+        pairs = (each.partition(" ")[::2] for each in said.text.splitlines())
+        return {ref.removeprefix("refs/heads/"): commit for commit, ref in pairs}
 
     async def contains(self, project: Project, commit: str, ancestor: str) -> bool:
         """Whether a commit has another one in its history; one that is not even there any more, it has not."""

@@ -69,15 +69,17 @@ class FakeGit:
 
     # ── the user's repository ──
 
-    async def inspect(self, path: str, /, *, main: str = "") -> tuple[str, str]:
+    async def locate(self, path: str, /) -> str:
         top = posixpath.normpath(path)
-        repository = self.repositories.get(top)
-        if repository is None:
+        if top not in self.repositories:
             raise BadInput(f"{path} is not in a git repository.", hint="Go to one, or make one: git init && git commit")
+        return top
+
+    async def inspect(self, top: str, /, *, main: str = "") -> str:
         branch = main or "main"
-        if branch not in repository.branches:
+        if branch not in self.repositories[top].branches:
             raise BadInput(f"{top} has no branch {branch!r}.", hint="Name the branch to land on.")
-        return top, branch
+        return branch
 
     async def main(self, project: Project, /) -> str:
         return self._main(project)
@@ -155,14 +157,15 @@ class FakeGit:
             await self.pause("look.snapshot")
             snapshot = self._keep(project, sight, f"refs/windlass/snapshots/{_key(agent)}/{run}")
             await self.pause("look.show")
-            if agent.permissions is not Permissions.READ:
+            own = self.objects.beyond(sight.main, sight.head)
+            if agent.permissions is not Permissions.READ and (own or agent.branch in self._user(project).branches):
                 self._show(project, agent.branch, sight.head)
         committed = self.objects.files(sight.head)
         names = different(committed, sight.files)
         return Tree(
             head=sight.head,
             branch=sight.worktree.branch,
-            commits=len(self.objects.beyond(sight.main, sight.head)),
+            commits=len(own),
             changed=tuple(each for each in names if each in committed),
             untracked=tuple(each for each in names if each not in committed),
             snapshot=snapshot,
