@@ -20,6 +20,8 @@ KINDS = ("claude", "codex", "model")
 TOGETHER = {"coordinator": "claude", "reviewer": "codex"}
 """The coder is a model without a coding CLI."""
 WITHIN = 300.0
+SLOW = 8
+"""Seconds; it waits for five."""
 ASKS = "@reviewer please look at login.py"
 ISSUE = "@coder found auth validation issue in line 2"
 FIXED = "Fixed, @reviewer please verify"
@@ -67,7 +69,6 @@ class Team:
         """Run them beside each other, each as an instance of its own name."""
         begun = {}
         for name in names:
-            self.crew.models.scenarios |= script(name, VERIFIED if name == "collaboration" else "It is right.")
             begun[name] = self.crew.house.begin("run", printed(self.crew.house, name, **providers), "--instance", name)
         for name, process in begun.items():
             out, err = process.communicate(timeout=WITHIN)
@@ -93,11 +94,17 @@ def team(request: pytest.FixtureRequest) -> Iterator[Team]:
     with crew(clis, ANTHROPIC_API_KEY="sk-scripted") as made:
         has_pull_request(made.house)
         if clis:
-            with (made.house.state / "config.toml").open("a") as file:
-                file.write(f'[models.anthropic]\nprefer_cli = "{request.param}"\n')
+            prefer(made, request.param)
+        made.models.scenarios |= script("review", "It is right.") | script("collaboration", VERIFIED)
         team = Team(request.param, made)
         team.run("review", "collaboration")
         yield team
+
+
+def prefer(made: Crew, cli: str) -> None:
+    """Let a coding CLI run the models that the files name."""
+    with (made.house.state / "config.toml").open("a") as file:
+        file.write(f'[models.anthropic]\nprefer_cli = "{cli}"\n')
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +112,7 @@ def together() -> Iterator[Team]:
     """Claude Code, Codex and a model of our own, after the second workflow."""
     with crew(ANTHROPIC_API_KEY="sk-scripted") as made:
         has_pull_request(made.house)
+        made.models.scenarios |= script("collaboration", VERIFIED)
         team = Team("together", made)
         team.run("collaboration", **TOGETHER)
         yield team
@@ -144,6 +152,23 @@ class TestTogether:
         providers = {each: together.crew.page(f"{each}@collaboration")["provider"] for each in (*TOGETHER, "coder")}
         assert providers == {**TOGETHER, "coder": "model"}
         assert_collaborated(together)
+
+
+class TestOnABusyMachine:
+    def test_the_model_is_asked_when_our_tools_are_there(self) -> None:
+        """Also where it takes them longer than Claude Code would wait by itself."""
+        with crew(("claude",), ANTHROPIC_API_KEY="sk-scripted") as made:
+            has_pull_request(made.house)
+            prefer(made, "claude")
+            program = made.house.folder / "bin/windlass"
+            program.rename(program.with_name("windlass-itself"))
+            program.write_text(f'#!/bin/sh\n[ "$1" = mcp ] && sleep {SLOW}\nexec windlass-itself "$@"\n')
+            program.chmod(0o755)
+            made.models.scenarios["review-reviewer"] = [ours("channel_send", message="It is right."), say("Done.")]
+            team = Team("claude", made)
+            team.run("review")
+            assert team.said("review")[1:] == [("reviewer", "It is right.")]
+            assert len(team.crew.page("reviewer@review")["runs"]) == 1
 
 
 def assert_collaborated(team: Team) -> None:

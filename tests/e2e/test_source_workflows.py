@@ -207,9 +207,9 @@ class TestContext:
         assert until(lambda: theatre.file(document), "the document") == NOTES
         assert on_main(theatre.house) == MENDED
 
-    def test_what_a_person_writes_into_a_file_of_their_own_choice_is_read(self, theatre: Theatre) -> None:
+    def test_what_a_person_writes_into_a_file_of_their_own_choice_is_read(self, house: Stage) -> None:
         """The document is editable; what is said next is at the end of the channel."""
-        house, reads = theatre.house, 'windlass context send "It says: $(windlass context document read)"\n'
+        theatre, reads = Theatre(house), 'windlass context send "It says: $(windlass context document read)"\n'
         theatre.casts("edited", reviewer=(notes(NOTES, "write"), reads))
         file = printed(house, "review", context=written("custom"))
         house.wl("start", file, "--instance", "edited", "--background")

@@ -92,7 +92,8 @@ class TestClaude:
             assert permissions is Permissions.FULL or "mcp__windlass" in allowed.split(",")
         servers = json.loads(CLAUDE.writes["mcp.json"])["mcpServers"]
         assert servers == {"windlass": {"type": "stdio", "command": "windlass", "args": ["mcp"]}}
-        assert CLAUDE.environment(start())["MCP_CONNECTION_NONBLOCKING"] == "0"
+        waits = ("MCP_CONNECTION_NONBLOCKING", "MCP_CONNECT_TIMEOUT_MS")
+        assert [CLAUDE.environment(start())[each] for each in waits] == ["0", "30000"]
         assert CLAUDE.tools
 
     def test_it_talks_to_nobody_else(self) -> None:

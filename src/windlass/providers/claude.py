@@ -66,6 +66,7 @@ def environment(start: Start) -> Mapping[str, str]:
     quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING")
     variables = dict.fromkeys((*quiet, "DISABLE_TELEMETRY"), "1")
     variables["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the model is asked before its tools are there
+    variables["MCP_CONNECT_TIMEOUT_MS"] = "30000"  # as long as one server may take; else five seconds, too few here
     variables["CLAUDE_CODE_EAGER_FLUSH"] = "1"  # else its last words may be missing in the session that is resumed
     return variables | ({"IS_SANDBOX": "1"} if start.sandboxed else {})
 
