@@ -222,7 +222,8 @@ class TestStartingAgain:
         """An agent that a person has made, and one that is still at work."""
 
         async def story() -> None:
-            made = Hiring(path=str(stage.repo), name="reviewer", instance="mine", provider="command", options={"command": "x"})
+            here, options = str(stage.repo), {"command": "x"}
+            made = Hiring(path=here, name="reviewer", instance="mine", provider="command", options=options)
             await stage.engine.tasks.hire(made)
             with pytest.raises(Conflict, match="reviewer@mine is an agent there already"):
                 await stage.begin(instance="mine")

@@ -41,6 +41,11 @@ def run(text: str, value: str, folder: str) -> str:
         "printf '[%s]' \"\\\"\"'' >/dev/null; printf '[%s]' ${{ x }}",
         "printf '[%s]' it\\'s > /dev/null; printf '[%s]' \"${{ x }}\"",
         "y=${{ x }}; printf '[%s]' \"$y\"",
+        "true # don't, and \"not\" (this\nprintf '[%s]' ${{ x }}",
+        "echo a#'b' >/dev/null; printf '[%s]' ${{ x }}",
+        "printf '%s' \"$(printf '[%s]' ${{ x }})\"",
+        'y="$(printf "[%s]" "${{ x }}")"; printf \'%s\' "$y"',
+        "(true); case a in a) ;; esac; printf '[%s]' ${{ x }}",
     ],
 )
 @pytest.mark.parametrize("value", [NASTY, "", "-n", "*"])

@@ -68,48 +68,63 @@ class Template:
 
         A value arrives as one word, whatever is in it, and whether it stands between quotes or not.
         """
-        parts, variables, opened = [], dict[str, str](), ()
+        parts, variables, shell = list[str](), dict[str, str](), _Shell()
         for each in self.pieces:
             if isinstance(each, str):
-                opened = _open_after(each, opened)
+                shell.read(each)
                 parts.append(each)
                 continue
             variable = f"WINDLASS_VALUE_{each.number + 1}"
             variables[variable] = each.name
-            inside = opened[-1] if opened else ""
-            parts.append(_AS_WORD["" if inside == "(" else inside].format(f"${{{variable}}}"))
+            parts.append(shell.word().format(f"${{{variable}}}"))
         return "".join(parts), variables
 
 
-_AS_WORD = {"": '"{}"', '"': "{}", "'": "'\"{}\"'", "#": "{}"}
+_AS_WORD = {"": '"{}"', "(": '"{}"', '"': "{}", "'": "'\"{}\"'", "#": "{}"}
 """By what is open, how a variable is written so that it is expanded, and not split."""
 
 
-def _open_after(text: str, stack: tuple[str, ...]) -> tuple[str, ...]:
-    """What is open after a piece of a shell's text: quotes, `$(` with its own quotes inside, and a comment."""
-    opened, escaped, before = [*stack], False, "\n"
-    for position, each in enumerate(text):
-        inside = opened[-1] if opened else ""
-        if escaped:
-            escaped = False
-        elif inside == "#":
-            opened = opened[:-1] if each == "\n" else opened
-        elif each == "\\" and inside != "'":
-            escaped = True
-        elif each == inside or (each == ")" and inside == "("):
-            opened.pop()
-        elif inside == "'":
-            pass
-        elif each == "(" and text[position - 1 : position] == "$":
-            opened.append("(")
-        elif inside != '"' and each in "\"'":
-            opened.append(each)
-        elif inside != '"' and each == "(":
-            opened.append("(")
-        elif inside != '"' and each == "#" and before.isspace():
-            opened.append("#")
-        before = each
-    return tuple(opened)
+_CLOSES = {"'": "'", '"': '"', "(": ")", "#": "\n"}
+
+
+class _Shell:
+    """Reads a shell's text as far as it says what is open: quotes, commands in `( )` with their own quotes, comments."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self.escaped = False
+        self.before = "\n"
+
+    @property
+    def inside(self) -> str:
+        return self.opened[-1] if self.opened else ""
+
+    def read(self, text: str) -> None:
+        for each in text:
+            self._step(each)
+            self.before = each
+
+    def word(self) -> str:
+        """How a variable is written here; what follows it is not the beginning of a word."""
+        self.before = "$"
+        return _AS_WORD[self.inside]
+
+    def _step(self, each: str) -> None:
+        if self.escaped:
+            self.escaped = False
+        elif each == "\\" and self.inside not in ("'", "#"):
+            self.escaped = True
+        elif each == _CLOSES.get(self.inside):
+            self.opened.pop()
+        elif self._opens(each):
+            self.opened.append(each)
+
+    def _opens(self, each: str) -> bool:
+        if self.inside in ("'", "#"):
+            return False
+        if each == "(":
+            return self.inside != '"' or self.before == "$"
+        return self.inside != '"' and (each in "\"'" or (each == "#" and self.before.isspace()))
 
 
 def parse(text: str) -> tuple[Template, list[Slip]]:
