@@ -162,8 +162,13 @@ class Workflows:
 
     async def look(self, path: str, name: str) -> Situation:
         """What an instance of a project does now."""
-        project = await self.projects.at(path)
-        return await self.store.read(partial(self._situation, project.id, name, self.clock.now()))
+        project = await self.projects.known_at(path)
+        key = project.id if project else ""
+        return await self.store.read(partial(self._situation, key, name, self.clock.now()))
+
+    async def again(self, instance: Instance) -> Situation:
+        """What an instance does by now; git is not asked where it is."""
+        return await self.store.read(partial(self._situation, instance.project, instance.name, self.clock.now()))
 
     def _situation(self, project: str, name: str, now: float, store: Reading) -> Situation:
         instance = instances.find(store, project, name)
@@ -235,14 +240,15 @@ class Workflows:
                     self.bell.ring_in(each.deadline - now)
                 if each.deadline is not None and each.deadline <= now:
                     await self._stop(each, "its time was over (limits.timeout)")
-                await self.store.write(partial(self._settle, each.project, each.name, self.clock.now()))
+                if await self.store.write(partial(self._settle, each.project, each.name, self.clock.now())):
+                    self.bell.ring()
         return False
 
-    def _settle(self, project: str, name: str, now: float, store: Writing) -> None:
-        """Within a transaction, because everything may have begun to move since we looked."""
+    def _settle(self, project: str, name: str, now: float, store: Writing) -> bool:
+        """Within a transaction, because everything may have begun to move since we looked. Whether anything changed."""
         instance = instances.find(store, project, name)
         if instance is None or not instance.live or motion_of(self._facts(instance, now, store)) is not Motion.QUIET:
-            return
+            return False
         if instance.heads and instance.gate:
             _submit(store, instance, now)
         elif (settled := _landed(store, instance)) != instance:
@@ -250,8 +256,8 @@ class Workflows:
         elif not instance.stays or instance.draining:
             _end(project, name, "all is done", now, store)
         else:
-            return
-        self.bell.ring()
+            return False
+        return True
 
 
 # ── within transactions ──────────────────────────────────────────────────────────────────────────────────────
