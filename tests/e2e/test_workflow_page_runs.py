@@ -151,7 +151,8 @@ def test_tasks(acme: Company) -> None:
 def test_limits(acme: Company) -> None:
     """Of four agents who could all run at once, two do."""
     beat = acme.house.flag("beat")
-    acme.play(**dict.fromkeys("abcd", f"echo 1 >> {beat}; sleep 0.5; echo -1 >> {beat}\n"))
+    together = f"until [ $(grep -cx 1 {beat}) -ge 2 ]; do sleep 0.02; done; sleep 0.3"
+    acme.play(**dict.fromkeys("abcd", f"echo 1 >> {beat}; {together}; echo -1 >> {beat}\n"))
     agents = "".join(f"  {each}: {{role: Beats, permissions: read}}\n" for each in "abcd")
     acme.run(example(acme, "limits", f"agents:\n{agents}", 'kickoff: "@a @b @c @d please begin."\n'), instance="l1")
     alive = [0]
