@@ -199,6 +199,16 @@ class TestLaterRuns:
         assert why in text
         assert "Checks failed." in text
 
+    @pytest.mark.parametrize(
+        ("workflow", "where"), [("", "at main again"), ("review", "where your workflow has got to")]
+    )
+    def test_one_that_is_called_again_is_told_where_it_stands(self, workflow: str, where: str) -> None:
+        """At main; in a workflow, at what the others have committed."""
+        assert (
+            f"your worktree stands {where}."
+            in both(Cause.CALL, agent=replace(CODER, workflow=workflow), resumed=True).text
+        )
+
     def test_messages_come_with_id_sender_and_kind(self) -> None:
         """In order, each once, so that a repeated one is recognised."""
         second = replace(MESSAGE, id="m9", sender="human", kind=Kind.ANSWER, reply_to="m8", body="Yes.")
@@ -226,6 +236,15 @@ class TestTalking:
         assert "windlass context" not in with_tools
         assert "channel_send" not in without
         assert tags(with_tools).count("communication") == 1
+
+    @pytest.mark.parametrize("tools", [True, False])
+    def test_one_that_may_not_is_not_told_how(self, *, tools: bool) -> None:
+        """It would only be refused. How it asks a person stays."""
+        text = both(agent=replace(CODER, talks=False), tools=tools).text
+
+        assert "channel_send" not in text
+        assert "windlass context" not in text
+        assert "To ask a person" in text
 
     def test_a_session_that_goes_on_knows_it(self) -> None:
         """It is not told again."""

@@ -2,83 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from stage import CHOOSY, Stage, play
+from stage import CHOOSY, play
+from workflow_stage import PAIR, WorkflowStage
 
 from windlass.core.errors import BadInput, Conflict, NotAllowed
-from windlass.core.instance import Instance, Motion
+from windlass.core.instance import Motion
 from windlass.core.message import Kind
 from windlass.core.run import Cause
 from windlass.core.task import TaskState
-from windlass.engine import instances
 from windlass.engine.beginning import Start
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 
-PAIR = """
-name: pair
-context:
-agents:
-  coder: {command: code, system_prompt: You code.}
-  reviewer: {command: review, system_prompt: You review.}
-setup:
-  - {shell: echo it, as: what}
-kickoff: |
-  Fix ${{ what }}.
-
-  @coder please begin.
-"""
 OWN = PAIR.replace("You code.", "You code., worktree: own").replace("You review.", "You review., worktree: own")
-
-
-class WorkflowStage(Stage):
-    """A project with a workflow's file, and hands to start it."""
-
-    async def begin(self, text: str = PAIR, *, instance: str = "", stays: bool = False, **values: str) -> Instance:
-        file = self.repo / "flow.yaml"
-        file.write_text(text)
-        values.setdefault("what", "it")
-        start = Start(path=str(self.repo), file=str(file), instance=instance, values=values, stays=stays)
-        begun = await self.engine.workflows.begin(start)
-        await self.move()
-        return begun
-
-    async def say(self, name: str, body: str, **more: Any) -> None:
-        speaker = await self.speaker(name)
-        await self.engine.talk.send(speaker, Post(body=body, project=speaker.project, **more))
-
-    async def speaker(self, name: str) -> Speaker:
-        agent, run = await self.agent(name), await self.run_of(name)
-        return Speaker(agent.id, agent.project, run.id)
-
-    async def pass_time(self) -> None:
-        for _ in range(4):
-            await self.move()
-            self.clock.time += 1
-
-    async def leave(self, name: str, code: int = 0) -> None:
-        """It ends, without a word: in a workflow nobody has to say that it is done."""
-        await self.exit(name, code)
-        await self.move()
-
-    async def instance(self, name: str = "default") -> Instance:
-        project = await self.store.read(lambda store: store.projects()[0])
-        found = await self.store.read(lambda store: instances.find(store, project.id, name))
-        assert found is not None
-        return found
-
-    async def motion(self, name: str = "default") -> Motion:
-        return (await self.engine.workflows.look(str(self.repo), name)).motion
-
-    def on_main(self, path: str) -> str:
-        return (self.repo / path).read_text() if (self.repo / path).exists() else ""
-
-    async def runs(self, name: str) -> int:
-        return len(await self.store.read(lambda store: store.runs_of(name)))
 
 
 @pytest.fixture
@@ -394,80 +333,6 @@ class TestEnding:
             assert (run.number, run.session) == (2, "")
             assert "the new thing" in stage.prompt_of(run) and "the old thing" not in stage.prompt_of(run)
             assert (await stage.agent("coder@default")).retired_at is None
-
-        play(story)
-
-
-class TestContext:
-    def test_its_files_are_where_the_workflow_says(self, stage: WorkflowStage) -> None:
-        """Channel and document by names of its own, also in a project that was never set up; both ways."""
-        named = "context: {dir: ./my-context/, channel: {file: discussion.md}, document: {file: workspace.md}}\n"
-
-        async def story() -> None:
-            await stage.begin(PAIR.replace("context:\n", named))
-            speaker = await stage.speaker("coder@default")
-            where = await stage.engine.documents.instance(speaker, "")
-            await stage.engine.documents.write(speaker, speaker.project, "# Findings\n", instance=where)
-            await stage.pass_time()
-            assert "Fix it." in (stage.repo / "my-context/discussion.md").read_text()
-            assert (stage.repo / "my-context/workspace.md").read_text() == "# Findings\n"
-            (stage.repo / "my-context/workspace.md").write_text("# Findings\nAnd mine.\n")
-            await stage.pass_time()
-            page = await stage.engine.documents.read(speaker.project, instance=where)
-            assert (page.body, page.author) == ("# Findings\nAnd mine.\n", "human")
-            assert not (stage.repo / ".windlass").exists()
-
-        play(story)
-
-    def test_in_a_project_without_settings_git_does_not_see_them(
-        self, stage: WorkflowStage, git: Callable[..., str]
-    ) -> None:
-        """They are in the usual place, and in nobody's way."""
-
-        async def story() -> None:
-            await stage.begin()
-            await stage.pass_time()
-            assert "Fix it." in (stage.repo / ".windlass/context/default/channel.md").read_text()
-            assert git("status", "--porcelain", cwd=stage.repo) == "?? flow.yaml"
-
-        play(story)
-
-    def test_only_what_is_selected_is_shared(self, stage: WorkflowStage) -> None:
-        """A channel without a document, and neither."""
-
-        async def story() -> None:
-            await stage.begin(PAIR.replace("context:\n", "context: {channel: }\n"))
-            await stage.pass_time()
-            assert [each.name for each in (stage.repo / ".windlass/context/default").iterdir()] == ["channel.md"]
-            with pytest.raises(NotAllowed, match="shares no document") as refused:
-                await stage.engine.documents.instance(await stage.speaker("coder@default"), "")
-            assert refused.value.hint == f"Write `context: {{document: }}` into {stage.repo / 'flow.yaml'}."
-            await stage.begin(PAIR.replace("context:\n", ""), instance="alone")
-            await stage.pass_time()
-            assert not (stage.repo / ".windlass/context/alone").exists()
-
-        play(story)
-
-    def test_two_at_once_never_share_a_file_and_nobodys_file_is_overwritten(self, stage: WorkflowStage) -> None:
-        """The way out is said. After the first has ended, the second may have it."""
-        fixed = PAIR.replace("context:\n", "context: {dir: talk, channel: , document: }\n")
-
-        async def story() -> None:
-            (stage.repo / "talk").mkdir()
-            (stage.repo / "talk/channel.md").write_text("Mine.\n")
-            with pytest.raises(Conflict, match=r"talk/channel\.md is there already"):
-                await stage.begin(fixed)
-            (stage.repo / "talk/channel.md").unlink()
-            await stage.begin(fixed, what="the first")
-            with pytest.raises(Conflict, match="is a file of @default, which is running") as refused:
-                await stage.begin(fixed, instance="second")
-            assert "${{ instance }}" in refused.value.hint
-            await stage.engine.workflows.stop(str(stage.repo), "default")
-            stage.clock.time += 1
-            await stage.begin(fixed, instance="second", what="the second")
-            await stage.pass_time()
-            shown = (stage.repo / "talk/channel.md").read_text()
-            assert "the second" in shown and "the first" not in shown
 
         play(story)
 

@@ -26,6 +26,7 @@ QUESTIONS = {
     "git": {
         "archive",  # what it brings back goes to a person who asked, and is asked for again
         "inspect",
+        "locate",
         "branch_taken",
         "files",
         "locks",

@@ -261,5 +261,5 @@ class _Conversation(BaseHTTPRequestHandler):
 
 
 def _named_in(asked: Asked) -> str:
-    found = (IN_PROMPT.search(each) for each in asked.prompts)
+    found = (IN_PROMPT.search(each) for each in (asked.system, *asked.prompts))
     return next((each[1] for each in found if each), "")

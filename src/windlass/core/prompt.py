@@ -49,6 +49,7 @@ _WOKEN = {
     Cause.CALL: "Your earlier task is over, and your worktree stands at main again. There are new messages for you.",
     Cause.REMINDER: "You have worked on this task before, in this worktree. Something is still missing.",
 }
+_IN_TURN = "Your earlier task is over, and your worktree stands where your workflow has got to. You have new messages."
 
 Section = tuple[str, str]
 
@@ -95,7 +96,8 @@ def build_prompt(
     conversation keeps that. `tools` are ours, which it was given to talk with.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
-    said["communication"] = _communication(said, TOOLS if tools else COMMANDS)
+    if agent.talks:
+        said["communication"] = _communication(said, TOOLS if tools else COMMANDS)
     who = _who(agent, workplace, said) if workplace and agent.role else []
     talk = [] if who else _some(said, "communication")
     system = _system(who, agent) if apart else ""
@@ -111,7 +113,8 @@ def build_prompt(
     else:
         known = [] if resumed else [*who, *_some(said, PROJECT)]
         how = _some(said, "review" if task.reviews else "git_workflow", "signal_format")
-        sections = [*known, ("woken", _WOKEN[cause]), *what, *how, *([] if resumed else talk)]
+        why = _IN_TURN if agent.workflow and cause is Cause.CALL else _WOKEN[cause]
+        sections = [*known, ("woken", why), *what, *how, *([] if resumed else talk)]
     return Prompt(text=f"{_joined(sections, agent)}\n", system=system)
 
 
@@ -168,7 +171,7 @@ def _first(said: Mapping[str, str], task: Section, *mail: Section, talk: Sequenc
 
 
 def _communication(said: Mapping[str, str], block: str) -> str:
-    """How an agent talks: the same for all, and then with what it has."""
+    """How an agent talks that may speak to others: the same for all, and then with what it has."""
     return f"{said['communication']}\n\n{said[block]}"
 
 

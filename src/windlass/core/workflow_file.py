@@ -172,6 +172,8 @@ def _file(section: Section, key: str, default: str) -> str:
     name = below.text("file", required=f"Leave it out for {default}.") if "file" in below else default
     if name and ("/" in name or name in (".", "..") or not name.isprintable()):
         below.refuse("file", f"{name!r} is no name of a file in the context's folder.", "Write it without folders.")
+    elif name.startswith("."):
+        below.refuse("file", f"{name} would be hidden.", "Write a name that does not begin with a dot.")
     return name
 
 
@@ -185,7 +187,16 @@ def _folder(section: Section, known: _Known) -> Template:
     path = section.text("dir")
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         section.refuse("dir", f"{path} leads out of the project.", "Write a folder below the project's top.")
+    elif _is_taken(path):
+        section.refuse("dir", f"{path} is no place for what agents write.", f"Leave it out for {CONTEXT_FOLDER}.")
     return folder
+
+
+def _is_taken(path: str) -> bool:
+    """Whether a folder is git's or ours, where files are obeyed, or could be by what stands for a name in it."""
+    parts = [each.lower() for each in path.split("/") if each not in ("", ".")]
+    ours = parts[:1] == [".windlass"] and parts[1:2] != ["context"]
+    return ours or any(each == ".git" or (each.startswith(".") and "${{" in each) for each in parts)
 
 
 def _setup(section: Section, known: _Known) -> tuple[SetupStep, ...]:
