@@ -266,6 +266,20 @@ class TestRenewal:
 
         play(stage, story)
 
+    def test_a_reader_can_be_brought_to_what_another_has_committed_meanwhile(self, stage: GitStage) -> None:
+        """Before anyone has looked at that one's work; where there is no worktree, there is nothing."""
+
+        async def story(port: Git) -> None:
+            reader = replace(an_agent("reader"), permissions=Permissions.READ)
+            assert await port.branch(stage.project, an_agent()) == ""
+            path, _ = await port.worktree(stage.project, an_agent())
+            stage.agent_commits(path, {"a.txt": "mine\n"})
+            await port.renew(stage.project, reader, at=await port.branch(stage.project, an_agent()))
+            seen, _ = await port.worktree(stage.project, reader)
+            assert stage.seen(seen) == FIRST | {"a.txt": "mine\n"}
+
+        play(stage, story)
+
     def test_the_users_checkout_can_be_looked_at_as_it_is(self, stage: GitStage) -> None:
         """With what is not committed there, on top of what is; it is the same commit until something changes."""
 

@@ -85,14 +85,14 @@ def test_every_effect_of_every_port_has_its_steps() -> None:
 def test_the_scenario_goes_through_every_effect() -> None:
     """What the crash points do not reach is not proven: each effect happens in the scenario, but for some that are
     proven elsewhere: undoing, beginning anew (tests/git_room/test_git_renew.py), several repositories, pages that
-    people edit (tests/engine/test_page_stories.py), and taking a person's branch or checkout, which leaves a hidden ref
+    people edit (tests/engine/test_page_stories.py), and taking a branch or a person's checkout, which leaves a ref
     until it is asked for again."""
     _, names = uncrashed()
     reached = {name.rsplit(".", 1)[0] for name in names}
 
     effects = {f"{port}.{effect}" for port, effects in EFFECTS.items() for effect in effects}
     assert effects - reached == {
-        *("git.revert", "git.renew", "git.take", "git.checkout"),
+        *("git.revert", "git.renew", "git.take", "git.branch", "git.checkout"),
         *("workdirs.gather", "chats.replace"),
     }
 

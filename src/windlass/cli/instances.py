@@ -288,8 +288,7 @@ class _Teller:
                 say(f"{bold(one_line(name))}  {one_line(left)}")
         for each in view["changes"]:
             say(f"{each['id']}  {each['state']}  {one_line(each['title'])}")
-        for name in view["unlanded"]:
-            branch = next((each["branch"] for each in view["agents"] if address(each) == name), "its branch")
+        for branch in view["unlanded"].values():
             say(f"What was committed stays on {branch}: `windlass queue add {branch}` lands it.")
         agents, cost = len(view["reports"]), cost_of(view)
         counted = f"{_several(agents, 'agent')}, {_several(view['runs'], 'run')}, {age(view['seconds'])}"

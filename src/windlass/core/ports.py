@@ -203,6 +203,10 @@ class Git(Protocol):
         """
         ...
 
+    async def branch(self, project: Project, agent: Agent, /) -> str:
+        """Take an agent's branch into the hub, as it is now. Returns its commit; nothing if it has no worktree."""
+        ...
+
     async def checkout(self, project: Project, /) -> str:
         """The user's checkout as it is, committed or not, as a commit that the hub has: the same one if it is the same.
 

@@ -88,7 +88,7 @@ _CLOSES = {"'": "'", '"': '"', "(": ")", "#": "\n"}
 
 
 class _Shell:
-    """Reads a shell's text as far as it says what is open: quotes, commands in `( )` with their own quotes, comments."""
+    """Reads as much of a shell's text as tells what is open: quotes, `( )` with quotes of its own, comments."""
 
     def __init__(self) -> None:
         self.opened: list[str] = []

@@ -25,7 +25,7 @@ RECORD = "WINDLASS_STEPS"
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": (
         *("main", "renew", "worktree", "hide", "furnish", "look"),
-        *("stage", "land", "receipt", "take", "checkout", "revert", "remove_worktree"),
+        *("stage", "land", "receipt", "take", "branch", "checkout", "revert", "remove_worktree"),
     ),
     "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "gather", "mirror"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from windlass.core import codec
 from windlass.core.address import HUMAN, SYSTEM, Address
-from windlass.core.agent import Agent
+from windlass.core.agent import Agent, Permissions
 from windlass.core.definition import PEOPLE
 from windlass.core.document import Document
 from windlass.core.errors import NotAllowed
@@ -81,6 +81,16 @@ def admits(store: Reading, agent: Agent, letters: Iterable[Letter], task: Task |
     """Whether an agent may be started, as far as its instance goes."""
     instance = of_agent(store, agent)
     return instance is None or instance.admits(agent.id, letters, task)
+
+
+def writer_beside(agent: Agent, store: Reading) -> Agent | None:
+    """Who carries the line on while this one, who only reads it, begins."""
+    if not agent.shares or agent.permissions is not Permissions.READ:
+        return None
+    runs = sorted(store.live_runs(), key=lambda each: each.starting_at)
+    others = (store.find(Agent, each.agent) for each in reversed(runs) if each.agent != agent.id)
+    there = (each for each in others if each and (each.project, each.instance) == (agent.project, agent.instance))
+    return next((each for each in there if each.shares and each.permissions is not Permissions.READ), None)
 
 
 def joins(store: Reading, agent: Agent, task: Task | None) -> bool:

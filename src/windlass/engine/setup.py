@@ -25,7 +25,7 @@ from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
-from windlass.engine.instances import enter
+from windlass.engine.instances import enter, writer_beside
 from windlass.engine.say import channel_of, say
 
 log = logging.getLogger("windlass")
@@ -84,7 +84,7 @@ class Setup:
         elif agent.copies:
             await self.git.renew(project, agent, at=await self.git.checkout(project))
         elif line is not None:
-            await self._renew(run, project, agent, at=line)
+            await self._renew(run, project, agent, at=await self._newest(project, agent) or line)
         elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
         worktree, main = await self.git.worktree(project, agent)
@@ -99,6 +99,11 @@ class Setup:
     async def _line(self, run: Run, agent: Agent) -> str | None:
         """Where one of a workflow's agents begins: where the others have got to, or at main (nothing); None: as any."""
         return await self.store.write(partial(enter, run, agent, self.clock.now())) if agent.workflow else None
+
+    async def _newest(self, project: Project, agent: Agent) -> str:
+        """What the one at work has committed by now: who only reads may have been called to look at just that."""
+        writer = await self.store.read(partial(writer_beside, agent))
+        return await self.git.branch(project, writer) if writer else ""
 
     async def _renew(self, run: Run, project: Project, agent: Agent, *, at: str = "") -> None:
         """What an earlier task left unlanded is not part of this one: it is saved, and a person is told."""

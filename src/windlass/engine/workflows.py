@@ -166,7 +166,12 @@ class Workflows:
     async def look(self, path: str, name: str) -> Situation:
         """What an instance of a project does now."""
         project = await self.projects.known_at(path)
-        return await self.store.read(partial(self._situation, project.id if project else "", name, self.clock.now()))
+        key = project.id if project else ""
+        return await self.store.read(partial(self._situation, key, name, self.clock.now()))
+
+    async def again(self, instance: Instance) -> Situation:
+        """What an instance does by now; git is not asked where it is."""
+        return await self.store.read(partial(self._situation, instance.project, instance.name, self.clock.now()))
 
     def _situation(self, project: str, name: str, now: float, store: Reading) -> Situation:
         instance = instances.find(store, project, name)
@@ -246,17 +251,18 @@ class Workflows:
                     self.bell.ring_in(each.deadline - now)
                 if each.deadline is not None and each.deadline <= now:
                     await self._stop(each, "its time was over (limits.timeout)", Ending.TIMEOUT)
-                await self.store.write(partial(self._settle, each.project, each.name, self.clock.now()))
+                if await self.store.write(partial(self._settle, each.project, each.name, self.clock.now())):
+                    self.bell.ring()
         return False
 
-    def _settle(self, project: str, name: str, now: float, store: Writing) -> None:
-        """Within a transaction, because everything may have begun to move since we looked."""
+    def _settle(self, project: str, name: str, now: float, store: Writing) -> bool:
+        """Within a transaction, because everything may have begun to move since we looked. Whether anything changed."""
         instance = instances.find(store, project, name)
         if instance is None or not instance.live:
-            return
-        _let_go(store, instance, now)
+            return False
+        let_go = _let_go(store, instance, now)
         if motion_of(self._facts(instance, now, store)) is not Motion.QUIET:
-            return
+            return let_go
         if instance.heads and instance.gate:
             _submit(store, instance, now)
         elif (settled := _landed(store, instance)) != instance:
@@ -266,24 +272,25 @@ class Workflows:
         elif not instance.stays:
             _end(instance, Ending.DONE, "all is done", now, store)
         else:
-            return
-        self.bell.ring()
+            return False
+        return True
 
 
 # ── within transactions ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _let_go(store: Writing, instance: Instance, now: float) -> None:
+def _let_go(store: Writing, instance: Instance, now: float) -> bool:
     """End what nobody will begin or go on with: what needs something that failed, and all that is not at work while the
-    instance drains."""
+    instance drains. Whether there was any."""
     own = [each for each in store.unfinished_tasks() if each.agent in instance.agents]
-    live = {each.task for each in store.live_runs()}
+    live, before = {each.task for each in store.live_runs()}, store.last_seq()
     for task in own:
         lost = next((need for need in _needs(store, task) if need.ended and need.state is not TaskState.DONE), None)
         if task.state is TaskState.OPEN and lost is not None:
             end_task(store, task, TaskState.CANCELLED, now=now, reason=f"it needs {lost.id}, which is {lost.state}")
         elif instance.draining and task.state is not TaskState.LANDING and task.id not in live:
             end_task(store, task, TaskState.CANCELLED, now=now, reason="its instance is ending")
+    return store.last_seq() != before
 
 
 def _needs(store: Reading, task: Task) -> list[Task]:

@@ -100,6 +100,12 @@ class HubGit:
         async with self._locks(self.worktree_path(project, agent)):
             return await self._renewals.renew(project, agent, at)
 
+    async def branch(self, project: Project, agent: Agent, /) -> str:
+        """Take an agent's branch into the hub, as it is now. Returns its commit; nothing if it has no worktree."""
+        async with self._locks(self.worktree_path(project, agent)):
+            there = self.has_worktree(project, agent)
+            return await self._snapshots.branch(project, agent) if there else ""
+
     async def checkout(self, project: Project, /) -> str:
         """The user's checkout as it is, as a commit that the hub has."""
         async with self._locks(project.path):

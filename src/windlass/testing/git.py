@@ -118,6 +118,9 @@ class FakeGit:
     def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (f"{self.home}/hubs/{project.id}.git",), (f"{self.home}/gitconfig/{project.id}/{_key(agent)}",)
 
+    async def branch(self, project: Project, agent: Agent, /) -> str:
+        return self._see(project, agent).head if self.has_worktree(project, agent) else ""
+
     async def checkout(self, project: Project, /) -> str:
         user, hub = self._user(project), self._hub(project)
         head = user.branches.get(user.checked_out) or self._main(project)

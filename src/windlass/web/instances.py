@@ -41,8 +41,7 @@ async def begin(call: Call) -> Response:
     if given.get("check"):
         return wire.answer({"instance": (await call.engine.workflows.check(start)).name})
     begun = await call.engine.workflows.begin(start)
-    look = await call.engine.workflows.look(start.path, begun.name)
-    return wire.answer(await _shown(call.engine, look), status=201)
+    return wire.answer(await _shown(call.engine, await call.engine.workflows.again(begun)), status=201)
 
 
 async def every(call: Call) -> Response:
@@ -58,7 +57,7 @@ async def show(call: Call) -> Response:
 
 
 async def wait(call: Call) -> Response:
-    """What is said in it as JSON lines, until nothing moves without a person."""
+    """What is said in it as JSON lines, from its kickoff on, until nothing moves without a person."""
     look = await _look(call)
     after = place(call.request.query_params.get("since", "")) or look.instance.after
     return wire.lines(_until_settled(call, look, after))
@@ -87,13 +86,12 @@ async def _look(call: Call) -> Situation:
 
 
 async def _until_settled(call: Call, look: Situation, after: int) -> AsyncIterator[dict[str, Any]]:
-    engine, name = call.engine, look.instance.name
-    path = call.request.query_params.get("path", "")
+    engine = call.engine
     ear = engine.bell.ear()
     told: Any = None
     while not engine.bell.silent:
         ear.clear()
-        look = await engine.workflows.look(path, name)
+        look = await engine.workflows.again(look.instance)
         said = await engine.ports.store.read(partial(_said, look.instance, after))
         shown = await _shown(engine, look, said)
         step = (shown["motion"], shown["ended"], [(each["name"], each["status"]) for each in shown["agents"]])
@@ -114,6 +112,7 @@ def _said(instance: Instance, after: int, store: Reading) -> list[Message]:
 async def _shown(engine: Engine, look: Situation, said: list[Message] | None = None) -> dict[str, Any]:
     instance, now = look.instance, engine.ports.clock.now()
     pages = [await engine.status.page(each) for each in instance.agents]
+    branches = {each.view.agent.id: each.view.agent.branch for each in pages}
     runs = {each.view.agent.id: [run for run in each.runs if run.starting_at >= instance.started_at] for each in pages}
     cost = Cost() + sum((run.usage for each in runs.values() for run in each), Usage())
     return {
@@ -135,6 +134,6 @@ async def _shown(engine: Engine, look: Situation, said: list[Message] | None = N
         "cost_usd": cost.known,
         "unpriced_runs": cost.unpriced,
         "changes": [shapes.change(each, now=now, paused="") for each in look.changes],
-        "unlanded": dict(instance.heads),
+        "unlanded": {each: branches[each] for each in instance.heads},
         "messages": [letters.message(each, ()) for each in said or []],
     }
