@@ -150,6 +150,22 @@ class TestRun:
         assert "was not done in time, and was stopped" in told.err
         until(lambda: house.agent("helper@long")["status"] == "stopped", "its end")
 
+    def test_an_end_from_elsewhere_is_no_success(self, house: Stage) -> None:
+        """Time that its file gives it, and a stop in another terminal: the exit code says so, with the reason."""
+        file = write(house, "hour.yaml", ONE.format("sleep 1000") + "limits: {timeout: 2s}\n")
+        told = house.wl("run", file, "--instance", "hour", code=7)
+        assert "its time was over (limits.timeout)" in told.err
+        began = house.begin("run", write(house, "halt.yaml", ONE.format("sleep 1000")), "--instance", "halt")
+        until(lambda: "helper@halt" in house.wl("list", "--all").out, "its agent")
+        house.wl("stop", "@halt")
+        assert began.wait(WITHIN) == 1
+        assert b"@halt was stopped by hand." in began.communicate()[1]
+
+    def test_what_was_left_uncommitted_is_named(self, house: Stage) -> None:
+        """It was reminded of once; where it is kept is told."""
+        told = house.wl("run", write(house, "left.yaml", ONE.format("echo x > draft.txt")), "--instance", "left")
+        assert "helper@left  left draft.txt uncommitted in its worktree" in told.out
+
     def test_two_presses_of_ctrl_c_drain_and_stop(self, house: Stage) -> None:
         """The first lets those at work end."""
         file = write(house, "press.yaml", ONE.format("sleep 1000"))
@@ -166,6 +182,20 @@ class TestRun:
         assert began.wait(WITHIN) == 130
         until(lambda: house.agent("helper@press")["status"] == "stopped", "its end")
         began.communicate()
+
+    def test_one_press_lets_those_at_work_end(self, house: Stage) -> None:
+        """And it was interrupted all the same."""
+        go = house.flag("go-on")
+        file = write(house, "once.yaml", ONE.format(house.waits_for(go)))
+        began = house.begin("run", file, "--instance", "once")
+        until(lambda: "helper@once" in house.wl("list", "--all").out, "its agent")
+        house.pid("helper@once")
+        began.send_signal(signal.SIGINT)
+        assert began.stderr is not None
+        assert b"press Ctrl-C again" in began.stderr.readline() + began.stderr.readline()
+        go.touch()
+        assert began.wait(WITHIN) == 130
+        assert house.agent("helper@once")["status"] == "completed"
 
 
 class TestStart:

@@ -76,6 +76,9 @@ class TestContext:
             (stage.repo / "talk/channel.md").write_text("Mine.\n")
             with pytest.raises(Conflict, match=r"talk/channel\.md is there already"):
                 await stage.begin(fixed)
+            top = fixed.replace("dir: talk, channel: ", "dir: ., channel: {file: README.md}")
+            with pytest.raises(Conflict, match=r"README\.md is there already"):
+                await stage.begin(top)
             (stage.repo / "talk/channel.md").unlink()
             await stage.begin(fixed, what="the first")
             with pytest.raises(Conflict, match="is a file of @default, which is running") as refused:

@@ -285,7 +285,7 @@ class _Teller:
                 say(f"{bold(one_line(name))}  {block(report)}")
         for name, left in view["left"].items():
             if left:
-                say(f"{bold(one_line(name))}  {one_line(left)}")
+                say(f"{bold(one_line(name))}  {one_line(left)}; when that is gone, `windlass rescue list` has it.")
         for each in view["changes"]:
             say(f"{each['id']}  {each['state']}  {one_line(each['title'])}")
         for branch in view["unlanded"].values():

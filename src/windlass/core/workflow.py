@@ -121,6 +121,6 @@ class Workflow:
         known = {"instance": instance, "workflow.name": self.name, "workflow.instance": instance}
         if self.context is None:
             return known
-        folder = self.context.folder.render(known).removeprefix("./").rstrip("/")
+        folder = "/".join(each for each in self.context.folder.render(known).split("/") if each not in ("", "."))
         shared = {"context.channel": self.context.channel, "context.document": self.context.document}
         return known | {name: f"{folder}/{file}" if folder else file for name, file in shared.items() if file}
