@@ -147,7 +147,7 @@ class TestQuiet:
             await stage.begin(TASKS)
             await stage.leave("coder@default", 3)
             task = await stage.task_of("reviewer@default")
-            assert (task.title, task.state) == ("Check it.", TaskState.CANCELLED)
+            assert (task.title, task.state) == ("Check it.", TaskState.FAILED)
             assert "which is failed" in task.reason
             look = await stage.engine.workflows.look(str(stage.repo), "default")
             assert look.instance.ending is Ending.DONE and look.failed == (

@@ -12,13 +12,13 @@ from stage import SetClock, SetSettings
 
 from windlass.core.agent import Permissions
 from windlass.core.errors import WindlassError
-from windlass.core.instance import Instance, Motion
+from windlass.core.instance import Ending, Instance, Motion
 from windlass.core.ports import Ports
 from windlass.core.provider import Claim, Provider
 from windlass.core.run import Run
 from windlass.core.settings import CheckSettings, Limits, Settings
 from windlass.core.template import parse
-from windlass.core.workflow import Context, Member, Workflow, Workplace
+from windlass.core.workflow import Context, Member, Workflow, WorkflowTask, Workplace
 from windlass.engine import Engine, instances
 from windlass.engine.beginning import Start
 from windlass.engine.deliver import mail_of
@@ -30,9 +30,9 @@ from windlass.testing import FakeChats, FakeChecks, FakeGit, FakeLibrary, FakePr
 
 HOME, REPO, FILE = "/quiet/home", "/quiet/repo", "/quiet/flow.yaml"
 NAMES = ("ann", "bob", "cat")
-ENDS = {"exit": 5, "crash": 1, "say": 6, "commit": 3, "restart": 1, "time": 2, "person": 1}
+ENDS = {"exit": 50, "crash": 25, "say": 50, "commit": 30, "restart": 10, "time": 20, "person": 10, "drain": 2}
 """What happens next, and how likely it is."""
-HISTORIES = 60
+HISTORIES = 120
 STEPS = 25
 
 
@@ -54,10 +54,16 @@ class QuietStage:
         plain = Provider(name="plain", summary="ends", argv=lambda _: ("plain",), claim=Claim.SIGNAL, reads=True)
         self.providers = FoundProviders({"plain": plain})
         self.engine = self.build()
+        self.drained_at: int | None = None
+        """How many runs there were when nobody was to be started any more."""
 
     def workflow(self) -> Workflow:
         folder, _ = parse("context/${{ instance }}/")
         kickoff, _ = parse(self.chance.choice(("@ann begin.", "@ann @bob begin.")))
+        brief, _ = parse("Do it.")
+        first = WorkflowTask(name="first", title="First", brief=brief, agent=self.chance.choice(NAMES))
+        then = WorkflowTask(name="then", title="Then", brief=brief, agent=self.chance.choice(NAMES), needs=("first",))
+        last = WorkflowTask(name="last", title="Last", brief=brief, agent=self.chance.choice(NAMES), needs=("then",))
         return Workflow(
             name="quiet",
             file=FILE,
@@ -72,6 +78,7 @@ class QuietStage:
                 for each in NAMES
             ),
             kickoff=kickoff,
+            tasks=self.chance.choice(((), (), (first,), (first, then, last))),
             context=Context(folder=folder, channel="channel.md", document="notes.md"),
             gate=self.chance.random() < 0.7,
         )
@@ -130,6 +137,9 @@ class QuietStage:
                 self.engine = self.build()
             case "person" if not await self._over():
                 await self._send(Speaker("human"), Post(body="Go on.", project="project-1", to=("bob@default",)))
+            case "drain" if not await self._over():
+                await self.engine.workflows.drain(REPO, "default")
+                self.drained_at = len(self.processes.started)
             case "time":
                 self.clock.time += self.chance.choice((1.0, 90.0))
 
@@ -162,8 +172,12 @@ class QuietStage:
         instance = await self.instance()
         look = await self.engine.workflows.look(REPO, "default")
         undone = await self._undone(instance)
+        if self.drained_at is not None:
+            assert len(self.processes.started) == self.drained_at, "somebody was started"
         if not instance.live:
             assert undone == []
+            assert instance.ending is (Ending.DONE if self.drained_at is None else Ending.DRAINED)
+        if not instance.live and self.drained_at is None:
             assert [each for name in instance.agents for each in await self._untold(name)] == []
         elif look.motion is Motion.QUIET:
             assert not undone or instance.heads

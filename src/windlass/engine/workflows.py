@@ -287,7 +287,7 @@ def _let_go(store: Writing, instance: Instance, now: float) -> bool:
     for task in own:
         lost = next((need for need in _needs(store, task) if need.ended and need.state is not TaskState.DONE), None)
         if task.state is TaskState.OPEN and lost is not None:
-            end_task(store, task, TaskState.CANCELLED, now=now, reason=f"it needs {lost.id}, which is {lost.state}")
+            end_task(store, task, TaskState.FAILED, now=now, reason=f"it needs {lost.id}, which is {lost.state}")
         elif instance.draining and task.state is not TaskState.LANDING and task.id not in live:
             end_task(store, task, TaskState.CANCELLED, now=now, reason="its instance is ending")
     return store.last_seq() != before
