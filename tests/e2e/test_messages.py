@@ -137,7 +137,7 @@ class TestAPerson:
 
     def test_gets_a_sentence_for_what_can_not_be(self, house: Stage) -> None:
         """And an exit code that says of which kind it is."""
-        house.wl("send", "So that the repository is a project.")
+        house.wl("send", "So that the repository is a project.", "--to", "human")
         ended = [(words, says, house.wl(*words, code=code).err) for words, code, says in MISTAKES]
         assert [(words, err) for words, says, err in ended if says not in err] == []
         assert "more than 1000000 bytes" in house.wl("send", "-", "--to", "coder", stdin="x" * 1_000_001, code=2).err

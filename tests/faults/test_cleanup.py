@@ -116,7 +116,8 @@ class TestNothingIsRemoved:
     def test_of_a_failed_or_stopped_agent(self) -> None:
         """Its work has not landed: also after `stop`, and after the daemon has come again, all of it is there."""
         with stage(settings=HASTY) as house:
-            name = house.work("Fail", lines("echo half > half.txt", "windlass agent fail 'Too hard.'"))
+            half = lines(adds("b.txt"), "echo half > half.txt", "windlass agent fail 'Too hard.'")
+            name = house.work("Fail", half)
             house.event("task.failed")
             [worktree] = house.worktrees()
             house.wl("stop", name)
@@ -124,7 +125,7 @@ class TestNothingIsRemoved:
             house.wl("daemon", "stop")
             house.wl("list")
             assert (worktree / "half.txt").read_text() == "half\n"
-            assert house.git("rev-parse", f"work/{name}")
+            assert house.git("show", f"work/{name}:b.txt")
             assert name in house.wl("rescue", "list").out
 
     def test_while_its_agent_lives(self) -> None:

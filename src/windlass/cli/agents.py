@@ -27,7 +27,7 @@ from windlass.cli.output import (
     table,
     tell,
 )
-from windlass.core.errors import NotFound, WindlassError
+from windlass.core.errors import BadInput, NotFound, WindlassError
 from windlass.core.plain import age, harmless
 
 name_argument = click.argument("name", type=AgentName())
@@ -293,6 +293,8 @@ def _stop_each(daemon: Client, names: tuple[str, ...], kept: dict[str, Row]) -> 
     problems: list[WindlassError] = []
     for name in dict.fromkeys(names):
         try:
+            if name == "@all":
+                raise BadInput("No instance is called all.", hint="`windlass stop --all` stops everyone.")
             if name.startswith("@"):
                 ended = daemon.post("instances", name[1:], "stop", path=here())
                 stopped += ended["stopped"] or [name]
