@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from windlass.core.errors import Conflict
 from windlass.core.instance import Ending, Motion
 from windlass.core.message import Kind
 from windlass.core.task import TaskState
+from windlass.engine import instances
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 from windlass.engine.tasks import Hiring
@@ -66,6 +68,23 @@ class TestStopping:
             assert (change.state, stage.on_main("a.txt")) == (ChangeState.CLOSED, "")
             over = await stage.instance()
             assert (over.ending, over.reason) == (Ending.STOPPED, "stopped by hand")
+
+        play(story)
+
+    def test_a_daemon_that_dies_in_between_gives_up_when_it_is_back(self, stage: EndingStage) -> None:
+        """The end is written first; what follows from it is done by whoever reads that."""
+
+        async def story() -> None:
+            stage.check_with("")
+            await stage.begin()
+            await stage.commit("coder@default", "a.txt", "a\n")
+            await stage.leave("coder@default")
+            over = replace(await stage.instance(), ended_at=stage.clock.time, ending=Ending.STOPPED, reason="stopped")
+            await stage.store.write(lambda store: instances.keep(store, over, "instance.ended", stage.clock.time))
+            await stage.restart()
+            stage.check_with("true")
+            await stage.move()
+            assert [each.state for each in await stage.changes()] == [ChangeState.CLOSED]
 
         play(story)
 

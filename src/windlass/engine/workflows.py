@@ -231,10 +231,14 @@ class Workflows:
     async def _stop(self, instance: Instance, reason: str, ending: Ending = Ending.STOPPED) -> list[str]:
         stopped = [each for each in instance.agents if await self.runs.stop(each, reason)]
         await self.store.write(partial(_end, instance, ending, reason, self.clock.now()))
-        now = await self.store.read(lambda store: instances.find(store, instance.project, instance.name))
-        await self.changes.give_up((now or instance).landing, reason)
+        await self._give_up()
         self.bell.ring()
         return stopped
+
+    async def _give_up(self) -> None:
+        """What those who were stopped wanted to land does not land any more."""
+        for each in await self.store.read(_unsettled):
+            await self.changes.give_up(each.landing, each.reason)
 
     async def drain(self, path: str, name: str) -> None:
         """Let those who work end, and start nobody any more."""
@@ -245,6 +249,8 @@ class Workflows:
     async def tick(self) -> bool:
         """What is quiet lands what it has made; then it ends, unless it was started to stay."""
         now = self.clock.now()
+        with self.troubles.noted("workflows"):
+            await self._give_up()
         for each in await self.store.read(instances.live):
             with self.troubles.noted("workflows"):
                 if each.deadline is not None:
@@ -291,6 +297,14 @@ def _let_go(store: Writing, instance: Instance, now: float) -> bool:
         elif instance.draining and task.state is not TaskState.LANDING and task.id not in live:
             end_task(store, task, TaskState.CANCELLED, now=now, reason="its instance is ending")
     return store.last_seq() != before
+
+
+def _unsettled(store: Reading) -> list[Instance]:
+    """Those that were stopped with something on its way to main."""
+    unfinished = {each.id for each in store.unfinished_tasks()}
+    early = (Ending.STOPPED, Ending.TIMEOUT)
+    stopped = [each for each in instances.every(store) if each.ending in early] if unfinished else []
+    return [each for each in stopped if not unfinished.isdisjoint(each.landing)]
 
 
 def _needs(store: Reading, task: Task) -> list[Task]:
