@@ -137,8 +137,8 @@ def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str
     return decide_turn(agent, [each for each in found if each], asks)
 
 
-def check_words(store: Reading, agent: Agent, to: Sequence[str], *, hands: bool) -> None:
-    """Refuse what an agent was not given: to speak without a context, or to hand work to others."""
+def check_words(store: Reading, agent: Agent, to: Sequence[str], handed: Sequence[str]) -> None:
+    """Refuse what an agent was not given: to speak without a context, or to hand work to others (`handed`)."""
     instance = of_agent(store, agent)
     if not agent.talks and any(each != str(HUMAN) for each in to):
         what = f"{agent.id} has no context, so it can't speak to other agents."
@@ -146,7 +146,7 @@ def check_words(store: Reading, agent: Agent, to: Sequence[str], *, hands: bool)
     if instance is None:
         return
     allowed = instance.handoffs.get(agent.name, ())
-    others = [each for each in to if hands and allowed and Address.parse(each).name not in (*allowed, *PEOPLE)]
+    others = [each for each in handed if allowed and Address.parse(each).name not in (*allowed, *PEOPLE)]
     if others:
         raise NotAllowed(
             f"{agent.name} may not hand work to {others[0]}: its file allows {', '.join(allowed)}.",

@@ -366,10 +366,14 @@ def _check_workflow(speaker: Speaker, to: Sequence[str], post: Post, store: Read
     agent = store.find(Agent, speaker.address)
     if agent is None:
         return
-    hands = post.kind is Kind.HANDOFF
-    heard = letters.heard_from(speaker.address, store) if post.hands_on and not hands else ()  # an answer is no handing
-    check_words(store, agent, to, hands=hands)
-    check_words(store, agent, [each for each in to if each not in heard], hands=hands or post.hands_on)
+    if post.kind is Kind.HANDOFF:
+        handed = [*to]
+    elif post.hands_on:
+        heard = letters.heard_from(speaker.address, store)
+        handed = [each for each in to if each not in heard]  # an answer hands nothing on
+    else:
+        handed = []
+    check_words(store, agent, to, handed)
 
 
 def _speaker(run: str, store: Reading) -> Speaker:
