@@ -107,6 +107,7 @@ class TestCodeReview:
         house.wl("send", "hello", "--to", "coder@pr-456")
         until(lambda: ("coder", "Here.") in theatre.said("pr-456"), "its answer")
         assert theatre.order("pr-456") == ["reviewer", "coder", "reviewer", "coder"]
+        until(lambda: house.agent("coder@pr-456")["status"] == "completed", "its exit")
         house.wl("stop", "@pr-456")
         until(lambda: "pr-456" not in house.wl("list").out, "their end")
         assert theatre.document("pr-456") == NOTES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,9 @@ import click
 from windlass.cli.agents import address, cost_of, given_text
 from windlass.cli.client import Client, here
 from windlass.cli.command import Duration, Word, command, json_option
+from windlass.cli.following import follow
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
 from windlass.cli.setup import set_up
-from windlass.cli.wire import Gone, watch_outlet
 from windlass.cli.work import how_driven
 from windlass.cli.workflows import PARAMETERS, WithParameters, WorkflowFile
 from windlass.core.errors import BadInput, TimedOut, WindlassError
@@ -24,9 +25,6 @@ from windlass.core.plain import age
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from windlass.core.workflow import Workflow
 
-_TRIES = 5
-"""How often a daemon may go away without a word in between."""
-_RETRY_SECONDS = 0.1
 
 _instance_option = click.option(
     "--instance", metavar="NAME", type=Word(), help="What to call this start of it. Default: default."
@@ -180,30 +178,39 @@ def _variables(workflow: Workflow) -> dict[str, str]:
 
 def _follow(daemon: Client, begun: Row, deadline: float | None, teller: _Teller) -> None:
     """Tell what is said, until all is quiet; end as it ended."""
-    view: Row = begun
+    try:
+        view = _told(daemon, begun, deadline, teller)
+    except KeyboardInterrupt:
+        view = _drained(daemon, begun, deadline, teller)
+        _end_as(view, begun["instance"])
+        raise
+    _end_as(view, begun["instance"])
+
+
+def _drained(daemon: Client, begun: Row, deadline: float | None, teller: _Teller) -> Row:
+    """Let those at work end; another press, however soon, stops them."""
     name = begun["instance"]
-    interrupted = False
-    while True:
-        try:
-            if interrupted:
-                daemon.post("instances", name, "drain", path=here())
-            for view in _views(daemon, begun, deadline, teller):
-                teller.show(view)
-            break
-        except TimedOut as error:
-            daemon.post("instances", name, "stop", path=here())
-            raise TimedOut(f"@{name} was not done in time, and was stopped.", hint=_where(name)) from error
-        except KeyboardInterrupt:
-            if interrupted:
-                daemon.post("instances", name, "stop", path=here())
-                tell(f"\n@{name} was stopped. {_where(name)}")
-                raise
-            interrupted = True
-            tell("\nThose who are at work end what they do; press Ctrl-C again to stop them.")
+    try:
+        tell("\nThose who are at work end what they do; press Ctrl-C again to stop them.")
+        daemon.post("instances", name, "drain", path=here())
+        return _told(daemon, begun, deadline, teller)
+    except KeyboardInterrupt:
+        daemon.post("instances", name, "stop", path=here())
+        tell(f"\n@{name} was stopped. {_where(name)}")
+        raise
+
+
+def _told(daemon: Client, begun: Row, deadline: float | None, teller: _Teller) -> Row:
+    """What it came to, told step by step; what is not done in time is stopped."""
+    view, name = begun, begun["instance"]
+    try:
+        for view in _views(daemon, begun, deadline, teller):
+            teller.show(view)
+    except TimedOut as error:
+        daemon.post("instances", name, "stop", path=here())
+        raise TimedOut(f"@{name} was not done in time, and was stopped.", hint=_where(name)) from error
     teller.end(view)
-    _end_as(view, name)
-    if interrupted:
-        raise KeyboardInterrupt
+    return view
 
 
 def _end_as(view: Row, name: str) -> None:
@@ -236,24 +243,14 @@ def _watch(daemon: Client, begun: Row, teller: _Teller) -> None:
         teller.show(view)
 
 
-def _views(daemon: Client, begun: Row, deadline: float | None, teller: _Teller) -> Any:
-    """Each step of an instance until it ends; a daemon that went away is started again and asked on."""
-    failures = 0
-    while True:
-        try:
-            stream = daemon.stream(
-                "instances", begun["instance"], "wait", path=here(), since=teller.since, deadline=deadline
-            )
-            for view in stream:
-                failures = 0
-                yield view
-                if view["ended"] or view["motion"] == "waiting":
-                    return
-        except Gone:
-            failures += 1
-            if failures > _TRIES:
-                raise
-        watch_outlet(_RETRY_SECONDS)
+def _views(daemon: Client, begun: Row, deadline: float | None, teller: _Teller) -> Iterator[Row]:
+    """Each step of an instance until it ends, or waits for a person; what was told is not told again."""
+
+    def ask() -> Iterable[Row]:
+        words = ("instances", begun["instance"], "wait")
+        return daemon.stream(*words, path=here(), since=teller.since, deadline=deadline)
+
+    return follow(ask, lambda view: bool(view["ended"]) or view["motion"] == "waiting")
 
 
 class _Teller:

@@ -6,12 +6,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import click
 
 from windlass.cli.agents import described, given_text
 from windlass.cli.client import Client, here
 from windlass.cli.command import Duration, Word, command, json_option
+from windlass.cli.following import follow
 from windlass.cli.output import (
     Row,
     bold,
@@ -26,12 +28,10 @@ from windlass.cli.output import (
     tell,
     width,
 )
-from windlass.cli.wire import Gone, watch_outlet
 from windlass.core.agent import Confinement, Permissions
 from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
 from windlass.core.plain import age
 
-_RETRY_SECONDS = 0.1
 _HELD = {
     "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
     "checkout": "Clear what is in the way; then it lands by itself.",
@@ -42,8 +42,6 @@ _HELD = {
 """What a person does about a held change, by what it waits for."""
 _LONGEST_SCRIPT = 3_000_000
 """Bytes; of a device no more are read."""
-_TRIES = 5
-"""How often a daemon may go away without a word in between."""
 
 
 @command(
@@ -197,20 +195,9 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
 
 
 def views(daemon: Client, task: str, deadline: float | None, tick: Callable[[float], None]) -> Iterator[Row]:
-    """Each state of a task until it settles; a daemon that went away is started again and asked on."""
-    failures = 0
-    while True:
-        try:
-            for view in daemon.stream("tasks", task, "wait", deadline=deadline, waiting=tick):
-                failures = 0
-                yield view
-                if view["settled"]:
-                    return
-        except Gone:
-            failures += 1
-            if failures > _TRIES:
-                raise
-        watch_outlet(_RETRY_SECONDS)
+    """Each state of a task until it settles."""
+    ask = partial(daemon.stream, "tasks", task, "wait", deadline=deadline, waiting=tick)
+    return follow(ask, lambda view: bool(view["settled"]))
 
 
 def _not_landed(view: Row) -> WindlassError:
