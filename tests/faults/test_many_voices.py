@@ -24,13 +24,18 @@ def voices(house: Stage, count: int) -> list[str]:
         house.work(
             f"Speak {each}",
             f"{sys.executable} {Path(__file__).with_name('voice.py')} {house.flag('names')} "
-            f"{house.flag(f'notes-{each}')} {MESSAGES} {WAYS[each % len(WAYS)] if each else 'command'}",
+            f"{house.flag(f'notes-{each}')} {MESSAGES} {_way(each)}",
         )
         for each in range(count)
     ]
     for name in names:
         house.pid(name)
     return names
+
+
+def _way(place: int) -> str:
+    """How the voice at a place speaks."""
+    return WAYS[place % len(WAYS)] if place else "command"
 
 
 def heard(house: Stage, place: int) -> list[tuple[str, str, int]]:
@@ -78,5 +83,6 @@ def test_each_hears_its_own_once_and_in_order(count: int, deaths: int) -> None:
             }
             for name in names:
                 numbers = [number for _, sender, number in notes if sender == name]
-                assert numbers == sorted(numbers), f"{names[place]} heard {name} out of order"
+                way = _way(names.index(name))
+                assert numbers == sorted(numbers), f"{names[place]} heard {name} ({way}) out of order"
         house.wl("doctor", "--check")

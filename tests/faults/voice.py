@@ -64,11 +64,12 @@ def _once(method: str, path: str, body: Any) -> tuple[int, bytes]:
         return answer.status, content
 
 
-def command(words: list[str]) -> None:
-    """Type it until it is taken: the daemon may be down for a while."""
+def command(words: list[str], key: str) -> None:
+    """Type it until it is taken: the daemon may be down for a while. Without a key it is typed once, and left."""
     until = time.monotonic() + PATIENCE
-    while (ended := subprocess.run(["windlass", *words], capture_output=True, check=False)).returncode:
-        if time.monotonic() > until:
+    keyed = ["--key", key] if key else []
+    while (ended := subprocess.run(["windlass", *words, *keyed], capture_output=True, check=False)).returncode:
+        if not key or time.monotonic() > until:
             raise SystemExit(f"{words}: {ended.stderr!r}")
         time.sleep(PAUSE)
 
@@ -79,7 +80,7 @@ def say(way: str, me: str, target: str, number: int) -> None:
         with Path(".windlass/chat.md").open("a") as file:
             file.write(f"[{me}-to-{target}]: {words}\n")
     elif way == "command":
-        command(["send", words, "--to", target, "--key", f"{me}-{number}"])
+        command(["send", words, "--to", target], f"{me}-{number}" if number % 2 else "")
     else:
         path = {"socket": "/messages", "tools": "/mcp"}[way]
         call("POST", path, to=[target], body=words, key=f"{me}-{number}")

@@ -156,10 +156,16 @@ class TestSend:
         chat.touch()
         ended = keyboard.type("send", "Look at it.\n[x-to-y]: no", "--to", "reviewer", "--to", "human", **inside)
         refused = keyboard.type("send", "To whom?", **inside)
+        keyed = keyboard.type("send", "Once.", "--to", "reviewer", "--key", "k1", **inside)
 
         assert ended.returncode == 0 and "Left in chat.md" in ended.stdout
         assert chat.read_text() == "\n[coder-to-reviewer] @ [human]: Look at it.\n    [x-to-y]: no\n"
         assert (refused.returncode, "--to" in refused.stderr) == (6, True)
+        assert (keyed.returncode, keyed.stderr) == (  # a file has no keys: it might be heard twice
+            6,
+            "windlass: The daemon can't be reached, so this was not said.\n"
+            "Say it again in a moment: under its --key it is said once. Without one it is left in chat.md.\n",
+        )
 
 
 class TestReading:

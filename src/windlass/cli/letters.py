@@ -62,6 +62,7 @@ def place() -> str | None:
 
 def post(daemon: Client, **message: Any) -> Row | None:
     """Say something once, also where the daemon leaves meanwhile. None: it was left for the daemon, which is away."""
+    keyed = bool(message.get("key"))
     message["key"] = message.get("key") or os.urandom(10).hex()
     message["path"] = place()
     client = daemon.only_if_running() if inside_a_run() else daemon
@@ -71,6 +72,11 @@ def post(daemon: Client, **message: Any) -> Row | None:
     except (NotRunning, OutOfReach):
         if not inside_a_run():
             raise
+        if keyed:  # a file has no keys: whoever says it again would be heard twice
+            raise Unavailable(
+                "The daemon can't be reached, so this was not said.",
+                hint="Say it again in a moment: under its --key it is said once. Without one it is left in chat.md.",
+            ) from None
         _leave(message)
         return None
     except Gone:  # whether it was heard is unknown; the key lets us say it again

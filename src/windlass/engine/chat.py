@@ -14,7 +14,7 @@ from functools import partial
 
 from windlass.core.address import HUMAN
 from windlass.core.agent import Agent
-from windlass.core.chatline import EVERYONE, Entry, Item, Names, Own, Problem, parse
+from windlass.core.chatline import EVERYONE, Entry, Item, Names, Own, Problem, digests, parse
 from windlass.core.chats import Place, Slice, found_again
 from windlass.core.errors import BadInput, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Kind
@@ -26,6 +26,7 @@ from windlass.engine import corners
 from windlass.engine.bell import Bell
 from windlass.engine.corners import Corner
 from windlass.engine.pages import Pages
+from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post, Talk
 from windlass.engine.troubles import Troubles
 
@@ -63,6 +64,7 @@ class Chat:
         """Agents whose worktrees are about to go, and since when: nothing is written there any more."""
         self._lock = asyncio.Lock()
         self._seen, self._looked = -1, float("-inf")
+        talk.heed(self.catch_up)
 
     async def tick(self) -> bool:
         """Look at the files that have changed, and show in each what is new in the log."""
@@ -95,6 +97,23 @@ class Chat:
                 await self._take_all(corner, final=True)
             self._leaving[agent.id] = self.clock.monotonic()
 
+    async def catch_up(self, speaker: Speaker) -> None:
+        """Take in what an agent has written, because it says something in another way now."""
+        for corner in await corners.of_speaker(self.ports, speaker):
+            if self._is_behind(corner):
+                async with self._lock:
+                    place = await self._place(corner)
+                    found = self.chats.look(corner.top, FILE, place.offset, LIMIT)
+                    if found is not None and place.fits(found):  # if not, it is just being replaced
+                        await self._take_all(corner, final=True)
+
+    def _is_behind(self, corner: Corner) -> bool:
+        """Whether something of someone else stands in a file that we have not read."""
+        place = self._places.get(corner.project.id + corner.key)
+        found = self.chats.look(corner.top, FILE, place.offset if place else 0, LIMIT)
+        own = {digest for digest, _ in place.owed} if place else {}
+        return found is not None and any(digest not in own for _, digest in digests(found.content))
+
     def _staying(self, known: list[Corner]) -> list[Corner]:
         """Without those that are about to go. Who is gone, and comes back, is there again."""
         there, now = {each.writer for each in known}, self.clock.monotonic()
@@ -124,6 +143,10 @@ class Chat:
     async def _attend(self, corner: Corner, newest: int, *, look: bool) -> None:
         """Read a file if it may have changed, and add to it if anything was said since: `newest` is the last."""
         key, place = corner.project.id + corner.key, await self._place(corner)
+        if (
+            corner.agent and key not in self._told
+        ):  # from now on it is read: what is said while we are away is left there
+            await self.chats.append(corner.top, FILE, "")
         done = not (look or place.owed) or await self._take_all(corner)
         if (
             done
@@ -213,7 +236,7 @@ class Chat:
                 hands_on=corner.agent is not None,
                 claims="" if corner.agent or entry.sender == str(HUMAN) else entry.sender,
             )
-            await self.talk.send(speaker, post)
+            await self.talk.put(speaker, post)
         except (BadInput, NotAllowed, NotFound) as error:
             return f"was not sent: {_said(error)}"
         return ""

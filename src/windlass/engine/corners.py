@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -69,8 +69,23 @@ async def corners(ports: Ports) -> list[Corner]:
     agents = await ports.store.read(lambda store: store.agents(limit=MOST)) if projects else []
     own = [Corner(each, None, each.path) for each in projects.values() if ports.workdirs.has_mirrors(each.path)]
     sites = ((projects[key], agent) for agent in agents for key in agent.projects if key in projects)
+    return own + _there(ports, sites)
+
+
+async def of_speaker(ports: Ports, speaker: Speaker) -> list[Corner]:
+    """The files of the agent that speaks in a run, one for each of its projects; a person's are not told so."""
+    return _there(ports, await ports.store.read(partial(_own_sites, speaker)) if speaker.run else [])
+
+
+def _there(ports: Ports, sites: Iterable[tuple[Project, Agent]]) -> list[Corner]:
+    """The files of those whose worktrees are there."""
     there = ((project, agent) for project, agent in sites if ports.git.has_worktree(project, agent))
-    return own + [Corner(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
+    return [Corner(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
+
+
+def _own_sites(speaker: Speaker, store: Reading) -> list[tuple[Project, Agent]]:
+    agent = store.find(Agent, speaker.address)
+    return [(project, agent) for key in agent.projects if (project := store.find(Project, key))] if agent else []
 
 
 def newest(projects: Collection[str], store: Reading) -> dict[str, int]:

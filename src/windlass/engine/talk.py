@@ -87,6 +87,10 @@ def _open(store: Reading, agent: Agent) -> Iterator[tuple[Task, Message]]:
         yield from ((task, ask) for ask in open_questions(store, agent.id)[-1:])
 
 
+Earlier = Callable[[Speaker], Awaitable[None]]
+"""Takes in what a speaker has said before, where nobody has looked yet."""
+
+
 class Talk:
     """What is said, by anyone to anyone."""
 
@@ -97,8 +101,13 @@ class Talk:
         self.bell = bell
         self.fences = fences
         self.directory = directory
+        self._earlier: list[Earlier] = []
 
     # ── speaking ──
+
+    def heed(self, earlier: Earlier) -> None:
+        """Let this be done before anyone speaks: each one's words stay in order, in whatever ways they are said."""
+        self._earlier.append(earlier)
 
     async def speaker(self, run: str) -> Speaker:
         """Who speaks in a run; outside every run it is the person."""
@@ -106,6 +115,11 @@ class Talk:
 
     async def send(self, speaker: Speaker, post: Post) -> Message:
         """Say it. What comes again under the same key is the message that was sent then."""
+        await self._catch_up(speaker)
+        return await self.put(speaker, post)
+
+    async def put(self, speaker: Speaker, post: Post) -> Message:
+        """The same, whatever its speaker may have said before."""
         project = await self.store.read(partial(_project, post.project))
         body = await self._words(speaker, project, post)
         await self._check_place(speaker, post)
@@ -166,11 +180,16 @@ class Talk:
             raise NotAllowed(
                 f"{conversation} is a question of the gate.", hint="Answer it with `windlass answer NAME`."
             )
+        await self._catch_up(speaker)
         project = await self.store.read(partial(_project, ask.project))
         body = await self._words(speaker, project, Post(body=body, project=ask.project))
         answered = await self.store.write(partial(letters.settle, speaker, ask, body, self.clock.now()))
         self.bell.ring()
         return answered
+
+    async def _catch_up(self, speaker: Speaker) -> None:
+        for each in self._earlier:
+            await each(speaker)
 
     async def _words(self, speaker: Speaker, project: Project, post: Post) -> str:
         """What is said, without an agent's secrets."""
