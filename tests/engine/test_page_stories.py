@@ -140,6 +140,32 @@ class TestNotes:
 
         play(story)
 
+    def test_a_second_conflict_is_kept_where_its_writer_is_told(self, stage: PageStage) -> None:
+        """They edit on while the first is being settled: each report names what has the text it is about."""
+
+        async def story() -> None:
+            await stage.begin()
+            await stage.write("base")
+            await stage.pass_time()
+            await stage.write("the agent's")
+            stage.file("notes.conflict-2.md").write_text("some other file")
+            stage.file("notes.md").write_text("mine")
+            while not await stage.told():
+                await stage.engine.ticks["chat"].tick()
+                stage.clock.time += 1
+            stage.file("notes.md").write_text("mine, and more")  # before the other's text is shown
+            await stage.pass_time()
+
+            assert stage.file("notes.md").read_text() == "the agent's"
+            assert stage.file("notes.conflict-2.md").read_text() == "some other file"
+            for note, name, text in zip(await stage.told(), "23", ("mine", "mine, and more"), strict=True):
+                assert f"the document notes.conflict-2-{name}, and in" in note.body
+                assert f"/main/notes.conflict-2-{name}.md." in note.body
+                assert stage.file(f"notes.conflict-2-{name}.md").read_text() == text
+                assert await stage.read(f"notes.conflict-2-{name}") == text
+
+        play(story)
+
     def test_a_file_that_is_gone_comes_back(self, stage: PageStage) -> None:
         """Removing it does not remove what it shows."""
 

@@ -14,6 +14,7 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.chats import Slice
 from windlass.core.definition import is_home
 from windlass.core.document import Document
+from windlass.core.errors import Unavailable
 from windlass.core.instance import Instance
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Clock, Ports
@@ -29,6 +30,8 @@ from windlass.engine.troubles import Troubles
 MOST = 20_000
 """How many messages channel.md shows: the last ones."""
 LARGEST_CHANNEL = 64_000_000
+MOST_KEPT = 1000
+"""How many texts may be kept beside one revision of a page."""
 QUIET = 0.2
 """Seconds without a change, after which what someone writes is taken to be whole."""
 
@@ -227,7 +230,7 @@ class Pages:
             case Step.NOTHING if document and content is not None and document.revision != synced.revision:
                 await self._agree(shared, Synced(document.revision, _digest(content)))
 
-    async def _write(self, shared: Shared, content: bytes, *, name: str = NOTES, revision: int | None) -> Document:
+    async def _write(self, shared: Shared, content: bytes, *, name: str = NOTES, revision: int) -> Document:
         human, text = Speaker(str(HUMAN)), _text(content)
         return await self.documents.write(
             human, shared.project.id, text, name=name, instance=shared.name, revision=revision
@@ -248,11 +251,7 @@ class Pages:
 
     async def _keep_both(self, shared: Shared, document: Document, content: bytes) -> None:
         """Keep a person's text beside the page that someone else has written meanwhile, and tell them."""
-        name = f"{NOTES}.conflict-{document.revision}"
-        await self._write(shared, content, name=name, revision=None)
-        text = _text(content)
-        kept = f"{shared.notes.removesuffix('.md')}.conflict-{document.revision}.md"
-        await self.chats.replace(shared.project.path, kept, text, expecting=None)
+        name, kept = await self._keep(shared, document.revision, content)
         told = (
             f"Your edit of {shared.notes} and revision {document.revision}, which {document.author} wrote meanwhile,"
             f" are in conflict. The file shows theirs; your text is kept as the document {name}, and in {kept}."
@@ -260,6 +259,27 @@ class Pages:
         )
         # no such revision: the document counts as newer, and is shown
         await self._agree(shared, Synced(-1, _digest(content)), told)
+
+    async def _keep(self, shared: Shared, revision: int, content: bytes) -> tuple[str, str]:
+        """Keep a text as a document and as a file, under a name that has no other; returns what both are called."""
+        for number in range(1, MOST_KEPT):
+            mark = f"conflict-{revision}" if number == 1 else f"conflict-{revision}-{number}"
+            name, file = f"{NOTES}.{mark}", f"{shared.notes.removesuffix('.md')}.{mark}.md"
+            page = await self.store.read(partial(_document, shared, name))
+            if (page is None or page.body == _text(content)) and await self._holds(shared, file, _text(content)):
+                await self._write(shared, content, name=name, revision=page.revision if page else 0)
+                return name, file
+        raise Unavailable(
+            f"Your edit of {shared.notes} can't be kept beside revision {revision}: too many are there.",
+            hint="Remove the files of conflicts that are settled.",
+        )
+
+    async def _holds(self, shared: Shared, file: str, text: str) -> bool:
+        """Whether a file has this text and no other, now that it was written if it was not there."""
+        found = self.chats.look(shared.project.path, file, 0, LARGEST + 1)
+        if found is not None:
+            return found.content == _bytes(text)
+        return await self.chats.replace(shared.project.path, file, text, expecting=None)
 
     async def _agree(self, shared: Shared, synced: Synced, told: str = "") -> None:
         now = self.clock.now()
@@ -324,9 +344,13 @@ def _is_shown(message: Message) -> bool:
 
 
 def _page(shared: Shared, store: Reading) -> tuple[Document | None, Synced]:
-    document = store.find(Document, f"{shared.project.id}/{shared.pages}/{NOTES}")
+    document = _document(shared, NOTES, store)
     record = store.find(Document, f"{shared.project.id}/{shared.record}")
     return document, Synced.parse(record.body if record else "")
+
+
+def _document(shared: Shared, name: str, store: Reading) -> Document | None:
+    return store.find(Document, f"{shared.project.id}/{shared.pages}/{name}")
 
 
 def _report(store: Writing, shared: Shared, body: str, now: float) -> Message:
