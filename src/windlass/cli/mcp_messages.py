@@ -1,4 +1,4 @@
-"""Messages of MCP, as far as a bridge must understand them: their era, what may change something, what may be repeated."""
+"""Messages of MCP, as far as a bridge must understand them: their era, what changes something, what may be repeated."""
 
 from __future__ import annotations
 
