@@ -193,6 +193,21 @@ class TestWaiting:
         assert ended.returncode == 0 and "coder  (main)\n  Done." in ended.stdout
         assert ["since=m6" in query for _, _, query, _ in daemon.asked] == [False, True]
 
+    def test_where_it_begins_is_known_before_it_waits(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """So that what is said while the daemon is away is heard from the next one."""
+
+        def answer(query: str) -> Any:
+            if "since=" in query:
+                return {"items": [MESSAGE], "since": "m7"}
+            daemon.cut = 2
+            return {"items": [], "since": "m6"}
+
+        daemon.teach("GET /messages/wait", answer)
+        assert keyboard.type("context", "wait").returncode == 0
+        queries = [query for _, _, query, _ in daemon.asked]
+        assert "timeout=0&" in f"{queries[0]}&", "the first one is short"
+        assert ["since=m6" in each for each in queries] == [False, True, True, True]
+
     def test_nothing_in_time_is_exit_code_7(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """With a sentence, not a trace."""
         daemon.teach("GET /messages/wait", {"items": [], "since": "m0"})

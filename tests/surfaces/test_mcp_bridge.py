@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -343,13 +344,18 @@ class Rude(threading.Thread):
 
     def _take(self, line: socket.socket) -> None:
         given = b""
-        while b"}}" not in given:
+        while b"}}" not in given and not (given.startswith(b"GET ") and given.endswith(b"\r\n\r\n")):
             given += line.recv(65536)
+        if given.startswith(b"GET "):
+            self._say(line, b'{"items":[{"id":"m41"}]}')
+            return
         self.asked.append(given)
         if len(self.asked) >= self.answers:
-            body = b'{"jsonrpc":"2.0","id":7,"result":{"done":true}}'
-            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            line.sendall(head.encode() + body)
+            self._say(line, b'{"jsonrpc":"2.0","id":7,"result":{"done":true}}')
+
+    def _say(self, line: socket.socket, body: bytes) -> None:
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        line.sendall(head.encode() + body)
 
     @property
     def keys(self) -> set[bytes]:
@@ -385,3 +391,16 @@ class TestHangingUp:
             assert lines.read() == {"jsonrpc": "2.0", "id": 7, "result": {"done": True}}
         daemon.door.close()
         assert (len(daemon.asked), len(daemon.keys)) == (3, 1)
+
+    def test_a_wait_is_asked_again_from_where_it_began(self, here: Place, rude_home: Path) -> None:
+        """Where it says no place itself; else what was waited for could come in between."""
+        daemon = Rude(rude_home, answers=2)
+        with bridge(here, WINDLASS_HOME=str(rude_home), WINDLASS_RUN="r1") as lines:
+            for given in ({"channel": "main"}, {"since": "m7"}):
+                lines.call(7, "channel_wait", **given)
+                lines.read()
+            lines.ask(7, "tools/call", name="channel_wait", arguments={})
+            lines.read()
+        daemon.door.close()
+        places = [re.findall(rb'"since": "(m\d+)"', each) for each in daemon.asked]
+        assert places == [[b"m41"], [b"m41"], [b"m7"], [b"m41"]]

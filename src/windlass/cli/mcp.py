@@ -23,6 +23,8 @@ from windlass.cli.client import Client, here
 from windlass.cli.command import command
 from windlass.cli.mcp_messages import (
     Message,
+    beginning,
+    begins_now,
     encoded,
     era,
     is_stream,
@@ -44,6 +46,8 @@ LAST_ANSWERS = 2.0
 """Seconds that answers may still take when our client has said all."""
 PAUSE = 0.2
 FAILED = -32000
+BEGINNING = "m0"
+"""Before the first message."""
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -72,6 +76,7 @@ class Bridge:
         self.daemon = daemon
         self.inside = bool(os.environ.get("WINDLASS_RUN"))
         self.place = quote(here())
+        self.where = "" if self.inside else f"&path={self.place}"
         self.greeting: Message | None = None
         """The client's own handshake, in the older era."""
         self.session = ""
@@ -164,6 +169,7 @@ class Bridge:
         while True:
             session = self.session
             try:
+                message = self._anchored(message, until)
                 return self._ask(message, key, until, again=again)
             except Lost:
                 if time.monotonic() > until or not self._renewed(session):
@@ -175,6 +181,20 @@ class Bridge:
                     self._wait_for_daemon()
                     again, until = True, time.monotonic() + PATIENCE
                 time.sleep(PAUSE)
+
+    def _anchored(self, message: Message, until: float) -> Message:
+        """What waits for news from now on says since when, so that nothing is missed should it be asked again."""
+        if not begins_now(message):
+            return message
+        wire = self._wire("GET", b"", {}, target=f"/messages?limit=1{self.where}", line=self._dialled(until))
+        try:
+            status, headers = wire.head()
+            if status != 200:
+                return message  # whatever is wrong, its own answer says it
+            said = json.loads(b"".join(wire.body(headers)))["items"]
+        finally:
+            wire.line.close()
+        return beginning(message, said[-1]["id"] if said else BEGINNING)
 
     def _ask(self, message: Message, key: str, until: float, *, again: bool) -> None:
         """One try. Raises Lost for a session that is gone, Gone where the answer broke off."""
@@ -242,9 +262,11 @@ class Bridge:
 
     # ── the daemon ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _wire(self, method: str, body: bytes, headers: dict[str, str], *, line: Any = None) -> Wire:
+    def _wire(
+        self, method: str, body: bytes, headers: dict[str, str], *, line: Any = None, target: str = "/mcp"
+    ) -> Wire:
         wire = Wire(line or self._dialled(), waiting=_silent, outlet=sys.stdout.fileno())
-        wire.send(method, "/mcp", body, headers)
+        wire.send(method, target, body, headers)
         return wire
 
     def _dialled(self, until: float | None = None) -> Any:

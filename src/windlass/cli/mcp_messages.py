@@ -13,6 +13,7 @@ BAD_JSON, BAD_REQUEST = -32700, -32600
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 LOOKING = frozenset("channel_peek channel_wait inbox_read document_list document_read agents_list".split())
 """Tools that change nothing: any number of them may be called at once."""
+WAITING = frozenset({"channel_wait"})
 REPEATABLE = LOOKING | frozenset("channel_send inbox_ack ask complete".split())
 """Tools that may be called again when nobody knows whether the first call arrived."""
 
@@ -67,6 +68,19 @@ def may_repeat(message: Message) -> bool:
 def may_change(message: Message) -> bool:
     """Whether it comes after what was said before it; a tool that we do not know may change something, too."""
     return message.get("method") == "tools/call" and not _is_of(LOOKING, message)
+
+
+def begins_now(message: Message) -> bool:
+    """Whether it waits for what is said from now on: asked again, that would be another now."""
+    given = params(message).get("arguments", {})
+    waits = message.get("method") == "tools/call" and _is_of(WAITING, message)
+    return waits and isinstance(given, dict) and not given.get("since")
+
+
+def beginning(message: Message, since: str) -> Message:
+    """The same, from a message on."""
+    given = params(message)
+    return message | {"params": given | {"arguments": given.get("arguments", {}) | {"since": since}}}
 
 
 def encoded(value: str) -> str:
