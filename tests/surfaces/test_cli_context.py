@@ -172,6 +172,15 @@ class TestConversations:
         assert (inside.returncode, inside.stderr) == (0, ""), "the one asked knows whom it answers"
         assert daemon.asked[-1][3] == {"answer": "8080."}
 
+    def test_an_answer_that_may_have_been_heard_is_given_again(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """The same words from the same one are the same answer."""
+        daemon.cut = 2
+        settled = {"conversationId": "m12", "status": "answered", "answerId": "m13"}
+        daemon.teach("POST /conversations/m12/answer", settled | {"toAgentId": "tester", "askedAgentId": "coder"})
+        ended = keyboard.type("answer", "--conversation-id", "m12", "8080.")
+        assert ended.returncode == 0, ended.stderr
+        assert [body for *_, body in daemon.asked] == [{"answer": "8080."}] * 3
+
     @pytest.mark.parametrize(
         "words", [(), ("coder",), ("--conversation-id", "m12"), ("--conversation-id", "m12", "coder", "8080.")]
     )

@@ -372,7 +372,7 @@ def rude_home() -> Iterator[Path]:
 
 
 class TestHangingUp:
-    @pytest.mark.parametrize("tool", ["document_append", "document_write", "channel_read", "answer", "new_one"])
+    @pytest.mark.parametrize("tool", ["document_append", "document_write", "channel_read", "new_one"])
     def test_what_may_have_been_done_is_not_done_again(self, here: Place, rude_home: Path, tool: str) -> None:
         """Its client is told, and can look."""
         daemon = Rude(rude_home, answers=2)

@@ -14,7 +14,7 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 LOOKING = frozenset("channel_peek channel_wait inbox_read document_list document_read agents_list".split())
 """Tools that change nothing: any number of them may be called at once."""
 WAITING = frozenset({"channel_wait"})
-REPEATABLE = LOOKING | frozenset("channel_send inbox_ack ask complete".split())
+REPEATABLE = LOOKING | frozenset("channel_send inbox_ack ask answer complete".split())
 """Tools that may be called again when nobody knows whether the first call arrived."""
 
 Message = dict[str, Any]

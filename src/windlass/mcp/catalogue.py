@@ -95,6 +95,7 @@ TOOLS = (
             "answer": Argument("Your answer.", needed=True),
             "from": _FROM,
         },
+        repeatable=True,
     ),
     Tool(
         name="document_list",
