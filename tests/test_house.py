@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import re
 import subprocess
 import tokenize
@@ -357,6 +358,12 @@ class TestTree:
         """A test that may be skipped is listed with the reason why."""
         lines = (TOP / "tests" / "allowed_skips.txt").read_text().splitlines()
         expect_none(each for each in lines if each.strip() and len(each.partition("#")[2].split()) < 3)
+
+
+@pytest.mark.xdist_group("house")
+def test_a_group_of_tests_stays_together(request: pytest.FixtureRequest) -> None:
+    """What one worker builds once would be built by each of them, and nobody would see why all takes so long."""
+    assert "PYTEST_XDIST_WORKER" not in os.environ or request.node.nodeid.endswith("@house")
 
 
 def unlocked(lock: str, asked: list[str]) -> list[str]:

@@ -316,27 +316,6 @@ class TestIn:
 
         play(story)
 
-    @pytest.mark.parametrize("dies", [False, True])
-    def test_what_was_written_first_is_said_first(self, stage: ChatStage, dies: bool) -> None:
-        """Also where its writer goes on in another way, before we look or while we are away; and it is said once."""
-
-        async def story() -> None:
-            await stage.begin()
-            file, run = await stage.file(stage.one), (await stage.run_of(stage.one)).id
-            add(file, f"[{stage.one}-to-{stage.two}]: First.\n[{stage.one}-to-{stage.two}]: Second.\n[{stage.one}-to-")
-            if dies:
-                await stage.restart()
-            speaker = await stage.engine.talk.speaker(run)
-            third = Post(body="Third.", project=speaker.project, to=(stage.two,))
-            await stage.engine.talk.send(speaker, third)
-            assert await stage.bodies() == ["First.", "Second.", "Third."]
-            add(file, f"{stage.two}]: Fifth.\n")
-            await stage.engine.talk.converse(speaker, speaker.project, "Sixth?", agent=stage.two)
-            await stage.pass_time()
-            assert await stage.bodies() == ["First.", "Second.", "Third.", "Fifth.", "Sixth?"]
-
-        play(story)
-
 
 class TestOut:
     """From the log to the files."""

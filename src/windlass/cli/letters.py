@@ -133,9 +133,10 @@ def _again(send: Callable[[], Row]) -> Row:
 def _leave(message: Row) -> None:
     """Write it into the chat of our worktree, which the daemon reads when it is back."""
     me, signal = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_SIGNAL")
-    if not (me and signal) or message.get("all") or not message.get("to") or message.get("handoff"):
+    bound = any(message.get(each) for each in ("all", "handoff", "reply_to", "channel"))
+    if not (me and signal) or not message.get("to") or bound:
         raise Unavailable(
-            "The daemon is not running, and only a message to someone by name can wait for it.",
+            "The daemon is not running, and only a plain message to someone by name can wait for it.",
             hint="Name the reader with --to, or try again later.",
         )
     from windlass.core.chatline import write_line  # noqa: PLC0415
@@ -157,7 +158,7 @@ def say_sent(sent: Row | None, as_json: bool) -> None:
         if as_json:
             say_json({"status": "left"})
         else:
-            say("Left in chat.md for the daemon, which is away; it is delivered when it is back.")
+            say("Left in chat.md: the daemon, which is away, sends it when it is back, or tells you why not.")
     elif as_json:
         say_json(sent)
     else:

@@ -73,7 +73,7 @@ class Place:
     owed: tuple[tuple[str, str], ...] = ()
     """What we are about to write: the digest, and the message's id."""
     refused: int = 0
-    """How many were refused since one was sent."""
+    """How much was refused, and lately."""
 
     def fits(self, found: Slice) -> bool:
         """Whether what stands before the place is what stood there."""

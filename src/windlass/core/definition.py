@@ -282,6 +282,11 @@ def is_home(instance: str, project: str) -> bool:
     return not instance or instance == slug or (instance.startswith(f"{slug}-") and instance[len(slug) + 1 :].isdigit())
 
 
+def home_of(instance: str, project: str) -> str:
+    """The channel in which an agent is at home: that of its instance, or of the project."""
+    return "main" if is_home(instance, project) else f"@{instance}"
+
+
 def _slug(text: str) -> str:
     letters = "".join(each if each in "abcdefghijklmnopqrstuvwxyz0123456789" else "-" for each in text.lower())
     slug = "-".join(part for part in letters.split("-") if part)[:50].strip("-")

@@ -94,7 +94,7 @@ class Engine:
         self.audit = Audit(ports)
         self.runs = Runs(ports, bell, fences, slots, lanes=self._starts, seats=seats)
         intake = Intake(ports, bell, fences)
-        self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences), self._attendants)
+        self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences, self.talk), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
         self.workflows = Workflows(ports, bell, self.tasks, self._deliver, self.changes)

@@ -16,7 +16,7 @@ from windlass.core.address import HUMAN
 from windlass.core.agent import Agent
 from windlass.core.chatline import EVERYONE, Entry, Item, Names, Own, Problem, digests, parse
 from windlass.core.chats import Place, Slice, found_again
-from windlass.core.errors import BadInput, NotAllowed, NotFound, WindlassError
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Kind
 from windlass.core.near import near_miss
 from windlass.core.notification import ROOT, write_notification
@@ -25,7 +25,7 @@ from windlass.core.store import Writing
 from windlass.engine import corners
 from windlass.engine.bell import Bell
 from windlass.engine.corners import Corner
-from windlass.engine.pages import Pages
+from windlass.engine.pages import QUIET, Pages
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post, Talk
 from windlass.engine.troubles import Troubles
@@ -37,6 +37,8 @@ EVERY = 2.0
 """Seconds after which every file is looked at, whether or not the kernel told of a change."""
 FAREWELL = 60.0
 """Seconds that the removal of a worktree may take."""
+LOOKS = 5
+"""How often we look, at most, whether a message has come to rest before its writer says something else."""
 MOST_TOLD = 5
 """How many refused lines a writer is told of at once."""
 
@@ -97,15 +99,21 @@ class Chat:
                 await self._take_all(corner, final=True)
             self._leaving[agent.id] = self.clock.monotonic()
 
-    async def catch_up(self, speaker: Speaker) -> None:
-        """Take in what an agent has written, because it says something in another way now."""
-        for corner in await corners.of_speaker(self.ports, speaker):
-            if self._is_behind(corner):
-                async with self._lock:
-                    place = await self._place(corner)
-                    found = self.chats.look(corner.top, FILE, place.offset, LIMIT)
-                    if found is not None and place.fits(found):  # if not, it is just being replaced
-                        await self._take_all(corner, final=True)
+    async def catch_up(self, speaker: Speaker, project: str, gone: bool) -> None:
+        """Take in what someone has written who says something in another way now, or has gone."""
+        for corner in await corners.of_speaker(self.ports, speaker, project):
+            for look in range(LOOKS):
+                final = gone or look == LOOKS - 1
+                if not self._is_behind(corner) or await self._take_whole(corner, final=final):
+                    break
+                await asyncio.sleep(QUIET)  # the last message may still grow
+
+    async def _take_whole(self, corner: Corner, *, final: bool) -> bool:
+        """The same, of one file as it is now: whether that is all there is, or it can't be told, being replaced."""
+        async with self._lock:
+            place = await self._place(corner)
+            found = self.chats.look(corner.top, FILE, place.offset, LIMIT)
+            return found is None or not place.fits(found) or await self._take_all(corner, final=final)
 
     def _is_behind(self, corner: Corner) -> bool:
         """Whether something of someone else stands in a file that we have not read."""
@@ -200,14 +208,14 @@ class Chat:
         """Send what is said there, tell the writer what could not be, and save how far we are."""
         refused: list[str] = []
         for item in items:
-            if isinstance(item, Entry) and not (reason := await self._send(corner, item, place.key(item))):
-                place = replace(place, refused=0)
-            elif isinstance(item, Entry):
+            if isinstance(item, Entry) and (reason := await self._send(corner, item, place.key(item))):
                 refused.append(f"line {item.line} {reason}")
             elif isinstance(item, Problem):
                 hint = near_miss(item.stranger[:60], [*names.known, str(HUMAN)]) if len(refused) < MOST_TOLD else ""
                 refused.append(f"line {item.line} {item.reason}. {hint}".strip())
             place = place.past(item)
+        if not refused and any(isinstance(each, Entry) for each in items):
+            place = replace(place, refused=max(0, place.refused - 1))
         await self._save(corner, place.at(found, items[-1].end), refused)
 
     async def _skip(self, corner: Corner, place: Place, found: Slice) -> bool:
@@ -237,6 +245,8 @@ class Chat:
                 claims="" if corner.agent or entry.sender == str(HUMAN) else entry.sender,
             )
             await self.talk.put(speaker, post)
+        except Conflict:  # its key is nobody else's: it was said before, and other secrets were taken out of it
+            return ""
         except (BadInput, NotAllowed, NotFound) as error:
             return f"was not sent: {_said(error)}"
         return ""
@@ -292,12 +302,13 @@ class Chat:
 
     async def _save(self, corner: Corner, place: Place, refused: list[str]) -> None:
         """Keep the place, and in the same transaction tell the writer what was refused."""
-        now, place = self.clock.now(), replace(place, refused=place.refused + bool(refused))
+        now, blame = self.clock.now(), min(place.refused + corners.BLAME, corners.MOST_BLAME)
+        place = replace(place, refused=blame) if refused else place
 
         def step(store: Writing) -> None:
             corners.save(store, corner, place, now)
             if refused:
-                corners.note(store, corner, _told(corner, refused), now, wakes=place.refused <= corners.PATIENCE)
+                corners.note(store, corner, _told(corner, refused), now, wakes=blame < corners.MOST_BLAME)
 
         await self.store.write(step)
         self._places[corner.project.id + corner.key] = place

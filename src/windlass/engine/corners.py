@@ -25,8 +25,8 @@ AT_FIRST = 50
 """How many messages a new file shows of those that were sent before."""
 AT_ONCE = 200
 MOST = 10_000
-PATIENCE = 3
-"""How often an agent is woken because its lines were refused, until one was sent."""
+BLAME, MOST_BLAME = 2, 8
+"""How much it counts when lines were refused; each time without takes away one. From the most on nobody is woken."""
 _UNSHOWN = (Kind.NUDGE, Kind.COMMENT)
 
 
@@ -72,9 +72,12 @@ async def corners(ports: Ports) -> list[Corner]:
     return own + _there(ports, sites)
 
 
-async def of_speaker(ports: Ports, speaker: Speaker) -> list[Corner]:
-    """The files of the agent that speaks in a run, one for each of its projects; a person's are not told so."""
-    return _there(ports, await ports.store.read(partial(_own_sites, speaker)) if speaker.run else [])
+async def of_speaker(ports: Ports, speaker: Speaker, project: str) -> list[Corner]:
+    """The files of whoever speaks: of the agent, one for each of its projects; or the person's in this project."""
+    if speaker.run:
+        return _there(ports, await ports.store.read(partial(_own_sites, speaker)))
+    found = await ports.store.read(lambda store: store.find(Project, project))
+    return [Corner(found, None, found.path)] if found and ports.workdirs.has_mirrors(found.path) else []
 
 
 def _there(ports: Ports, sites: Iterable[tuple[Project, Agent]]) -> list[Corner]:

@@ -25,10 +25,12 @@ from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.endings import close_change, end_task
 from windlass.engine.fences import Fences
+from windlass.engine.readers import Speaker
 from windlass.engine.rehearse import own_result
 from windlass.engine.remarks import conclude
 from windlass.engine.say import asked_about, channel_of, nudge, say
 from windlass.engine.sites import site_of
+from windlass.engine.talk import Talk
 from windlass.engine.verdicts import IN_LINE
 
 log = logging.getLogger("windlass")
@@ -42,7 +44,7 @@ EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
 class Finish:
     """Judges runs whose process has gone."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences, talk: Talk) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -53,6 +55,7 @@ class Finish:
         self.home = ports.home
         self.bell = bell
         self.fences = fences
+        self.talk = talk
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
     async def run(self, run: Run) -> None:
@@ -61,6 +64,7 @@ class Finish:
         task = await self.store.read(lambda store: store.find(Task, run.task))
         before = [each for each in runs if each.number < run.number and each.task == run.task]
         joins = await self.store.read(lambda store: instances.joins(store, site.agent, task))
+        await self.talk.catch_up(Speaker(run.agent, site.project.id, run.id), site.project.id, gone=True)
         while True:
             limits = self.settings.at(site.project.path).limits
             trees = await self._look(site, run)

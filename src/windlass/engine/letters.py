@@ -41,7 +41,8 @@ class Sending:
         """Write it, with those whom it brings into being; or find what was sent under the same key."""
         known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
         if known is not None:
-            return _same(known, self.message)
+            check_same(known, self.message.body, self.message.kind)
+            return known
         names = {each.id: settled(store, each, self.project) for each in self.new}
         fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
         for each in fresh:
@@ -59,14 +60,13 @@ class Sending:
         return put(store, message, quiet={each for each in message.to if each not in addressed})
 
 
-def _same(known: Message, message: Message) -> Message:
-    """What was sent under a key, if it is what is sent under it again."""
-    if known.body != message.body:
+def check_same(known: Message, body: str, kind: Kind) -> None:
+    """Refuse something else under the key of what was sent before."""
+    if known.body != body:
         raise Conflict(f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another.")
-    if Kind.ASK in (known.kind, message.kind) and known.kind is not message.kind:
+    if Kind.ASK in (known.kind, kind) and known.kind is not kind:
         what = "a question" if known.kind is Kind.ASK else "no question"
         raise Conflict(f"The key {known.key} is that of {known.id}, which is {what}.", hint="Take another.")
-    return known
 
 
 def _heard(store: Reading, speaker: Speaker) -> list[Message]:
@@ -82,8 +82,11 @@ def _channel(store: Reading, speaker: Speaker, message: Message) -> str:
 
 
 def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing) -> Message:
-    """Answer a question, once; whoever answers has dealt with it."""
-    if store.answer_to(ask.id) is not None:
+    """Answer a question, once; whoever answers has dealt with it, and may say the same again."""
+    known = store.answer_to(ask.id)
+    if known is not None and (known.sender, known.body) == (speaker.address, body):
+        return known
+    if known is not None:
         raise Conflict(f"{ask.id} has an answer already.", hint="`windlass peek` shows it.")
     hops, chain = linked(speaker.address, [*_heard(store, speaker), ask])
     delivery = store.find(Delivery, f"{ask.id}/{speaker.address}")

@@ -8,7 +8,7 @@ from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM, Address
 from windlass.core.agent import Agent
-from windlass.core.definition import Roster, homes, is_home
+from windlass.core.definition import Roster, home_of, homes, is_home
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.mentions import strangers
 from windlass.core.near import near_miss
@@ -133,10 +133,11 @@ class Directory:
         new = [(text, f"@{each.instance}") for text, each in several if each.name and each.instance]
         return " ".join(_novel(text, place, there) for text, place in new if place not in there)
 
-    async def all(self, project: Project, speaker: Speaker, instance: str = "") -> Readers:
-        """Everyone at work in a project, or in an instance, but the speaker."""
+    async def all(self, project: Project, speaker: Speaker, channel: str = "") -> Readers:
+        """Everyone at work in a project, or at home in a channel, but the speaker."""
         agents = await self.store.read(lambda store: _agents(store, project))
-        there = [each for each in agents if each.retired_at is None and instance in ("", each.instance)]
+        at_work = [each for each in agents if each.retired_at is None]
+        there = [each for each in at_work if channel in ("", home_of(each.instance, project.name))]
         others = [each.id for each in there if each.id != speaker.address]
         return Readers(tuple(others) if speaker.is_person else (*others, str(HUMAN)))
 

@@ -7,7 +7,7 @@ from collections.abc import Container
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
 from windlass.core.change import Change, Hold
-from windlass.core.definition import is_home
+from windlass.core.definition import home_of
 from windlass.core.message import GOOD_TO_KNOW, Delivery, Kind, Message, Remark
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
@@ -72,7 +72,7 @@ def project_of(store: Reading, channel: str) -> str:
 def home_channel(store: Reading, agent: Agent) -> str:
     """Where an agent speaks if it does not say where: in the channel of its instance, or of the project."""
     project = store.find(Project, agent.project)
-    return "main" if project is None or is_home(agent.instance, project.name) else f"@{agent.instance}"
+    return home_of(agent.instance, project.name) if project else "main"
 
 
 def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:

@@ -87,8 +87,8 @@ def _open(store: Reading, agent: Agent) -> Iterator[tuple[Task, Message]]:
         yield from ((task, ask) for ask in open_questions(store, agent.id)[-1:])
 
 
-Earlier = Callable[[Speaker], Awaitable[None]]
-"""Takes in what a speaker has said before, where nobody has looked yet."""
+Earlier = Callable[[Speaker, str, bool], Awaitable[None]]
+"""Takes in what a speaker has said before in a project, where nobody has looked yet; and whether it has gone since."""
 
 
 class Talk:
@@ -113,15 +113,22 @@ class Talk:
         """Who speaks in a run; outside every run it is the person."""
         return await self.store.read(partial(_speaker, run)) if run else Speaker(str(HUMAN))
 
+    async def catch_up(self, speaker: Speaker, project: str, *, gone: bool = False) -> None:
+        """Take in what it has said before, in ways in which nobody waits for us."""
+        for each in self._earlier:
+            await each(speaker, project, gone)
+
     async def send(self, speaker: Speaker, post: Post) -> Message:
         """Say it. What comes again under the same key is the message that was sent then."""
-        await self._catch_up(speaker)
+        await self.catch_up(speaker, post.project)
         return await self.put(speaker, post)
 
     async def put(self, speaker: Speaker, post: Post) -> Message:
         """The same, whatever its speaker may have said before."""
         project = await self.store.read(partial(_project, post.project))
         body = await self._words(speaker, project, post)
+        if known := await self.store.read(partial(_said_before, speaker, replace(post, body=body))):
+            return known
         await self._check_place(speaker, post)
         if post.hands_on or post.kind is Kind.HANDOFF:
             await self._check_handoff(speaker, project, post)
@@ -138,7 +145,7 @@ class Talk:
             sent_at=self.clock.now(),
             project=project.id,
             direct=bool(post.to),
-            broadcast=post.everyone or (bool(post.to) and all(each.startswith("@") for each in post.to)),
+            broadcast=_is_broadcast(post),
             key=post.key,
             claims=post.claims,
         )
@@ -164,10 +171,16 @@ class Talk:
         """
         known = await self.store.read(lambda store: store.keyed(speaker.address, key)) if key else None
         target = known.to[0] if known and known.to else agent or await self.store.read(partial(_target, task, phase))
-        if target == speaker.address:
-            raise BadInput(f"{target} can't ask itself.", hint="`windlass list` shows whom you can ask.")
+        if await self._is_itself(speaker, project, target):
+            raise BadInput(f"{speaker.address} can't ask itself.", hint="`windlass list` shows whom you can ask.")
         post = Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims, key=key)
         return await self.send(speaker, post)
+
+    async def _is_itself(self, speaker: Speaker, project: str, target: str) -> bool:
+        if speaker.is_person:
+            return target == speaker.address
+        names = await self.directory.names(await self.store.read(partial(_project, project)), speaker)
+        return (names.get(target) or target) == speaker.address
 
     async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
         """Answer what one was asked. Whoever asked is told."""
@@ -180,16 +193,12 @@ class Talk:
             raise NotAllowed(
                 f"{conversation} is a question of the gate.", hint="Answer it with `windlass answer NAME`."
             )
-        await self._catch_up(speaker)
+        await self.catch_up(speaker, ask.project)
         project = await self.store.read(partial(_project, ask.project))
         body = await self._words(speaker, project, Post(body=body, project=ask.project))
         answered = await self.store.write(partial(letters.settle, speaker, ask, body, self.clock.now()))
         self.bell.ring()
         return answered
-
-    async def _catch_up(self, speaker: Speaker) -> None:
-        for each in self._earlier:
-            await each(speaker)
 
     async def _words(self, speaker: Speaker, project: Project, post: Post) -> str:
         """What is said, without an agent's secrets."""
@@ -252,7 +261,7 @@ class Talk:
             readers = await self.directory.named(project, speaker, post.to)
             return readers, Mentions(readers.to, readers.to)
         if post.everyone:
-            readers = await self.directory.all(project, speaker, post.channel.removeprefix("@"))
+            readers = await self.directory.all(project, speaker, await self._circle(speaker, post))
             return readers, Mentions(readers.to, readers.to)
         names = await self.directory.names(project, speaker)
         spoken = mentions(post.body, {*names, str(SYSTEM)})
@@ -265,6 +274,17 @@ class Talk:
         found = await self.directory.named(project, speaker, [each for each in met if each != str(SYSTEM)])
         others = Readers(tuple(each for each in found.to if each != speaker.address), found.new)
         return others, Mentions(others.to, tuple(found.ids[each] for each in spoken.addressed if each in found.ids))
+
+    async def _circle(self, speaker: Speaker, post: Post) -> str:
+        """The channel whose agents are told: an agent's own, or the one that a person names; nothing: the project."""
+        if post.channel and not (post.channel == "main" or post.channel.startswith("@")):
+            raise BadInput(
+                f"Nobody is at home in {post.channel}, so there is no everyone there.",
+                hint="Leave out --channel, or name main or an instance.",
+            )
+        if speaker.is_person:
+            return post.channel
+        return await self.store.read(partial(_home_of, speaker))
 
     # ── hearing ──
 
@@ -393,6 +413,33 @@ def _check_workflow(speaker: Speaker, to: Sequence[str], post: Post, store: Read
     else:
         handed = []
     check_words(store, agent, to, handed)
+
+
+def _home_of(speaker: Speaker, store: Reading) -> str:
+    agent = store.find(Agent, speaker.address)
+    return home_channel(store, agent) if agent else "main"
+
+
+def _said_before(speaker: Speaker, post: Post, store: Reading) -> Message | None:
+    """What was sent under the same key, also where its readers have gone since. Raises Conflict if that was another."""
+    known = store.keyed(speaker.address, post.key) if post.key else None
+    if known is None:
+        return None
+    letters.check_same(known, post.body, post.kind)
+    named = [each for each in post.to if not each.startswith("@")]
+    others = [each for each in named if not any(_is_called(each, reader) for reader in known.to)]
+    if known.project != post.project or others or known.broadcast != _is_broadcast(post):
+        raise Conflict(f"The key {known.key} is that of {known.id}, which is for others.", hint="Take another.")
+    return known
+
+
+def _is_called(typed: str, reader: str) -> bool:
+    """Whether a reader may have been meant by what was typed: its id, or its name."""
+    return typed == reader or typed == Address.parse(reader).name
+
+
+def _is_broadcast(post: Post) -> bool:
+    return post.everyone or (bool(post.to) and all(each.startswith("@") for each in post.to))
 
 
 def _speaker(run: str, store: Reading) -> Speaker:

@@ -1,0 +1,115 @@
+"""Stories of order in chat.md: what was written first is said first, in whatever way its writer goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from stage import play
+from test_chat_stories import ChatStage, add
+
+from windlass.engine.pages import QUIET
+from windlass.engine.talk import Post
+
+
+@pytest.fixture
+def stage(repo: Path, tmp_path: Path) -> ChatStage:
+    (repo / ".git/info/exclude").write_text("/.windlass/\n")
+    return ChatStage(repo, tmp_path / "home")
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_what_was_written_first_is_said_first(stage: ChatStage, dies: bool) -> None:
+    """Also where its writer goes on in another way, before we look or while we are away; and it is said once."""
+
+    async def story() -> None:
+        await stage.begin()
+        file, run = await stage.file(stage.one), (await stage.run_of(stage.one)).id
+        add(file, f"[{stage.one}-to-{stage.two}]: First.\n[{stage.one}-to-{stage.two}]: Second.\n[{stage.one}-to-")
+        if dies:
+            await stage.restart()
+        speaker = await stage.engine.talk.speaker(run)
+        third = Post(body="Third.", project=speaker.project, to=(stage.two,))
+        await stage.engine.talk.send(speaker, third)
+        assert await stage.bodies() == ["First.", "Second.", "Third."]
+        add(file, f"{stage.two}]: Fifth.\n")
+        await stage.engine.talk.converse(speaker, speaker.project, "Sixth?", agent=stage.two)
+        await stage.pass_time()
+        assert await stage.bodies() == ["First.", "Second.", "Third.", "Fifth.", "Sixth?"]
+
+    play(story)
+
+
+def test_an_agent_that_writes_bad_lines_again_and_again_is_left_alone(stage: ChatStage) -> None:
+    """One good line beside each bad one, and it wakes itself for ever: no brake holds what the system says."""
+
+    async def story() -> None:
+        await stage.begin()
+        stage.limit(runs=10, hops=5, wakes=5)
+        file = await stage.file(stage.one)
+        before = len(await stage.store.read(lambda store: store.runs_of(stage.one)))
+        for number in range(12):
+            add(file, f"[{stage.one}-to-human]: sorry {number}\n[{stage.one}-to-system]: sorry {number}\n")
+            await stage.pass_time()
+            if (await stage.run_of(stage.one)).live:
+                await stage.signal(stage.one, '{"status": "questions", "questions": [{"id": "q", "question": "?"}]}')
+                await stage.exit(stage.one)
+            await stage.pass_time()
+            if not (await stage.run_of(stage.one)).live:
+                return
+        runs = len(await stage.store.read(lambda store: store.runs_of(stage.one)))
+        raise AssertionError(f"woken {runs - before} times within {stage.clock.time - 1000} s, without a person")
+
+    play(story)
+
+
+def test_what_is_being_written_is_not_cut_by_another_word(stage: ChatStage) -> None:
+    """A program of the agent writes a message of two lines; between them the agent says something else."""
+
+    async def story() -> None:
+        await stage.begin()
+        file = await stage.file(stage.one)
+        add(file, f"[{stage.one}-to-{stage.two}]: first line\n")
+        me = await stage.engine.talk.speaker((await stage.run_of(stage.one)).id)
+        project = await stage.project()
+        other = Post(body="something else", project=project.id, to=(stage.three,))
+        speaking = asyncio.create_task(stage.engine.talk.send(me, other))
+        await asyncio.sleep(QUIET / 2)  # its writer needs a moment, less than we wait
+        add(file, "    second line\n")
+        await speaking
+        assert await stage.bodies() == ["first line\nsecond line", "something else"]
+
+    play(story)
+
+
+def test_a_question_at_the_end_of_a_run_comes_after_what_was_written_before(stage: ChatStage) -> None:
+    """Words in chat.md and the question with which the run ends reach the person in this order."""
+
+    async def story() -> None:
+        await stage.begin()
+        add(await stage.file(stage.one), f"[{stage.one}-to-human]: I have looked at both files.\n")
+        await stage.signal(stage.one, '{"status": "questions", "questions": [{"id": "q", "question": "Which one?"}]}')
+        await stage.exit(stage.one)
+        await stage.move()
+        await stage.pass_time()
+        mine = [each.body for each in await stage.said() if each.sender == stage.one]
+        assert len(mine) == 2 and "looked at both" in mine[0], mine
+
+    play(story)
+
+
+def test_a_person_s_line_is_not_overtaken_by_their_command(stage: ChatStage) -> None:
+    """A line was written while the daemon was away; the command that starts it speaks after it."""
+
+    async def story() -> None:
+        await stage.begin()
+        add(stage.own, f"[human-to-{stage.one}]: first\n")
+        await stage.restart()
+        project = await stage.project()
+        person = await stage.engine.talk.speaker("")
+        await stage.engine.talk.send(person, Post(body="second", project=project.id, to=(stage.one,)))
+        await stage.pass_time()
+        assert await stage.bodies() == ["first", "second"]
+
+    play(story)
