@@ -172,6 +172,15 @@ class TestConversations:
         assert (inside.returncode, inside.stderr) == (0, ""), "the one asked knows whom it answers"
         assert daemon.asked[-1][3] == {"answer": "8080."}
 
+    def test_an_answer_that_may_have_been_heard_is_given_again(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """The same words from the same one are the same answer."""
+        daemon.cut = 2
+        settled = {"conversationId": "m12", "status": "answered", "answerId": "m13"}
+        daemon.teach("POST /conversations/m12/answer", settled | {"toAgentId": "tester", "askedAgentId": "coder"})
+        ended = keyboard.type("answer", "--conversation-id", "m12", "8080.")
+        assert ended.returncode == 0, ended.stderr
+        assert [body for *_, body in daemon.asked] == [{"answer": "8080."}] * 3
+
     @pytest.mark.parametrize(
         "words", [(), ("coder",), ("--conversation-id", "m12"), ("--conversation-id", "m12", "coder", "8080.")]
     )
@@ -192,6 +201,21 @@ class TestWaiting:
         ended = keyboard.type("context", "wait")
         assert ended.returncode == 0 and "coder  (main)\n  Done." in ended.stdout
         assert ["since=m6" in query for _, _, query, _ in daemon.asked] == [False, True]
+
+    def test_where_it_begins_is_known_before_it_waits(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """So that what is said while the daemon is away is heard from the next one."""
+
+        def answer(query: str) -> Any:
+            if "since=" in query:
+                return {"items": [MESSAGE], "since": "m7"}
+            daemon.cut = 2
+            return {"items": [], "since": "m6"}
+
+        daemon.teach("GET /messages/wait", answer)
+        assert keyboard.type("context", "wait").returncode == 0
+        queries = [query for _, _, query, _ in daemon.asked]
+        assert "timeout=0&" in f"{queries[0]}&", "the first one is short"
+        assert ["since=m6" in each for each in queries] == [False, True, True, True]
 
     def test_nothing_in_time_is_exit_code_7(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """With a sentence, not a trace."""

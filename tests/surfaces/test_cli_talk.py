@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from fake_daemon import FakeDaemon, Refusal
 from samples import EVIL
-from typing_room import Keyboard
+from typing_room import WITHIN, Keyboard
 
 READER: dict[str, Any] = {"message": "m12", "name": "reviewer", "status": "pending", "wakes": True, "reason": ""}
 MESSAGE: dict[str, Any] = {
@@ -48,7 +49,8 @@ def daemon(keyboard: Keyboard) -> Iterator[FakeDaemon]:
         fake.teach("POST /messages", SENT)
         fake.teach("GET /messages", lambda _: {"as_of": time.time(), "items": [MESSAGE]})
         fake.teach("GET /inbox", lambda _: {"as_of": time.time(), "items": [LETTER]})
-        fake.teach("POST /inbox/read", lambda _: {"as_of": time.time(), "items": [LETTER]})
+        fake.teach("POST /inbox/read", lambda _: {"as_of": time.time(), "items": [LETTER], "told": []})
+        fake.teach("POST /inbox/ack", {"as_of": 1.0, "items": []})
         fake.teach("POST /messages/m12/ack", READER | {"status": "acked"})
         yield fake
 
@@ -206,9 +208,10 @@ class TestReading:
         assert keyboard.type("inbox", "coder").stdout.startswith("Nothing for coder.\n")
 
     def test_reading_and_acknowledging(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """Each is one request."""
+        """What is read is acknowledged when it has been shown, and nothing else."""
         assert "Look at it." in keyboard.type("read", "--limit", "1").stdout
-        assert daemon.asked[-1][3] == {"limit": 1}
+        assert [each[1] for each in daemon.asked] == ["/inbox/read", "/inbox/ack"]
+        assert [each[3] for each in daemon.asked] == [{"limit": 1, "look": True}, {"ids": ["m12"]}]
         assert keyboard.type("ack", "m12").stdout == "m12 is acked.\n"
         assert json.loads(keyboard.type("ack", "m12", "--json").stdout)["status"] == "acked"
         assert keyboard.type("ack", "m/1").returncode == 2
@@ -230,7 +233,7 @@ class TestReading:
     def test_a_huge_message_is_cut_and_says_how_to_see_it_whole(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """What is only looked at; what is read is whole, and so is it for programs."""
         huge = "\n".join(f"line {number}" for number in range(9000))
-        listing = {"as_of": 1.0, "items": [LETTER | {"message": huge}, LETTER | {"message": "short"}]}
+        listing = {"as_of": 1.0, "items": [LETTER | {"message": huge}, LETTER | {"message": "short"}], "told": []}
         for request in ("GET /messages", "GET /inbox", "POST /inbox/read"):
             daemon.teach(request, listing)
         for words in (("peek",), ("inbox",), ("context", "peek"), ("agent", "list-messages")):
@@ -247,7 +250,40 @@ class TestReading:
         said = "Nothing new.\nAcknowledged, too, because your prompt told you: m3, m4.\n"
         assert keyboard.type("read").stdout == keyboard.type("context", "read").stdout == said
         assert json.loads(keyboard.type("read", "--json").stdout) == []
+        assert [each[3] for each in daemon.asked if each[1] == "/inbox/ack"] == [{"ids": ["m3", "m4"]}] * 3
         assert "prompt" in keyboard.type("read", "--help").stdout
+
+    @pytest.mark.parametrize("words", [("read",), ("read", "--json"), ("context", "read")])
+    def test_what_nobody_could_see_is_not_acknowledged(
+        self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]
+    ) -> None:
+        """The reader has left before it is shown."""
+        left = threading.Event()
+
+        def unread(_query: str) -> Any:
+            left.wait(WITHIN)
+            return {"as_of": 1.0, "items": [LETTER], "told": ["m3"]}
+
+        daemon.teach("POST /inbox/read", unread)
+        with keyboard.open(*words) as reading:
+            assert reading.stdout
+            reading.stdout.close()
+            left.set()
+            reading.wait(WITHIN)
+        assert [each[1] for each in daemon.asked] == ["/inbox/read"]
+
+    def test_reading_goes_on_when_the_daemon_comes_back(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Looking and acknowledging count once: each is asked again, and shown is it once."""
+        daemon.cut = 1
+
+        def unread(_query: str) -> Any:
+            daemon.cut = 1
+            return {"as_of": 1.0, "items": [LETTER], "told": []}
+
+        daemon.teach("POST /inbox/read", unread)
+        ended = keyboard.type("read", "--json")
+        assert (ended.returncode, len(json.loads(ended.stdout))) == (0, 1), ended.stderr
+        assert [each[1] for each in daemon.asked] == ["/inbox/read"] * 2 + ["/inbox/ack"] * 2
 
     @pytest.mark.parametrize("words", [("peek",), ("inbox",), ("read",), ("context", "peek"), ("context", "read")])
     def test_json_is_a_list(self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]) -> None:

@@ -94,8 +94,11 @@ class TestEveryWay:
 
         async def story() -> None:
             async with worker.client(Way(transport, era)) as agent, here.person(Way(transport, era)) as person:
-                assert (await call(agent, "channel_wait", timeout=0.05))["entries"] == []
+                first = await call(agent, "channel_wait", timeout=0.05)
+                assert first["entries"] == []
                 last = (await call(person, "channel_send", message="Now listen"))["id"]
+                missed = await call(agent, "channel_wait", since=first["since"], timeout=0)
+                assert ([each["id"] for each in missed["entries"]], missed["since"]) == ([last], last)
                 waiting = asyncio.create_task(call(agent, "channel_wait", since=last, timeout=20))
                 await call(person, "channel_send", message="Heard?")
                 assert [each["message"] for each in (await waiting)["entries"]] == ["Heard?"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import signal
 import socket
 import subprocess
 import threading
@@ -18,7 +20,7 @@ from e2e_stage import WITHIN
 from mcp_stage import ERAS, NEWER, OLDER, Place, Way, Worker, call, place
 from test_mcp_news import INBOX, Ears, soon
 
-from windlass.cli.mcp_messages import REPEATABLE
+from windlass.cli.mcp_messages import LOOKING, REPEATABLE
 from windlass.mcp.catalogue import TOOLS
 
 pytestmark = [
@@ -59,6 +61,13 @@ class Lines:
         """A request of the newer era."""
         given = {"_meta": ENVELOPE, **params}
         self.write(json.dumps({"jsonrpc": "2.0", "id": key, "method": method, "params": given}).encode())
+
+    def call(self, key: Any, tool: str, **given: Any) -> None:
+        self.ask(key, "tools/call", name=tool, arguments=given)
+
+    def cancel(self, key: Any) -> None:
+        given = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": key}}
+        self.write(json.dumps(given).encode())
 
     def read(self) -> Any:
         assert self.process.stdout
@@ -160,14 +169,10 @@ class TestLines:
     def test_a_cancelled_request_is_hung_up_and_not_asked_again(self, here: Place) -> None:
         """Closing the stream is how the newer era cancels."""
         with bridge(here) as lines:
-            lines.ask("slow", "tools/call", name="channel_wait", arguments={"timeout": 40})
+            lines.call("slow", "channel_wait", timeout=40)
             lines.ask("quick", "tools/list")
             assert lines.read()["id"] == "quick"
-            lines.write(
-                json.dumps(
-                    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "slow"}}
-                ).encode()
-            )
+            lines.cancel("slow")
             here.house.wl("list")
             lines.ask("last", "tools/list")
             assert lines.read()["id"] == "last"
@@ -175,6 +180,68 @@ class TestLines:
     def test_it_repeats_only_what_the_tools_say_may_be_repeated(self) -> None:
         """The two lists are one."""
         assert {each.name for each in TOOLS if each.looks or each.repeatable} == REPEATABLE
+        assert {each.name for each in TOOLS if each.looks} == LOOKING
+
+
+class TestOrder:
+    """A client that does not wait for each answer has still said one thing after the other."""
+
+    def test_what_is_sent_line_by_line_stays_in_order(self, here: Place) -> None:
+        """However fast the lines come."""
+        words = [f"word {number:03}" for number in range(60)]
+        with bridge(here) as lines:
+            for number, each in enumerate(words):
+                lines.call(number, "channel_send", message=each)
+            assert [lines.read()["id"] for _ in words] == [*range(60)]
+        assert said(here, "word") == words
+
+    def test_also_where_the_daemon_dies_in_between(self, here: Place) -> None:
+        """What was under way is said again before what came after it."""
+        words = [f"line {number:03}" for number in range(40)]
+        with bridge(here) as lines:
+            for number, each in enumerate(words):
+                lines.call(number, "channel_send", message=each)
+            assert lines.read()["id"] == 0
+            killed(here)
+            assert [lines.read()["id"] for _ in words[1:]] == [*range(1, 40)]
+        assert said(here, "line") == words
+
+    def test_all_is_said_that_came_before_the_end_of_the_input(self, here: Place) -> None:
+        """Lines that wait for their turn are not forgotten."""
+        words = [f"last {number:03}" for number in range(40)]
+        with bridge(here) as lines:
+            for number, each in enumerate(words):
+                lines.call(number, "channel_send", message=each)
+            assert lines.process.stdin
+            lines.process.stdin.close()
+            assert lines.process.wait(WITHIN) == 0
+        assert said(here, "last") == words
+
+    def test_waiting_holds_nobody_up(self, here: Place) -> None:
+        """Who waits for an answer can still say something."""
+        with bridge(here) as lines:
+            lines.call("wait", "channel_wait", timeout=40)
+            lines.call("send", "channel_send", message="meanwhile")
+            assert lines.read()["id"] == "send"
+
+    def test_what_is_cancelled_before_its_turn_is_not_said(self, here: Place) -> None:
+        """And nobody answers it."""
+        with bridge(here) as lines:
+            os.kill(here.house.daemon, signal.SIGSTOP)
+            for each in ("turn one", "turn two", "turn three"):
+                lines.call(each, "channel_send", message=each)
+            lines.cancel("turn two")
+            lines.write(b"not json")
+            assert "error" in lines.read(), "the lines before it are heard"
+            os.kill(here.house.daemon, signal.SIGCONT)
+            assert [lines.read()["id"] for _ in range(2)] == ["turn one", "turn three"]
+        assert said(here, "turn") == ["turn one", "turn three"]
+
+
+def said(here: Place, begin: str) -> list[str]:
+    """What was said that begins so, in order."""
+    found = here.house.wl("peek", "--limit", "500", "--json").value
+    return [each["message"] for each in found if each["message"].startswith(begin)]
 
 
 class TestRestarts:
@@ -277,13 +344,18 @@ class Rude(threading.Thread):
 
     def _take(self, line: socket.socket) -> None:
         given = b""
-        while b"}}" not in given:
+        while b"}}" not in given and not (given.startswith(b"GET ") and given.endswith(b"\r\n\r\n")):
             given += line.recv(65536)
+        if given.startswith(b"GET "):
+            self._say(line, b'{"items":[{"id":"m41"}]}')
+            return
         self.asked.append(given)
         if len(self.asked) >= self.answers:
-            body = b'{"jsonrpc":"2.0","id":7,"result":{"done":true}}'
-            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            line.sendall(head.encode() + body)
+            self._say(line, b'{"jsonrpc":"2.0","id":7,"result":{"done":true}}')
+
+    def _say(self, line: socket.socket, body: bytes) -> None:
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        line.sendall(head.encode() + body)
 
     @property
     def keys(self) -> set[bytes]:
@@ -300,7 +372,7 @@ def rude_home() -> Iterator[Path]:
 
 
 class TestHangingUp:
-    @pytest.mark.parametrize("tool", ["document_append", "document_write", "channel_read", "answer", "new_one"])
+    @pytest.mark.parametrize("tool", ["document_append", "document_write", "channel_read", "new_one"])
     def test_what_may_have_been_done_is_not_done_again(self, here: Place, rude_home: Path, tool: str) -> None:
         """Its client is told, and can look."""
         daemon = Rude(rude_home, answers=2)
@@ -319,3 +391,16 @@ class TestHangingUp:
             assert lines.read() == {"jsonrpc": "2.0", "id": 7, "result": {"done": True}}
         daemon.door.close()
         assert (len(daemon.asked), len(daemon.keys)) == (3, 1)
+
+    def test_a_wait_is_asked_again_from_where_it_began(self, here: Place, rude_home: Path) -> None:
+        """Where it says no place itself; else what was waited for could come in between."""
+        daemon = Rude(rude_home, answers=2)
+        with bridge(here, WINDLASS_HOME=str(rude_home), WINDLASS_RUN="r1") as lines:
+            for given in ({"channel": "main"}, {"since": "m7"}):
+                lines.call(7, "channel_wait", **given)
+                lines.read()
+            lines.ask(7, "tools/call", name="channel_wait", arguments={})
+            lines.read()
+        daemon.door.close()
+        places = [re.findall(rb'"since": "(m\d+)"', each) for each in daemon.asked]
+        assert places == [[b"m41"], [b"m41"], [b"m7"], [b"m41"]]

@@ -114,7 +114,8 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
     def look(client: Client, left: float) -> list[Row]:
         nonlocal since
         asked = {**which, "since": since}
-        answer = client.get("messages", "wait", path=place(), timeout=round(left, 3), **asked)
+        patience = round(left, 3) if since else 0  # a wait that is cut off goes on from where it began
+        answer = client.get("messages", "wait", path=place(), timeout=patience, **asked)
         since = answer["since"]  # so that nothing is missed between two requests
         items: list[Row] = answer["items"]
         return items

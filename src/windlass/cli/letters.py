@@ -94,6 +94,11 @@ def begin(daemon: Client, **question: Any) -> Row:
             tell(one_line(begun["hint"]))
         return begun
 
+    return heard(ask)
+
+
+def heard(ask: Callable[[], Row]) -> Row:
+    """Do what counts once however often it is done, also where the daemon leaves meanwhile."""
     try:
         return ask()
     except Gone:

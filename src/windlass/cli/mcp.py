@@ -1,8 +1,9 @@
 """`windlass mcp`: a bridge from standard input and output to the daemon, for programs that speak MCP over them.
 
-It knows no tool: each line is sent on, and each answer written. What it adds is that its client never notices that the
-daemon was restarted: a session is begun anew, what only looks or counts once is asked again, and streams are followed
-on. Light to start, so it does without the SDK.
+Each line is sent on, and each answer written. What it adds is that its client never notices that the daemon was
+restarted: a session is begun anew, what only looks or counts once is asked again, and streams are followed on. What
+changes something is sent on one by one, so that it happens in the order of the lines. Light to start, so it does
+without the SDK.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from windlass.cli.client import Client, here
 from windlass.cli.command import command
 from windlass.cli.mcp_messages import (
     Message,
+    beginning,
+    begins_now,
     encoded,
     era,
     is_stream,
+    may_change,
     may_repeat,
     params,
     read_line,
@@ -32,6 +36,7 @@ from windlass.cli.mcp_messages import (
     values,
     wanted,
 )
+from windlass.cli.mcp_turns import Turns
 from windlass.cli.wire import Gone, Wire, dial, quote
 from windlass.core.errors import BadInput, Unavailable, WindlassError
 
@@ -41,6 +46,8 @@ LAST_ANSWERS = 2.0
 """Seconds that answers may still take when our client has said all."""
 PAUSE = 0.2
 FAILED = -32000
+BEGINNING = "m0"
+"""Before the first message."""
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -69,6 +76,7 @@ class Bridge:
         self.daemon = daemon
         self.inside = bool(os.environ.get("WINDLASS_RUN"))
         self.place = quote(here())
+        self.where = "" if self.inside else f"&path={self.place}"
         self.greeting: Message | None = None
         """The client's own handshake, in the older era."""
         self.session = ""
@@ -79,6 +87,7 @@ class Bridge:
         """Set when the stream is open on which the older era hears of news."""
         self.open: dict[str, Wire] = {}
         """Requests of the newer era that wait for their answer, by id."""
+        self.turns = Turns(self._answer)
         self._writing = threading.Lock()
         self._renewing = threading.Lock()
 
@@ -87,16 +96,21 @@ class Bridge:
     def run(self) -> None:
         """Send on every line until there is none."""
         asking: list[threading.Thread] = []
+        self.turns.start()
         for line in iter(sys.stdin.buffer.readline, b""):
             message = self._parsed(line)
             if message is None:
                 continue
-            if "method" in message and "id" in message and message["method"] != "initialize":
+            until = time.monotonic() + PATIENCE
+            if may_change(message):
+                self.turns.add(message, until)
+            elif "method" in message and "id" in message and message["method"] != "initialize":
                 asking = [each for each in asking if each.is_alive()]
-                asking.append(threading.Thread(target=self._answer, args=(message,), daemon=True))
+                asking.append(threading.Thread(target=self._answer, args=(message, until), daemon=True))
                 asking[-1].start()
             else:
-                self._answer(message)
+                self._answer(message, until)
+        self.turns.finish(LAST_ANSWERS)
         until = time.monotonic() + LAST_ANSWERS
         for each in asking:
             each.join(max(0.0, until - time.monotonic()))
@@ -124,10 +138,10 @@ class Bridge:
 
     # ── one message ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _answer(self, message: Message) -> None:
+    def _answer(self, message: Message, until: float) -> None:
         """Send a message on, and write what is answered. Whatever goes wrong is an answer, too."""
         try:
-            self._exchange(message)
+            self._exchange(message, until)
         except BrokenPipeError:
             os._exit(0)
         except (WindlassError, OSError, ValueError) as error:
@@ -135,28 +149,28 @@ class Bridge:
                 hint = getattr(error, "hint", "")
                 self._refuse(message["id"], FAILED, f"{error} {hint}".strip())
 
-    def _exchange(self, message: Message) -> None:
+    def _exchange(self, message: Message, until: float) -> None:
         method = message.get("method")
-        if method == "notifications/cancelled" and self._hang_up(message):
+        if method == "notifications/cancelled" and (self._hang_up(message) or self._never_sent(message)):
             return
         if method == "initialize":
             self.greeting, self.session, self.version = message, "", ""
         elif self.greeting is None and "id" in message and isinstance(method, str) and not era(message):
             raise BadInput(f"`initialize` comes first: send it before {method[:80]!r}, as every MCP client does.")
-        self._until_answered(message)
+        self._until_answered(message, until)
         if method == "notifications/initialized" and self.session and self.following is None:
             self.following = threading.Event()
             threading.Thread(target=self._follow, args=(self.following,), daemon=True).start()
             self.following.wait(LAST_ANSWERS)  # so that whatever is subscribed to next is heard
 
-    def _until_answered(self, message: Message) -> None:
+    def _until_answered(self, message: Message, until: float) -> None:
         """Ask, and where that is safe ask again: a daemon may leave at any time, and the next one knows no session."""
-        key, until = os.urandom(12).hex(), time.monotonic() + PATIENCE
-        again = False
+        key, again = os.urandom(12).hex(), False
         while True:
             session = self.session
             try:
-                return self._ask(message, key, again=again)
+                message = self._anchored(message, until)
+                return self._ask(message, key, until, again=again)
             except Lost:
                 if time.monotonic() > until or not self._renewed(session):
                     raise
@@ -168,10 +182,25 @@ class Bridge:
                     again, until = True, time.monotonic() + PATIENCE
                 time.sleep(PAUSE)
 
-    def _ask(self, message: Message, key: str, *, again: bool) -> None:
+    def _anchored(self, message: Message, until: float) -> Message:
+        """What waits for news from now on says since when, so that nothing is missed should it be asked again."""
+        if not begins_now(message):
+            return message
+        wire = self._wire("GET", b"", {}, target=f"/messages?limit=1{self.where}", line=self._dialled(until))
+        try:
+            status, headers = wire.head()
+            if status != 200:
+                return message  # whatever is wrong, its own answer says it
+            said = json.loads(b"".join(wire.body(headers)))["items"]
+        finally:
+            wire.line.close()
+        return beginning(message, said[-1]["id"] if said else BEGINNING)
+
+    def _ask(self, message: Message, key: str, until: float, *, again: bool) -> None:
         """One try. Raises Lost for a session that is gone, Gone where the answer broke off."""
         session = "" if era(message) else self.session
-        wire = self._wire("POST", json.dumps(message).encode(), self._headers(message) | {"Windlass-Request": key})
+        headers = self._headers(message) | {"Windlass-Request": key}
+        wire = self._wire("POST", json.dumps(message).encode(), headers, line=self._dialled(until))
         name = json.dumps(message["id"]) if era(message) and "id" in message else ""
         if name:
             self.open[name] = wire
@@ -227,17 +256,22 @@ class Bridge:
             wire.line.shutdown(2)
         return wire is not None
 
+    def _never_sent(self, message: Message) -> bool:
+        """What waits for its turn is cancelled by forgetting it."""
+        return self.turns.drop(params(message).get("requestId"))
+
     # ── the daemon ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _wire(self, method: str, body: bytes, headers: dict[str, str], *, start: bool = True) -> Wire:
-        line = self._dialled() if start else dial(self.daemon.home)
-        wire = Wire(line, waiting=_silent, outlet=sys.stdout.fileno())
-        wire.send(method, "/mcp", body, headers)
+    def _wire(
+        self, method: str, body: bytes, headers: dict[str, str], *, line: Any = None, target: str = "/mcp"
+    ) -> Wire:
+        wire = Wire(line or self._dialled(), waiting=_silent, outlet=sys.stdout.fileno())
+        wire.send(method, target, body, headers)
         return wire
 
-    def _dialled(self) -> Any:
+    def _dialled(self, until: float | None = None) -> Any:
         """A line to the daemon. A run waits for one that is being restarted, a person's starts it."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + PATIENCE if until is None else until
         while True:
             try:
                 return dial(self.daemon.home)
@@ -315,7 +349,7 @@ class Bridge:
     def _hear(self, session: str, is_open: threading.Event) -> bool:
         """One stream, to its end. False: the daemon does not know the session."""
         headers = {"Accept": "text/event-stream", "Mcp-Session-Id": session, "Mcp-Protocol-Version": self.version}
-        wire = self._wire("GET", b"", headers, start=False)
+        wire = self._wire("GET", b"", headers, line=dial(self.daemon.home))
         try:
             status, head = wire.head()
             if status == 200:
@@ -332,7 +366,7 @@ class Bridge:
         if not self.session:
             return
         try:
-            self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, start=False).head()
+            self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, line=dial(self.daemon.home)).head()
         except (WindlassError, OSError, ValueError):
             return
 

@@ -1,4 +1,4 @@
-"""Messages of MCP, as far as a bridge must understand them: which era they are of, and what may be asked twice."""
+"""Messages of MCP, as far as a bridge must understand them: their era, what changes something, what may be repeated."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ LARGEST = 4_000_000
 """Bytes of one message that the daemon takes."""
 BAD_JSON, BAD_REQUEST = -32700, -32600
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-REPEATABLE = frozenset(
-    "channel_send channel_peek channel_wait inbox_read inbox_ack ask document_list document_read agents_list "
-    "complete".split()
-)
+LOOKING = frozenset("channel_peek channel_wait inbox_read document_list document_read agents_list".split())
+"""Tools that change nothing: any number of them may be called at once."""
+WAITING = frozenset({"channel_wait"})
+REPEATABLE = LOOKING | frozenset("channel_send inbox_ack ask answer complete".split())
 """Tools that may be called again when nobody knows whether the first call arrived."""
 
 Message = dict[str, Any]
@@ -56,8 +56,31 @@ def wanted(message: Message) -> list[str]:
     return [each for each in uris if isinstance(each, str)] if isinstance(uris, list) else []
 
 
+def _is_of(tools: frozenset[str], message: Message) -> bool:
+    name = params(message).get("name")
+    return isinstance(name, str) and name in tools
+
+
 def may_repeat(message: Message) -> bool:
-    return message.get("method") != "tools/call" or params(message).get("name") in REPEATABLE
+    return message.get("method") != "tools/call" or _is_of(REPEATABLE, message)
+
+
+def may_change(message: Message) -> bool:
+    """Whether it comes after what was said before it; a tool that we do not know may change something, too."""
+    return message.get("method") == "tools/call" and not _is_of(LOOKING, message)
+
+
+def begins_now(message: Message) -> bool:
+    """Whether it waits for what is said from now on: asked again, that would be another now."""
+    given = params(message).get("arguments", {})
+    waits = message.get("method") == "tools/call" and _is_of(WAITING, message)
+    return waits and isinstance(given, dict) and not given.get("since")
+
+
+def beginning(message: Message, since: str) -> Message:
+    """The same, from a message on."""
+    given = params(message)
+    return message | {"params": given | {"arguments": given.get("arguments", {}) | {"since": since}}}
 
 
 def encoded(value: str) -> str:

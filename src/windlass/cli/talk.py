@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from windlass.cli.letters import (
     channel_option,
     everyone_option,
     full_option,
+    heard,
     key_option,
     limit_option,
     place,
@@ -148,14 +150,17 @@ def read_command(daemon: Client, limit: int | None, channel: str | None, as_json
 
 
 def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: bool) -> None:
-    """Show what is unread, and acknowledge it."""
-    answer = daemon.post("inbox", "read", limit=limit, channel=channel)
+    """Show what is unread, and acknowledge it once it has been shown."""
+    answer = heard(partial(daemon.post, "inbox", "read", limit=limit, channel=channel, look=True))
+    items, told = answer["items"], answer["told"]
     if as_json:
-        say_json(answer["items"])
-        return
-    say_messages(answer["items"], "Nothing new.")
-    if told := answer.get("told"):
-        say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
+        say_json(items)
+    else:
+        say_messages(items, "Nothing new.")
+        if told:
+            say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
+    if seen := [*told, *(each["id"] for each in items)]:
+        heard(partial(daemon.post, "inbox", "ack", ids=seen))
 
 
 @command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m14 --before")

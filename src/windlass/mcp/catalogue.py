@@ -47,7 +47,7 @@ TOOLS = (
     ),
     Tool(
         name="channel_wait",
-        about="Wait for someone to say something. No entries: nothing came in time.",
+        about="Wait for someone to say something. No entries: nothing came. Wait on from the `since` it returns.",
         call=tools.channel_wait,
         arguments={
             "channel": _SEEN,
@@ -95,6 +95,7 @@ TOOLS = (
             "answer": Argument("Your answer.", needed=True),
             "from": _FROM,
         },
+        repeatable=True,
     ),
     Tool(
         name="document_list",

@@ -102,6 +102,12 @@ RULES = (
         takes=schemas.READ,
         gives=schemas.READING,
     ),
+    Rule(
+        *(WRITE, "/inbox/ack", messages.acks),
+        by_runs=True,
+        takes=schemas.ACKS,
+        gives=schemas.listing(schemas.DELIVERY),
+    ),
     Rule(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.BEGUN),
     Rule(
         *(READ, "/conversations/listen", conversations.listen),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
-from windlass.core.message import Delivery, Kind, Letter, Message
+from windlass.core.message import Delivery, Kind, Letter, Message, Receipt
 from windlass.core.store import Reading
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Handoff, Post
@@ -141,7 +141,7 @@ async def inbox(call: Call) -> Response:
 
 
 async def read(call: Call) -> Response:
-    """What the caller has not read; this acknowledges it."""
+    """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
     given = await wire.body(call.request)
     limit = given.get("limit", 0)
     if type(limit) is not int or limit < 0:
@@ -149,14 +149,24 @@ async def read(call: Call) -> Response:
     who = await speaking.speaker(call)
     channel = wire.text(given, "channel", "")
     told = await call.engine.talk.told(who, channel=channel)
-    found = await call.engine.talk.read(who, channel=channel, limit=limit)
+    if wire.truth(given, "look"):
+        owed = [each for each in await call.engine.talk.inbox(who.address) if each.delivery.owed and each not in told]
+        new = [each for each in owed if channel in ("", each.message.channel)][: limit or None]
+        found = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=who.run)) for each in new]
+    else:
+        found = await call.engine.talk.read(who, channel=channel, limit=limit)
     return await _letters(call, found, told=[each.message.id for each in told])
 
 
 async def _letters(call: Call, found: Sequence[Letter], **more: Sequence[str]) -> Response:
     receipts = await _receipts(call, [each.message for each in found])
-    items = [letters.letter(each, receipts[each.message.id]) for each in found]
+    items = [letters.letter(each, _with_own(each, receipts[each.message.id])) for each in found]
     return wire.answer({"as_of": call.now, "items": items, **more})
+
+
+def _with_own(letter: Letter, receipts: Sequence[Delivery]) -> list[Delivery]:
+    """How far it got with everyone, and with its reader as far as the letter says."""
+    return [letter.delivery if each.id == letter.delivery.id else each for each in receipts]
 
 
 async def ack(call: Call) -> Response:
@@ -164,3 +174,10 @@ async def ack(call: Call) -> Response:
     before = wire.truth(await wire.body(call.request), "before")
     delivery = await call.engine.talk.ack(await speaking.speaker(call), call.id, before=before)
     return wire.answer(letters.delivery(delivery))
+
+
+async def acks(call: Call) -> Response:
+    """The caller has read these messages, and no others."""
+    who, ids = await speaking.speaker(call), wire.texts(await wire.body(call.request), "ids")
+    acked = [await call.engine.talk.ack(who, each) for each in ids]
+    return wire.answer({"as_of": call.now, "items": [letters.delivery(each) for each in acked]})

@@ -83,7 +83,8 @@ SEND = shape(
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
 READING = shape(*("as_of", "items", "told"), as_of=NUMBER, items={"type": "array", "items": LETTER}, told=TEXTS)
 ACK = shape(before=TRUTH)
-READ = shape(limit=WHOLE, channel=TEXT)
+READ = shape(limit=WHOLE, channel=TEXT, look=TRUTH)
+ACKS = shape("ids", ids=TEXTS)
 
 ASK = shape(
     "question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT, key=TEXT

@@ -1,0 +1,124 @@
+"""What is said reaches who reads or waits for it, also where a reader or the daemon goes away in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from e2e_stage import WITHIN, until
+from mcp_stage import Place, place
+from test_mcp_bridge import bridge, killed
+
+pytestmark = pytest.mark.xdist_group("mcp")
+
+STEADY = 1.5
+"""Seconds after which an open line is one that waits."""
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Place]:
+    with place() as made:
+        yield made
+
+
+class Speaker:
+    """An agent that says something to the person when it is told to."""
+
+    def __init__(self, here: Place, name: str) -> None:
+        self.house, self.words = here.house, f"{name} is done."
+        self.go, self.done = here.house.flag(f"{name}.go"), here.house.flag(f"{name}.done")
+        script = here.house.flag(f"{name}.sh")
+        script.write_text(
+            f"until [ -e {self.go} ]; do sleep 0.05; done\n"
+            f'windlass context send "{self.words}" --to human\ntouch {self.done}\nsleep 100\n'
+        )
+        here.house.pid(here.house.work(f"Speak {name}", f"exec sh {script}"))
+
+    def speak(self) -> None:
+        """It has been said when this returns."""
+        self.house.wl("list")
+        self.go.touch()
+        until(self.done.exists, "its words")
+
+
+def waits(process: subprocess.Popen[bytes]) -> Callable[[], bool]:
+    """Looks whether a process has had the same line to the daemon for a while: short questions are answered by then."""
+    seen: dict[str, float] = {}
+
+    def look() -> bool:
+        now, open_now = time.monotonic(), set()
+        for each in Path(f"/proc/{process.pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                open_now.add(str(each.readlink()))
+        for line in open_now:
+            if line.startswith("socket:"):
+                seen.setdefault(line, now)
+        return any(line in open_now and now - at > STEADY for line, at in seen.items())
+
+    return look
+
+
+@contextmanager
+def held(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """The process does nothing meanwhile."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+def test_what_was_never_shown_is_read_again(here: Place) -> None:
+    """A reader that left before it saw anything finds all of it the next time, and only then."""
+    speaker, house = Speaker(here, "one"), here.house
+    speaker.speak()
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    subprocess.run(
+        (*house.program, "read"), cwd=house.repo, env=house.environment, stdout=ours, timeout=WITHIN, check=False
+    )
+    os.close(ours)
+    [shown] = house.wl("read", "--json").value
+    assert (shown["message"], shown["receipt"], shown["status"]) == (speaker.words, "acked", {"human": "acked"})
+    assert house.wl("read", "--json").value == []
+    [kept] = [each for each in house.wl("inbox", "--all", "--json").value if each["id"] == shown["id"]]
+    assert kept == shown, "it looks as it will be, and then it is so"
+
+
+def test_waiting_over_mcp_misses_nothing_when_the_daemon_dies(here: Place) -> None:
+    """What is said between the death and the second try is what was waited for."""
+    speaker = Speaker(here, "two")
+    with bridge(here) as lines:
+        lines.call("wait", "channel_wait", timeout=30)
+        until(waits(lines.process), "the wait")
+        with held(lines.process):
+            killed(here)
+            speaker.speak()
+        heard = lines.read()["result"]["structuredContent"]["entries"]
+    assert [each["message"] for each in heard] == [speaker.words]
+
+
+def test_waiting_by_command_misses_nothing_when_the_daemon_dies(here: Place) -> None:
+    """The same for `windlass context wait`."""
+    speaker, house = Speaker(here, "three"), here.house
+    with subprocess.Popen(
+        (*house.program, "context", "wait", "--timeout", "40s", "--json"),
+        cwd=house.repo,
+        env=house.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as waiting:
+        until(waits(waiting), "the wait")
+        with held(waiting):
+            killed(here)
+            speaker.speak()
+        out, err = waiting.communicate(timeout=2 * WITHIN)
+    assert waiting.returncode == 0, err
+    assert [each["message"] for each in json.loads(out)] == [speaker.words]
