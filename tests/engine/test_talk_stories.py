@@ -273,7 +273,7 @@ class TestSpeaking:
 
         play(story)
 
-    @pytest.mark.parametrize("body", ["", " \n ", "x" * 1_000_001])
+    @pytest.mark.parametrize("body", ["", " \n ", "x" * 1_000_001], ids=["nothing", "blank", "too long"])
     def test_a_message_has_words_and_an_end(self, room: Room, body: str) -> None:
         """What is too long belongs into a document."""
 
