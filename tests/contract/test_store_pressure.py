@@ -295,9 +295,10 @@ class TestAtSize:
 
             return step
 
-        asked = {"limit": 20, "before": 1e9, "after": 0, "agents": '["a7"]'}
-        names = ("ready_tasks", "live_runs", "undelivered", "latest_runs", "agents_retired", "changes_queue", "events")
-        fill(tmp_path, past(range(1, 301)))
+        asked = {"limit": 20, "before": 1e9, "after": 0, "agents": '["a7"]', "run": "r0", "answered": "m7"}
+        open_ones = ("ready_tasks", "live_runs", "undelivered", "changes_queue", "events", "longest_way")
+        names = (*open_ones, "latest_runs", "agents_retired")
+        fill(tmp_path, past(range(1, 301)), putting(a_run("r0", starting_at=5.0)))
         few = work(tmp_path, names, asked)
         fill(tmp_path, past(range(301, 3001)))
 

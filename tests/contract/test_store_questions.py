@@ -371,6 +371,30 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_the_longest_way_counts_what_was_sent_during_a_run(self, store: AnyStore) -> None:
+        """Whether or not it was told of it; what is older counts only if it was told, or answers it."""
+
+        async def story() -> None:
+            hops = {"m1": 9, "m2": 1, "m9": 4, "m10": 4, "m11": 8}
+            said = [replace(a_message(key, sender="bob"), hops=n, sent_at=float(key[1:])) for key, n in hops.items()]
+            owed = [a_delivery(key, run="r1" if key == "m2" else "") for key in hops if key != "m11"]
+            await store.write(putting(*said, *owed, a_delivery("m11", "ann"), a_run("r1", starting_at=9.0)))
+
+            async def longest(run: str = "r1", answered: str = "") -> str:
+                found = await store.read(lambda reading: reading.longest_way(run, answered=answered))
+                return found.id if found else ""
+
+            assert [await longest(), await longest("r9"), await longest("")] == ["m9", "", ""]
+            assert [await longest(answered=each) for each in ("m1", "m2", "m99")] == ["m1", "m9", "m9"]
+            assert [await longest("r9", "m1"), await longest("", "m1")] == ["m1", "m1"]
+            later = replace(a_message("m12"), sent_at=12.0)
+            await store.write(putting(later, a_delivery("m12")))
+            assert [await longest(), await longest(answered="m1")] == ["", ""]
+            await store.write(putting(replace(a_message("m13", sender="bob"), sent_at=13.0), a_delivery("m13")))
+            assert await longest() == "m13"
+
+        asyncio.run(story())
+
     def test_a_question_is_open_until_it_is_answered(self, store: AnyStore) -> None:
         """For each of those it was put to."""
 

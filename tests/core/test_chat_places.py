@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,10 +55,10 @@ def test_reading_on_finds_only_what_is_new() -> None:
 
 def test_reading_again_gives_the_same_keys() -> None:
     """So that what was sent before a crash is known."""
-    place, _, _ = read_on(Place(), lines("one"))
-    _, _, keys = read_on(place, lines("one", "two", "three"))
-    _, _, again = read_on(place, lines("one", "two", "three", "four"))
-    _, _, edited = read_on(place, lines("an edit", "one", "two", "three"))
+    place, _, _ = read_on(Place(), lines("zero", "one"))
+    _, _, keys = read_on(place, lines("zero", "one", "two", "three"))
+    _, _, again = read_on(place, lines("zero", "one", "two", "three", "four"))
+    _, _, edited = read_on(place, lines("zero", "an edit", "one", "two", "three"))
 
     assert keys == again[:2]
     assert keys == edited
@@ -66,7 +68,10 @@ CHANGED = {
     "cut at the end": (lines("one", "two"), []),
     "cut to nothing": (b"", []),
     "emptied and begun anew": (lines("four"), ["four"]),
-    "edited at the top": (lines("ONE", "two", "three", "four"), ["four"]),
+    "edited at the top": (lines("ONE", "two", "three", "four"), ["ONE", "four"]),
+    "edited below the top": (lines("one", "TWO", "three", "four"), ["four"]),
+    "written anew": (lines("new", "two", "newer", "one", "one", "newest"), ["new", "newer", "newest"]),
+    "written anew with an old end": (lines("new", "newer", "three"), ["new", "newer"]),
     "without its first": (lines("two", "three", "four"), ["four"]),
     "without its last": (lines("one", "two", "four"), ["four"]),
     "replaced by itself": (lines("one", "two", "three"), []),
@@ -77,7 +82,7 @@ CHANGED = {
 @pytest.mark.parametrize("case", CHANGED)
 @pytest.mark.parametrize("limit", [1 << 20, 40])
 def test_a_changed_file_is_not_read_twice(case: str, limit: int) -> None:
-    """Only what follows the last that is known is new."""
+    """Only what follows the last that is known is new; and what is unknown, if the file begins so."""
     place, _, _ = read_on(Place(), lines("one", "two", "three"))
     content, new = CHANGED[case]
     _, said, _ = read_on(place, content, limit=limit)
@@ -93,6 +98,37 @@ def test_a_long_file_that_is_cut_to_its_beginning_is_old() -> None:
     assert len(place.recent) == 64
     assert read_on(place, lines(*many[:100]))[1] == []
     assert read_on(place, lines("new", "newer"))[1] == ["new", "newer"]
+
+
+@pytest.mark.parametrize(("begin", "end"), [(100, 500), (100, 440), (400, 440), (470, 480), (470, 500)])
+def test_a_long_file_that_is_cut_at_its_front_is_old(begin: int, end: int) -> None:
+    """Also where it begins with messages that are no longer remembered."""
+    many = [f"message {number}" for number in range(500)]
+    place, _, _ = read_on(Place(), lines(*many))
+
+    assert read_on(place, lines(*many[begin:end], "more"))[1] == ["more"]
+
+
+def test_new_words_beside_old_ones_are_read_also_after_many() -> None:
+    """The old ones are among those that are remembered."""
+    many = [f"message {number}" for number in range(500)]
+    place, _, _ = read_on(Place(), lines(*many))
+
+    assert read_on(place, lines("new", many[-1], "newer", many[-2]))[1] == ["new", "newer"]
+
+
+def test_a_crash_before_a_file_that_was_written_anew_is_read_changes_nothing() -> None:
+    """What is known is found again, once, and what we owe is still owed."""
+    owed = ((digest_of(line("owed").decode()), "m1"),)
+    place, _, _ = read_on(Place(), lines("one", "two"))
+    content = lines("new", "two", "owed")
+    once = found_again(replace(place, owed=owed), lambda offset: look(content, offset))
+    again = found_again(once, lambda offset: look(content, offset))
+
+    assert again == once
+    place, said, _ = read_on(again, content)
+    assert (said, place.owed) == (["new"], ())
+    assert read_on(place, content + line("two"))[1] == ["two"]
 
 
 def test_a_file_that_comes_back_is_not_read_twice() -> None:

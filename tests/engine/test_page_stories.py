@@ -11,6 +11,7 @@ from stage import Stage, play
 from windlass.core.document import Document
 from windlass.core.errors import NotFound
 from windlass.core.message import Message
+from windlass.engine.documents import LARGEST
 from windlass.engine.pages import Step, Synced, decide_page
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
@@ -139,6 +140,32 @@ class TestNotes:
 
         play(story)
 
+    def test_a_second_conflict_is_kept_where_its_writer_is_told(self, stage: PageStage) -> None:
+        """They edit on while the first is being settled: each report names what has the text it is about."""
+
+        async def story() -> None:
+            await stage.begin()
+            await stage.write("base")
+            await stage.pass_time()
+            await stage.write("the agent's")
+            stage.file("notes.conflict-2.md").write_text("some other file")
+            stage.file("notes.md").write_text("mine")
+            while not await stage.told():
+                await stage.engine.ticks["chat"].tick()
+                stage.clock.time += 1
+            stage.file("notes.md").write_text("mine, and more")  # before the other's text is shown
+            await stage.pass_time()
+
+            assert stage.file("notes.md").read_text() == "the agent's"
+            assert stage.file("notes.conflict-2.md").read_text() == "some other file"
+            for note, name, text in zip(await stage.told(), "23", ("mine", "mine, and more"), strict=True):
+                assert f"the document notes.conflict-2-{name}, and in" in note.body
+                assert f"/main/notes.conflict-2-{name}.md." in note.body
+                assert stage.file(f"notes.conflict-2-{name}.md").read_text() == text
+                assert await stage.read(f"notes.conflict-2-{name}") == text
+
+        play(story)
+
     def test_a_file_that_is_gone_comes_back(self, stage: PageStage) -> None:
         """Removing it does not remove what it shows."""
 
@@ -149,6 +176,64 @@ class TestNotes:
             stage.file("notes.md").unlink()
             await stage.pass_time()
             assert stage.file("notes.md").read_text() == await stage.read() == "one"
+
+        play(story)
+
+    def test_one_that_is_too_large_holds_up_no_other(self, stage: PageStage) -> None:
+        """Its writer is told once, also through a restart; what others write does not overwrite it."""
+
+        async def story() -> None:
+            await stage.begin()
+            file, large = stage.file("notes.md"), "x" * (LARGEST + 1)
+            await stage.write("base")
+            await stage.pass_time()
+            file.write_text(large)
+            for text in ("seven", "eight"):
+                await stage.write(text)
+                await stage.write(text, "pr-7")
+                await stage.pass_time()
+                await stage.restart()
+            assert stage.file("notes.md", "pr-7").read_text() == "eight"
+            assert (file.read_text() == large, await stage.read()) == (True, "eight")
+            (note,) = await stage.told()
+            assert all(each in note.body for each in ("context/main/notes.md", str(LARGEST + 1), "Make it smaller"))
+            assert stage.engine.troubles.all() == []
+
+            file.write_text(f"{large}y")
+            await stage.pass_time()
+            assert len(await stage.told()) == 2
+            file.write_text("small")
+            await stage.pass_time()
+            assert await stage.read("notes.conflict-3") == "small"
+
+        play(story)
+
+    def test_what_grows_too_large_as_text_is_refused_like_it(self, stage: PageStage) -> None:
+        """A byte that is no text becomes three."""
+
+        async def story() -> None:
+            await stage.begin()
+            stage.file("notes.md").parent.mkdir(parents=True, exist_ok=True)
+            stage.file("notes.md").write_bytes(b"\xff" * (LARGEST // 2))
+            await stage.pass_time()
+            (note,) = await stage.told()
+            assert f"{LARGEST // 2 * 3} bytes" in note.body
+
+        play(story)
+
+    @pytest.mark.parametrize("name", ["channel.md", "notes.md"])
+    def test_one_that_cannot_be_written_holds_up_no_other(self, stage: PageStage, name: str) -> None:
+        """A folder in its place is a trouble of its own."""
+
+        async def story() -> None:
+            await stage.begin()
+            (stage.file(name) / "odd").mkdir(parents=True)
+            await stage.write("main's")
+            await stage.write("its own", "pr-7")
+            await stage.engine.talk.send(HUMAN, Post(body="go", project=stage.project, channel="main"))
+            await stage.move(troubled=True)
+            assert [each.message for each in stage.engine.troubles.all() if name in each.message]
+            assert stage.file("notes.md", "pr-7").read_text() == "its own"
 
         play(story)
 

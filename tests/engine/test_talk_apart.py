@@ -167,6 +167,52 @@ def test_after_a_person_s_word_hops_are_counted_anew(room: Room) -> None:
     play(story)
 
 
+def test_what_an_agent_hears_by_waiting_counts_as_a_hop(room: Room) -> None:
+    """One that stays and waits for answers does not keep another awake for ever."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        room.limit(hops=6, wakes=0)
+        await room.send(to=("alice",), body="Begin.")
+        await room.move()
+        me = await room.speaker("alice")
+        hops = []
+        for number in range(4):
+            said = await room.send(me, to=("bob",), body=f"Word {number}.")
+            hops.append(said.hops)
+            await room.move()
+            if number == 3:
+                break
+            answer = await room.send(await room.speaker("bob"), to=("alice",), body=f"Answer {number}.")
+            heard = await room.engine.talk.wait(me, room.project, since=said.id, patience=0.1)
+            assert [each.id for each in heard] == [answer.id]
+            await room.signal("bob")
+            await room.exit("bob")
+            await room.move()
+        assert hops == [1, 3, 5, 7]
+        assert "without a person" in (await room.receipts(said))["bob"][1]
+        assert len(await room.store.read(lambda store: store.runs_of("bob"))) == 3
+
+    play(story)
+
+
+def test_what_is_answered_counts_as_a_hop_until_a_person_speaks(room: Room) -> None:
+    """Also where it reached the speaker before its run, or never."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        for name in ("alice", "bob"):
+            await room.send(to=(name,), body="Begin.")
+        await room.move()
+        first = await room.send(await room.speaker("bob"), to=("human",), channel="main", body="I found something.")
+        me = await room.speaker("alice")
+        assert (await room.send(me, to=("bob",), body="What?", reply_to=first.id)).hops == 2
+        await room.send(to=("alice",), body="Let it be.")
+        assert (await room.send(me, to=("bob",), body="No matter.", reply_to=first.id)).hops == 1
+
+    play(story)
+
+
 def test_each_name_in_a_text_stands_for_one(room: Room) -> None:
     """Two names of the same agent do not shift the others."""
 

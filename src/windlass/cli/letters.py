@@ -28,7 +28,9 @@ to_option = click.option(
     "--to", multiple=True, type=Reader(), metavar="WHOM", help="name, name@instance or @instance; may be repeated."
 )
 key_option = click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
-everyone_option = click.option("--all", "everyone", is_flag=True, help="Everyone in the project. Nobody is started.")
+everyone_option = click.option(
+    "--all", "everyone", is_flag=True, help="Everyone in the project; from a run, in its channel. Nobody is started."
+)
 as_option = click.option(
     "--from", "--as", "sender", type=Reader(), metavar="NAME", help="Inside a run: your own name, and no other."
 )

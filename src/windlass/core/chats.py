@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -71,7 +71,7 @@ class Place:
     shown: int = 0
     """The number of the last message of the log that was written there, or need not be."""
     owed: tuple[tuple[str, str], ...] = ()
-    """What we are about to write: the digest, and the message's id."""
+    """What we are about to write: the digest, and the message's id. Without an id: what stands there, and was read."""
     refused: int = 0
     """How much was refused, and lately."""
 
@@ -95,6 +95,11 @@ class Place:
             return replace(noted, owed=tuple(owed))
         return replace(noted, chain=self.key(item))
 
+    def without(self, there: Sequence[str]) -> Place:
+        """The same, where those of these messages that are known are not to be said again."""
+        known = [(each, "") for each in there if each in self.recent]
+        return replace(self, owed=(*known, *self.owed))
+
     def at(self, found: Slice, end: int) -> Place:
         """The same, so many bytes further."""
         content = found.content[:end]
@@ -105,21 +110,32 @@ class Place:
 def found_again(place: Place, read: Callable[[int], Slice | None]) -> Place:
     """Where to read on in a file that was cut or replaced: behind the last message that is known.
 
-    Where none is, all of it is new, unless it begins like the file that was read: then all of it is old.
+    Where none is, all of it is new, unless it begins like the file that was read: then all of it is old. And where it
+    begins with something else, it was written anew: all of it is read, but what is known is not said again.
     """
-    start = here = replace(place, offset=0, line=1, mark="", skipping=False)
-    known, begins = None, ""
+    owed = tuple((digest, key) for digest, key in place.owed if key)
+    start = here = replace(place, offset=0, line=1, mark="", skipping=False, owed=owed)
+    known: Place | None = None
+    there: list[str] = []
     while (found := read(here.offset)) and found.content:
         more = here.offset + len(found.content) < found.size
         ends = digests(found.content)
         ends = ends[:-1] if more and len(ends) > 1 else ends  # the last may go on
-        begins = begins or (ends[0][1] if ends else "")
+        there += [digest for _, digest in ends]
         last = next((end for end, digest in reversed(ends) if digest in place.recent), 0)
         known = here.at(found, last) if last else known
         here = here.at(found, ends[-1][0] if ends else len(found.content))
         if not more:
             break
-    return known or (here if begins and begins == place.first else start)
+    if known is None:
+        return here if place.first in there[:1] else start
+    return start.without(there) if _is_new(place, there) else known
+
+
+def _is_new(place: Place, there: Sequence[str]) -> bool:
+    """Whether a file in which something is known begins with what was never read, and not with what was forgotten."""
+    forgets = len(place.recent) == REMEMBERED and place.recent[0] in there
+    return not forgets and there[0] not in (place.first, *place.recent)
 
 
 def _mark(before: bytes) -> str:

@@ -145,8 +145,12 @@ class Reading(Protocol):
         """Questions to a reader that have no answer yet, oldest first."""
         ...
 
-    def longest_way(self, run: str, /) -> Message | None:
-        """Of all that a run was told after a person's last word to it, what has come through the most hands."""
+    def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
+        """Of all that a run may have heard after a person's last word to it, what has come through the most hands.
+
+        It was told some of it; what its agent was sent since it began, it may have looked at; and what it answers, it
+        has seen.
+        """
         ...
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:

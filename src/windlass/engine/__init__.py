@@ -103,7 +103,7 @@ class Engine:
         lanes = {"lanes": self._landings, "tests": self._tests}
         self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
         self._mirrors = Mirrors(ports, self.status)
-        self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents), self.troubles)
+        self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents, self.troubles), self.troubles)
         self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, seats=seats)
 
     @property

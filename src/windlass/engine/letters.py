@@ -47,7 +47,7 @@ class Sending:
         fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
         for each in fresh:
             store.record("agent.added", each.id, each)
-        hops, chain = linked(self.speaker.address, _heard(store, self.speaker))
+        hops, chain = linked(self.speaker.address, _heard(store, self.speaker, self.message.reply_to))
         message = replace(
             self.message,
             id=store.next_id(Message),
@@ -69,9 +69,9 @@ def check_same(known: Message, body: str, kind: Kind) -> None:
         raise Conflict(f"The key {known.key} is that of {known.id}, which is {what}.", hint="Take another.")
 
 
-def _heard(store: Reading, speaker: Speaker) -> list[Message]:
-    """What may have led to what an agent says: of all that it was told in its run, and read in it, the longest way."""
-    led = store.longest_way(speaker.run)
+def _heard(store: Reading, speaker: Speaker, answered: str = "") -> list[Message]:
+    """What may have led to what an agent says: of all that it may have heard in its run, the longest way."""
+    led = store.longest_way(speaker.run, answered=answered)
     return [led] if led else []
 
 

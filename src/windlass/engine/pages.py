@@ -11,8 +11,10 @@ from enum import Enum, auto
 from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.chats import Slice
 from windlass.core.definition import is_home
 from windlass.core.document import Document
+from windlass.core.errors import Unavailable
 from windlass.core.instance import Instance
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Clock, Ports
@@ -23,10 +25,13 @@ from windlass.engine import instances
 from windlass.engine.documents import LARGEST, NOTES, Documents
 from windlass.engine.readers import Speaker
 from windlass.engine.say import put
+from windlass.engine.troubles import Troubles
 
 MOST = 20_000
 """How many messages channel.md shows: the last ones."""
 LARGEST_CHANNEL = 64_000_000
+MOST_KEPT = 1000
+"""How many texts may be kept beside one revision of a page."""
 QUIET = 0.2
 """Seconds without a change, after which what someone writes is taken to be whole."""
 
@@ -73,11 +78,16 @@ class Synced:
 
     revision: int = 0
     digest: str = ""
+    refused: str = ""
+    """The digest of what the file has held since, and was too large; its writer was told."""
 
     @classmethod
     def parse(cls, text: str) -> Synced:
-        revision, _, digest = text.partition(" ")
-        return cls(int(revision), digest) if text else cls()
+        revision, *digests = text.split(" ")
+        return cls(int(revision), *digests) if text else cls()
+
+    def __str__(self) -> str:
+        return f"{self.revision} {self.digest} {self.refused}".removesuffix(" ")
 
 
 def decide_page(synced: Synced, content: bytes | None, document: Document | None) -> Step:
@@ -128,11 +138,12 @@ class Shared:
 class Pages:
     """Keeps these files current; what a person writes into notes.md is a revision like any other."""
 
-    def __init__(self, ports: Ports, documents: Documents) -> None:
+    def __init__(self, ports: Ports, documents: Documents, troubles: Troubles) -> None:
         self.store = ports.store
         self.chats = ports.chats
         self.clock = ports.clock
         self.documents = documents
+        self.troubles = troubles
         self.stillness = Stillness(ports.clock)
         self._shown: dict[tuple[str, str], tuple[int, int]] = {}
         """By project and file: the number of the last message in it, and its size."""
@@ -148,9 +159,11 @@ class Pages:
             await self._hide(project)
         for each in wanted:
             if each.timeline:
-                await self._channel(each)
+                with self.troubles.noted("chat"):
+                    await self._channel(each)
             if each.notes:
-                await self._notes(each, stir)
+                with self.troubles.noted("chat"):
+                    await self._notes(each, stir)
 
     async def _hide(self, project: Project) -> None:
         """Let git ignore our folder, where no `windlass init` has done so."""
@@ -201,6 +214,9 @@ class Pages:
         step = decide_page(synced, content, document)
         if step in (Step.TAKE, Step.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", content, stir):
             return
+        if found and step in (Step.TAKE, Step.CONFLICT) and len(_bytes(_text(found.content))) > LARGEST:
+            await self._refuse(shared, synced, found)
+            return
         match step:
             case Step.SHOW if document:
                 if await self.chats.replace(path, name, document.body, expecting=content):
@@ -214,20 +230,28 @@ class Pages:
             case Step.NOTHING if document and content is not None and document.revision != synced.revision:
                 await self._agree(shared, Synced(document.revision, _digest(content)))
 
-    async def _write(self, shared: Shared, content: bytes, *, name: str = NOTES, revision: int | None) -> Document:
-        text = content.decode("utf-8", "replace")
-        human = Speaker(str(HUMAN))
+    async def _write(self, shared: Shared, content: bytes, *, name: str = NOTES, revision: int) -> Document:
+        human, text = Speaker(str(HUMAN)), _text(content)
         return await self.documents.write(
             human, shared.project.id, text, name=name, instance=shared.name, revision=revision
         )
 
+    async def _refuse(self, shared: Shared, synced: Synced, found: Slice) -> None:
+        """Leave a text that is too large where it is, and tell the person once."""
+        refused = _digest(b"%d %b" % (found.size, found.content))
+        if refused == synced.refused:
+            return
+        size = max(found.size, len(_bytes(_text(found.content))))
+        told = (
+            f"{shared.notes} is not shared as it is now: it has {size} bytes, and a page may have at most {LARGEST}."
+            " Your text is kept in this file, but nobody else sees it, and the file does not show what others write."
+            " Make it smaller, for example by moving a part of it into another file."
+        )
+        await self._agree(shared, replace(synced, refused=refused), told)
+
     async def _keep_both(self, shared: Shared, document: Document, content: bytes) -> None:
         """Keep a person's text beside the page that someone else has written meanwhile, and tell them."""
-        name = f"{NOTES}.conflict-{document.revision}"
-        await self._write(shared, content, name=name, revision=None)
-        text = content.decode("utf-8", "replace")
-        kept = f"{shared.notes.removesuffix('.md')}.conflict-{document.revision}.md"
-        await self.chats.replace(shared.project.path, kept, text, expecting=None)
+        name, kept = await self._keep(shared, document.revision, content)
         told = (
             f"Your edit of {shared.notes} and revision {document.revision}, which {document.author} wrote meanwhile,"
             f" are in conflict. The file shows theirs; your text is kept as the document {name}, and in {kept}."
@@ -236,6 +260,27 @@ class Pages:
         # no such revision: the document counts as newer, and is shown
         await self._agree(shared, Synced(-1, _digest(content)), told)
 
+    async def _keep(self, shared: Shared, revision: int, content: bytes) -> tuple[str, str]:
+        """Keep a text as a document and as a file, under a name that has no other; returns what both are called."""
+        for number in range(1, MOST_KEPT):
+            mark = f"conflict-{revision}" if number == 1 else f"conflict-{revision}-{number}"
+            name, file = f"{NOTES}.{mark}", f"{shared.notes.removesuffix('.md')}.{mark}.md"
+            page = await self.store.read(partial(_document, shared, name))
+            if (page is None or page.body == _text(content)) and await self._holds(shared, file, _text(content)):
+                await self._write(shared, content, name=name, revision=page.revision if page else 0)
+                return name, file
+        raise Unavailable(
+            f"Your edit of {shared.notes} can't be kept beside revision {revision}: too many are there.",
+            hint="Remove the files of conflicts that are settled.",
+        )
+
+    async def _holds(self, shared: Shared, file: str, text: str) -> bool:
+        """Whether a file has this text and no other, now that it was written if it was not there."""
+        found = self.chats.look(shared.project.path, file, 0, LARGEST + 1)
+        if found is not None:
+            return found.content == _bytes(text)
+        return await self.chats.replace(shared.project.path, file, text, expecting=None)
+
     async def _agree(self, shared: Shared, synced: Synced, told: str = "") -> None:
         now = self.clock.now()
 
@@ -243,7 +288,7 @@ class Pages:
             key = f"{shared.project.id}/{shared.record}"
             blank = Document(project=shared.project.id, name=shared.record, body="", author=str(SYSTEM), revision=0)
             before = store.find(Document, key) or blank
-            after = before.revise(f"{synced.revision} {synced.digest}", author=str(SYSTEM), now=now)
+            after = before.revise(str(synced), author=str(SYSTEM), now=now)
             store.record("page.synced", key, after)
             if told:
                 put(store, _report(store, shared, told, now))
@@ -299,9 +344,13 @@ def _is_shown(message: Message) -> bool:
 
 
 def _page(shared: Shared, store: Reading) -> tuple[Document | None, Synced]:
-    document = store.find(Document, f"{shared.project.id}/{shared.pages}/{NOTES}")
+    document = _document(shared, NOTES, store)
     record = store.find(Document, f"{shared.project.id}/{shared.record}")
     return document, Synced.parse(record.body if record else "")
+
+
+def _document(shared: Shared, name: str, store: Reading) -> Document | None:
+    return store.find(Document, f"{shared.project.id}/{shared.pages}/{name}")
 
 
 def _report(store: Writing, shared: Shared, body: str, now: float) -> Message:
@@ -332,6 +381,10 @@ def _number(message: Message) -> int:
 
 def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=12).hexdigest()
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def _bytes(text: str) -> bytes:

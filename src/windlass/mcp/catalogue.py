@@ -25,7 +25,7 @@ TOOLS = (
         arguments={
             "message": Argument("What you say, Markdown.", needed=True),
             "to": Argument("Only for these: name, name@instance or @instance. Others do not see it.", Form.TEXTS),
-            "all": Argument("For every agent of the project.", Form.FLAG),
+            "all": Argument("For every agent in your channel, and the person.", Form.FLAG),
             "channel": _CHANNEL,
             "reply_to": Argument("The id of the entry that you answer."),
             "from": _FROM,

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, TypeVar
 
 from windlass.core.agent import Agent
@@ -197,11 +197,22 @@ class MemoryReading:
         found = (each for each in asks if self._is_owed(each.id, reader))
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
-    def longest_way(self, run: str, /) -> Message | None:
-        told = [said for each in self.deliveries_of(run) if (said := self.find(Message, each.message))]
-        person = max((_number(each.id) for each in told if each.sender == "human"), default=0)
-        later = (each for each in told if _number(each.id) > person)
+    def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
+        keys = {answered, *(each.message for each in self.deliveries_of(run))}
+        found = [said for each in keys if (said := self.find(Message, each))]
+        heard = {_number(each.id): each for each in (*found, *self._sent_during(run))}
+        person = max((place for place, each in heard.items() if each.sender == "human"), default=0)
+        later = (each for place, each in sorted(heard.items()) if place > person)
         return max(later, key=lambda message: message.hops, default=None)
+
+    def _sent_during(self, run: str) -> list[Message]:
+        """What a run's agent was sent after the last that is older than the run."""
+        lived = self.find(Run, run)
+        if lived is None:
+            return []
+        owed = reversed(self.deliveries_to(lived.agent, acked=True, limit=sys.maxsize))
+        sent = (said for each in owed if (said := self.find(Message, each.message)))
+        return list(takewhile(lambda said: said.sent_at >= lived.starting_at, sent))
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)

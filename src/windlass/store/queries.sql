@@ -144,12 +144,23 @@ WHERE reader = :reader AND kind = 'ask'
 ORDER BY deliveries.sent LIMIT :limit;
 
 -- name: longest_way
-SELECT messages.* FROM deliveries CROSS JOIN messages ON messages.id = deliveries.message
-WHERE run = :run AND run <> '' AND deliveries.sent > coalesce((
-    SELECT max(told.sent) FROM deliveries AS told CROSS JOIN messages AS said ON said.id = told.message
-    WHERE told.run = :run AND said.sender = 'human'
+WITH heard (place) AS (
+    SELECT sent FROM deliveries WHERE run = :run AND run <> ''
+    UNION ALL
+    SELECT sent FROM runs CROSS JOIN deliveries ON reader = agent
+    WHERE runs.id = :run AND sent > coalesce((
+        SELECT older.sent FROM deliveries AS older CROSS JOIN messages ON messages.place = older.sent
+        WHERE older.reader = agent AND sent_at < starting_at ORDER BY older.sent DESC LIMIT 1
+    ), 0)
+    UNION ALL
+    SELECT place FROM messages WHERE id = :answered
+)
+SELECT messages.* FROM heard CROSS JOIN messages ON messages.place = heard.place
+WHERE heard.place > coalesce((
+    SELECT max(said.place) FROM heard CROSS JOIN messages AS said ON said.place = heard.place
+    WHERE said.sender = 'human'
 ), 0)
-ORDER BY hops DESC, deliveries.sent LIMIT 1;
+ORDER BY hops DESC, heard.place LIMIT 1;
 
 -- name: deliveries_of
 SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;

@@ -145,8 +145,8 @@ class SqlReading:
     def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
         return self._nouns(Message, "asks_to", reader=reader, limit=max(limit, 0))
 
-    def longest_way(self, run: str, /) -> Message | None:
-        return _first(self._nouns(Message, "longest_way", run=run))
+    def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
+        return _first(self._nouns(Message, "longest_way", run=run, answered=answered))
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return self._nouns(Delivery, "deliveries_of", run=run)
