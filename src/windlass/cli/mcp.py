@@ -144,7 +144,7 @@ class Bridge:
             self._exchange(message, until)
         except BrokenPipeError:
             os._exit(0)
-        except (WindlassError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - one that can't be served holds up none that come after it
             if "id" in message and "method" in message:
                 hint = getattr(error, "hint", "")
                 self._refuse(message["id"], FAILED, f"{error} {hint}".strip())
@@ -169,7 +169,7 @@ class Bridge:
         while True:
             session = self.session
             try:
-                message = self._anchored(message, until)
+                message = self._anchored(message)
                 return self._ask(message, key, until, again=again)
             except Lost:
                 if time.monotonic() > until or not self._renewed(session):
@@ -182,11 +182,11 @@ class Bridge:
                     again, until = True, time.monotonic() + PATIENCE
                 time.sleep(PAUSE)
 
-    def _anchored(self, message: Message, until: float) -> Message:
+    def _anchored(self, message: Message) -> Message:
         """What waits for news from now on says since when, so that nothing is missed should it be asked again."""
         if not begins_now(message):
             return message
-        wire = self._wire("GET", b"", {}, target=f"/messages?limit=1{self.where}", line=self._dialled(until))
+        wire = self._wire("GET", b"", {}, target=f"/messages?limit=1{self.where}")
         try:
             status, headers = wire.head()
             if status != 200:
@@ -200,7 +200,8 @@ class Bridge:
         """One try. Raises Lost for a session that is gone, Gone where the answer broke off."""
         session = "" if era(message) else self.session
         headers = self._headers(message) | {"Windlass-Request": key}
-        wire = self._wire("POST", json.dumps(message).encode(), headers, line=self._dialled(until))
+        line = self._dialled(until if may_change(message) else None)  # a long wait has patience left at its end
+        wire = self._wire("POST", json.dumps(message).encode(), headers, line=line)
         name = json.dumps(message["id"]) if era(message) and "id" in message else ""
         if name:
             self.open[name] = wire
