@@ -125,6 +125,18 @@ def test_a_process_that_no_run_knows_is_found_by_its_pid(home: Stage) -> None:
         assert found["I9"]["detail"] == f"pid {planted.pid} belongs to {words}"
 
 
+def test_who_only_looks_at_the_lock_is_no_rival(home: Stage) -> None:
+    """As a command does that reads whose it is, or a process of ours that is about to become another program."""
+    lock = home.state / "daemon.lock"
+    opens = f"import time; file = open({str(lock)!r}); print('open', flush=True)"
+    script = f"{opens}; time.sleep(0.7); file.close(); input()"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+        assert reader.stdout is not None
+        reader.stdout.readline()
+        found = check(home, 0)
+    assert found["I8"]["ok"]
+
+
 def test_another_holder_of_the_lock_and_a_lost_lock_are_found(home: Stage) -> None:
     """One daemon per home: who else has the lock's file open is named; so is a lock that no longer keeps others out."""
     lock = home.state / "daemon.lock"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,9 @@ from windlass.engine import Engine
 
 LEAST_FREE = 500_000_000
 """Bytes on the home's disk below which work will soon stop."""
+
+MOMENT = 2.0
+"""Seconds after which whoever has our lock open means to keep it."""
 
 
 class Doctor:
@@ -143,11 +147,20 @@ def _in_repository(path: Path) -> bool:
 def rivals(home: Path) -> list[str]:
     """Why this daemon may not be, or not stay, the only one of its home: its lock is gone, or someone else has it."""
     lock = home / "daemon.lock"
-    others = [f"pid {pid} has the lock of {home} open, too" for pid in _holders(lock) if pid != os.getpid()]
+    others = [f"pid {pid} has the lock of {home} open, too" for pid in _others(lock)]
     if not lock.exists():
         return [*others, f"{lock} is gone, so that another daemon could start"]
     ours = any(_same(lock, each) for each in _open_files("self"))
     return others if ours else [*others, f"{lock} is not the file that this daemon has locked"]
+
+
+def _others(lock: Path) -> list[int]:
+    """Who else has it open for longer than it takes to read it, or to become another program after a fork."""
+    found, until = {*_holders(lock)} - {os.getpid()}, time.monotonic() + MOMENT
+    while found and time.monotonic() < until:
+        time.sleep(MOMENT / 20)
+        found &= {*_holders(lock)}
+    return sorted(found)
 
 
 def _holders(lock: Path) -> list[int]:
