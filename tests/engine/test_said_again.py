@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from talk_room import Room, play
 
-from windlass.core.errors import BadInput, Conflict
+from windlass.core.errors import BadInput, Conflict, NotFound
 
 
 @pytest.fixture
@@ -41,6 +41,20 @@ def test_a_broadcast_of_an_instance_stays_in_it(room: Room) -> None:
         said = await room.send(await room.speaker("alice@one"), everyone=True, body="Our secret plan.")
         seen = await room.engine.talk.peek(await room.speaker("bob@two"), room.project)
         assert "bob@two" not in said.to and said.id not in [each.id for each in seen]
+
+    play(story)
+
+
+def test_the_reader_s_own_broken_file_is_named(room: Room) -> None:
+    """And not called an agent that is not there; another name is still only that."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        (room.repo / ".windlass/agents/bob.md").write_text("---\nname: bob\n---\nYou are bob.\n")
+        with pytest.raises(BadInput, match=r"The agent bob can't be used: \.windlass/agents/bob\.md:\d+: "):
+            await room.send(to=("bob",))
+        with pytest.raises(NotFound, match="There is no agent carol here"):
+            await room.send(to=("carol",))
 
     play(story)
 

@@ -113,6 +113,15 @@ class Roster:
     def find(self, name: str) -> Definition | None:
         return next((each for each in self.definitions if each.name == name), None)
 
+    def check(self, name: str) -> None:
+        """Refuse an agent whose file is broken, and say where."""
+        spoilt = [each for each in self.problems if each.file.endswith(f"/{name}.md")]
+        if self.find(name) is None and spoilt:
+            raise BadInput(
+                f"The agent {name} can't be used: {spoilt[0].file}:{spoilt[0].line}: {spoilt[0].words}",
+                hint="Mend the file; `windlass agents` shows what is wrong.",
+            )
+
 
 Found = tuple[Definition | None, list[Problem]]
 """What one file came to."""

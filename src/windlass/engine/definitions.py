@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windlass.core.definition import Definition, Gravity, Problem, Roster
-from windlass.core.errors import BadInput, NotFound
+from windlass.core.errors import NotFound
 from windlass.core.near import near_miss
 from windlass.core.ports import Ports
 from windlass.engine.projects import Projects
@@ -41,12 +41,7 @@ class Definitions:
         found = roster.find(name)
         if found is not None:
             return found
-        spoilt = [each for each in roster.problems if each.file.endswith(f"/{name}.md")]
-        if spoilt:
-            raise BadInput(
-                f"The agent {name} can't be used: {spoilt[0].file}:{spoilt[0].line}: {spoilt[0].words}",
-                hint="Mend the file; `windlass agents` shows what is wrong.",
-            )
+        roster.check(name)
         known = [each.name for each in roster.definitions]
         listed = f"The agents here are: {', '.join(known)}." if known else "Write .windlass/agents/NAME.md to have one."
         raise NotFound(f"No agent {name} is defined here.", hint=f"{near_miss(name, known)} {listed}".strip())

@@ -143,6 +143,7 @@ class Directory:
 
     async def _enlisted(self, project: Project, address: Address, names: dict[str, str], roster: Roster) -> Agent:
         """An agent that the repository defines, and that has never worked; under its own name, or in an instance."""
+        roster.check(address.name)
         if roster.find(address.name) is None:
             known = [each for each in names if each]
             listed = f"There are: {', '.join(sorted(known))}."
