@@ -17,6 +17,7 @@ from windlass.core.trial import Rules
 
 AGENTS, SEED = 30, 5
 SETTING = Setting(branches=AGENTS, bad=0.1, flaky=0.05, conflict=0.07, together=0.07)
+RULES = Rules(retries=1)
 TIMINGS = 100
 CHECK = """
 cd "$1" || exit 9
@@ -52,16 +53,30 @@ def in_the_order_of(queue: list[Any], world: World) -> World:
     return World(tuple(each["title"] for each in queue), world.bad, world.conflicts, world.red)
 
 
+def by_chance(said: str) -> bool:
+    """Whether a check fails that says so much of itself."""
+    return sha256(said.encode()).digest()[0] < 256 * SETTING.flaky
+
+
 def flakes() -> Flaky:
     """Which checks fail by chance: it hangs on what the tree holds, and on how often it was checked, as in CHECK."""
     times = Counter[frozenset[str]]()
 
     def flaky(tree: frozenset[str]) -> bool:
         times[tree] += 1
-        said = "".join(f"{each} " for each in sorted(tree)) + str(times[tree])
-        return sha256(said.encode()).digest()[0] < 256 * SETTING.flaky
+        return by_chance("".join(f"{each} " for each in sorted(tree)) + str(times[tree]))
 
     return flaky
+
+
+def unlucky(folder: Path) -> set[str]:
+    """Changes whose checks failed by chance more often than they are tried again: with two runners that may happen."""
+    times, failed = Counter[str](), Counter[str]()
+    for tree in (folder / "runs").read_text().splitlines():
+        times[tree] += 1
+        if by_chance(f"{tree}{times[tree]}"):
+            failed.update(tree.split())
+    return {each for each, count in failed.items() if count > RULES.retries}
 
 
 def all_in_line(house: Stage, world: World) -> list[Any]:
@@ -89,7 +104,7 @@ def landed_by_thirty_agents(world: World, folder: Path, *, runners: int) -> tupl
         left_out = set(world.changes) - landed - world.bad
         for each in left_out:
             others = [next(iter(pair - {each})) for pair in (*world.conflicts, *world.red) if each in pair]
-            assert not landed.isdisjoint(others), f"{each} had no reason to stay behind"
+            assert not landed.isdisjoint(others) or each in unlucky(folder), f"{each} had no reason to stay behind"
         assert house.wl("doctor", "--check").code == 0
     return ordered, len(landed), len((folder / "runs").read_text().splitlines())
 
@@ -104,7 +119,7 @@ def test_what_should_land_lands_in_as_many_checks_as_the_simulation_says(runners
     """
     world = imagine(SETTING, random.Random(SEED))
     ordered, landed, runs = landed_by_thirty_agents(world, tmp_path, runners=runners)
-    setting = replace(SETTING, spread=0.5 if runners > 1 else 0.0, rules=Rules(runners=runners, retries=1))
+    setting = replace(SETTING, spread=0.5 if runners > 1 else 0.0, rules=replace(RULES, runners=runners))
     plays = [live(ordered, setting, random.Random(each), flaky=flakes()).runs for each in range(TIMINGS)]
     print(f"{landed} of {AGENTS} landed in {runs} checks; {min(plays)} to {max(plays)} were predicted")  # noqa: T201 - whoever asks with -s wants to know
     assert 0.85 * min(plays) <= runs <= 1.15 * max(plays)
