@@ -96,10 +96,10 @@ def begin(daemon: Client, **question: Any) -> Row:
             tell(one_line(begun["hint"]))
         return begun
 
-    return heard(ask)
+    return retried(ask)
 
 
-def heard(ask: Callable[[], Row]) -> Row:
+def retried(ask: Callable[[], Row]) -> Row:
     """Do what counts once however often it is done, also where the daemon leaves meanwhile."""
     try:
         return ask()

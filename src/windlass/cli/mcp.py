@@ -46,8 +46,6 @@ LAST_ANSWERS = 2.0
 """Seconds that answers may still take when our client has said all."""
 PAUSE = 0.2
 FAILED = -32000
-BEGINNING = "m0"
-"""Before the first message."""
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -186,15 +184,15 @@ class Bridge:
         """What waits for news from now on says since when, so that nothing is missed should it be asked again."""
         if not begins_now(message):
             return message
-        wire = self._wire("GET", b"", {}, target=f"/messages?limit=1{self.where}")
+        wire = self._wire("GET", b"", {}, target=f"/messages/wait?timeout=0{self.where}")
         try:
             status, headers = wire.head()
             if status != 200:
                 return message  # whatever is wrong, its own answer says it
-            said = json.loads(b"".join(wire.body(headers)))["items"]
+            since = json.loads(b"".join(wire.body(headers)))["since"]
         finally:
             wire.line.close()
-        return beginning(message, said[-1]["id"] if said else BEGINNING)
+        return beginning(message, since)
 
     def _ask(self, message: Message, key: str, until: float, *, again: bool) -> None:
         """One try. Raises Lost for a session that is gone, Gone where the answer broke off."""

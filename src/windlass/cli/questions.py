@@ -9,7 +9,7 @@ import click
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
 from windlass.cli.command import AgentName, MessageId, command, here_option, json_option
-from windlass.cli.letters import heard, inside_a_run
+from windlass.cli.letters import inside_a_run, retried
 from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_json, say_json_line, tell
 from windlass.core.plain import age
 
@@ -83,7 +83,7 @@ def answer_command(
 
 def _settle(daemon: Client, conversation: str, answer: str, *, as_json: bool) -> None:
     """Answer a conversation; programs read what comes of it, so it is JSON in any case."""
-    settled = heard(partial(daemon.post, "conversations", conversation, "answer", answer=answer))
+    settled = retried(partial(daemon.post, "conversations", conversation, "answer", answer=answer))
     if not inside_a_run():
         asked = settled["askedAgentId"]
         tell(one_line(f"{settled['toAgentId']} has your answer to {conversation}, which it had asked {asked}."))

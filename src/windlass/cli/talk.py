@@ -15,11 +15,11 @@ from windlass.cli.letters import (
     channel_option,
     everyone_option,
     full_option,
-    heard,
     key_option,
     limit_option,
     place,
     post,
+    retried,
     say_messages,
     say_sent,
     since_option,
@@ -151,7 +151,7 @@ def read_command(daemon: Client, limit: int | None, channel: str | None, as_json
 
 def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: bool) -> None:
     """Show what is unread, and acknowledge it once it has been shown."""
-    answer = heard(partial(daemon.post, "inbox", "read", limit=limit, channel=channel, look=True))
+    answer = retried(partial(daemon.post, "inbox", "read", limit=limit, channel=channel, look=True))
     items, told = answer["items"], answer["told"]
     if as_json:
         say_json(items)
@@ -160,7 +160,7 @@ def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: boo
         if told:
             say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
     if seen := [*told, *(each["id"] for each in items)]:
-        heard(partial(daemon.post, "inbox", "ack", ids=seen))
+        retried(partial(daemon.post, "inbox", "ack", ids=seen))
 
 
 @command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m14 --before")

@@ -12,6 +12,8 @@ from windlass.core.notification import Notification
 
 BEFORE = 1024
 """Bytes before a place by which it is known again."""
+BLAME, MOST_BLAME = 2, 8
+"""How much refused lines count, each time; and from where on nobody is woken for them."""
 REMEMBERED = 64
 """Messages by which a place is found in a file that was replaced."""
 
@@ -99,6 +101,19 @@ class Place:
         """The same, where those of these messages that are known are not to be said again."""
         known = [(each, "") for each in there if each in self.recent]
         return replace(self, owed=(*known, *self.owed))
+
+    def blamed(self) -> Place:
+        """The same, with lines that were refused."""
+        return replace(self, refused=min(self.refused + BLAME, MOST_BLAME))
+
+    def forgiven(self) -> Place:
+        """The same, with lines of which none was refused."""
+        return replace(self, refused=max(0, self.refused - 1))
+
+    @property
+    def is_hopeless(self) -> bool:
+        """So much was refused that its writer is told, and woken for it no more."""
+        return self.refused >= MOST_BLAME
 
     def at(self, found: Slice, end: int) -> Place:
         """The same, so many bytes further."""

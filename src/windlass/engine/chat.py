@@ -215,7 +215,7 @@ class Chat:
                 refused.append(f"line {item.line} {item.reason}. {hint}".strip())
             place = place.past(item)
         if not refused and any(isinstance(each, Entry) for each in items):
-            place = replace(place, refused=max(0, place.refused - 1))
+            place = place.forgiven()
         await self._save(corner, place.at(found, items[-1].end), refused)
 
     async def _skip(self, corner: Corner, place: Place, found: Slice) -> bool:
@@ -302,13 +302,12 @@ class Chat:
 
     async def _save(self, corner: Corner, place: Place, refused: list[str]) -> None:
         """Keep the place, and in the same transaction tell the writer what was refused."""
-        now, blame = self.clock.now(), min(place.refused + corners.BLAME, corners.MOST_BLAME)
-        place = replace(place, refused=blame) if refused else place
+        now, place = self.clock.now(), place.blamed() if refused else place
 
         def step(store: Writing) -> None:
             corners.save(store, corner, place, now)
             if refused:
-                corners.note(store, corner, _told(corner, refused), now, wakes=blame < corners.MOST_BLAME)
+                corners.note(store, corner, _told(corner, refused), now, wakes=not place.is_hopeless)
 
         await self.store.write(step)
         self._places[corner.project.id + corner.key] = place

@@ -25,8 +25,6 @@ AT_FIRST = 50
 """How many messages a new file shows of those that were sent before."""
 AT_ONCE = 200
 MOST = 10_000
-BLAME, MOST_BLAME = 2, 8
-"""How much it counts when lines were refused; each time without takes away one. From the most on nobody is woken."""
 _UNSHOWN = (Kind.NUDGE, Kind.COMMENT)
 
 

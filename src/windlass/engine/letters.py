@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from windlass.core.address import Address
 from windlass.core.agent import Agent
 from windlass.core.brakes import linked
 from windlass.core.errors import BadInput, Conflict, NotFound
@@ -41,7 +42,7 @@ class Sending:
         """Write it, with those whom it brings into being; or find what was sent under the same key."""
         known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
         if known is not None:
-            check_same(known, self.message.body, self.message.kind)
+            check_same(known, Repeated.of(self.message))
             return known
         names = {each.id: settled(store, each, self.project) for each in self.new}
         fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
@@ -60,13 +61,38 @@ class Sending:
         return put(store, message, quiet={each for each in message.to if each not in addressed})
 
 
-def check_same(known: Message, body: str, kind: Kind) -> None:
-    """Refuse something else under the key of what was sent before."""
-    if known.body != body:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """What comes under the key of a message that was sent."""
+
+    body: str
+    kind: Kind
+    project: str
+    named: tuple[str, ...]
+    """Those who were named, by id or by name; nobody: its words, or its channel, tell whom it is for."""
+    broadcast: bool
+
+    @classmethod
+    def of(cls, message: Message) -> Repeated:
+        named = message.to if message.direct and not message.broadcast else ()
+        return cls(
+            body=message.body, kind=message.kind, project=message.project, named=named, broadcast=message.broadcast
+        )
+
+
+def check_same(known: Message, repeated: Repeated) -> None:
+    """Refuse something else, or for others, under the key of what was sent before; its readers may have gone since."""
+    kind = repeated.kind
+    if known.body != repeated.body:
         raise Conflict(f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another.")
     if Kind.ASK in (known.kind, kind) and known.kind is not kind:
         what = "a question" if known.kind is Kind.ASK else "no question"
         raise Conflict(f"The key {known.key} is that of {known.id}, which is {what}.", hint="Take another.")
+    called = {*known.to, *(Address.parse(each).name for each in known.to)}
+    if (known.project, known.broadcast) != (repeated.project, repeated.broadcast) or not called.issuperset(
+        repeated.named
+    ):
+        raise Conflict(f"The key {known.key} is that of {known.id}, which is for others.", hint="Take another.")
 
 
 def _heard(store: Reading, speaker: Speaker, answered: str = "") -> list[Message]:
@@ -121,11 +147,21 @@ def heard_from(reader: str, store: Reading) -> set[str]:
     return {each.message.sender for each in inbox(store, reader, everything=True)}
 
 
-def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
-    """All that waits for the speaker, acknowledged. What a prompt has told it already is not told again."""
+def unread(speaker: Speaker, channel: str, limit: int, store: Reading) -> list[Letter]:
+    """All that waits for the speaker, as it is once acknowledged; but for what a prompt has told it."""
     before = told(store, speaker, channel)
     new = [each for each in _here(store, speaker, channel) if each.delivery.owed and each not in before][:limit]
-    acked = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=speaker.run)) for each in (*before, *new)]
+    return [_acked(each, speaker) for each in new]
+
+
+def _acked(letter: Letter, speaker: Speaker) -> Letter:
+    return Letter(letter.message, letter.delivery.move(Receipt.ACKED, run=speaker.run))
+
+
+def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
+    """The same, acknowledged with what a prompt has told."""
+    before = [_acked(each, speaker) for each in told(store, speaker, channel)]
+    acked = [*before, *unread(speaker, channel, limit, store)]
     if acked:
         store.record("message.acked", speaker.address, *(each.delivery for each in acked))
     return acked[len(before) :]

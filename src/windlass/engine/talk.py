@@ -25,11 +25,13 @@ from windlass.engine import letters
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
 from windlass.engine.instances import check_words
-from windlass.engine.letters import Sending
+from windlass.engine.letters import Repeated, Sending
 from windlass.engine.readers import Directory, Readers, Speaker, instances
 from windlass.engine.say import current_task, home_channel, open_questions, say
 
 MOST = 10_000
+BEGINNING = "m0"
+"""Before the first message."""
 LONGEST_BODY = 1_000_000
 SPOKEN = (Kind.SAY, Kind.ASK, Kind.HANDOFF, Kind.REPORT)
 """Kinds that anyone may send; the others follow from something."""
@@ -315,6 +317,10 @@ class Talk:
             self.bell.ring()
         return found
 
+    async def unread(self, speaker: Speaker, *, channel: str = "", limit: int = 0) -> list[Letter]:
+        """The same, not acknowledged: whoever has shown it does that."""
+        return await self.store.read(partial(letters.unread, speaker, channel, limit or letters.MOST))
+
     async def told(self, speaker: Speaker, *, channel: str = "") -> list[Letter]:
         """What the speaker's prompt told it: its next reading acknowledges that, too."""
         return await self.store.read(lambda store: letters.told(store, speaker, channel))
@@ -325,12 +331,16 @@ class Talk:
         self.bell.ring()
         return acked
 
+    async def newest(self, speaker: Speaker, project: str) -> str:
+        """The last message that one may see: whoever waits from there on misses nothing."""
+        said = await self.peek(speaker, project, limit=1)
+        return said[0].id if said else BEGINNING
+
     async def wait(
         self, speaker: Speaker, project: str, *, channel: str = "", since: str = "", patience: float
     ) -> list[Message]:
         """What others say after this moment, or after a message, as soon as there is something; nothing in time: []."""
-        newest = await self.store.read(lambda store: store.said(project, limit=1))
-        after = since or (newest[0].id if newest else "")
+        after = since or await self.newest(speaker, project)
 
         async def heard() -> list[Message]:
             said = await self.peek(speaker, project, channel=channel, since=after, limit=MOST)
@@ -423,19 +433,13 @@ def _home_of(speaker: Speaker, store: Reading) -> str:
 def _said_before(speaker: Speaker, post: Post, store: Reading) -> Message | None:
     """What was sent under the same key, also where its readers have gone since. Raises Conflict if that was another."""
     known = store.keyed(speaker.address, post.key) if post.key else None
-    if known is None:
-        return None
-    letters.check_same(known, post.body, post.kind)
-    named = [each for each in post.to if not each.startswith("@")]
-    others = [each for each in named if not any(_is_called(each, reader) for reader in known.to)]
-    if known.project != post.project or others or known.broadcast != _is_broadcast(post):
-        raise Conflict(f"The key {known.key} is that of {known.id}, which is for others.", hint="Take another.")
+    if known is not None:
+        named = tuple(each for each in post.to if not each.startswith("@"))
+        broadcast = _is_broadcast(post)
+        letters.check_same(
+            known, Repeated(body=post.body, kind=post.kind, project=post.project, named=named, broadcast=broadcast)
+        )
     return known
-
-
-def _is_called(typed: str, reader: str) -> bool:
-    """Whether a reader may have been meant by what was typed: its id, or its name."""
-    return typed == reader or typed == Address.parse(reader).name
 
 
 def _is_broadcast(post: Post) -> bool:

@@ -18,8 +18,6 @@ from windlass.mcp.arguments import Argument
 
 MOST_ENTRIES = 200
 FEW_ENTRIES = 20
-BEGINNING = "m0"
-"""Before the first message."""
 LONGEST_WAIT = 50.0
 """Seconds; many clients give up on a tool after a minute."""
 
@@ -142,10 +140,8 @@ async def _seen(call: Call) -> list[Message]:
 async def channel_wait(call: Call) -> dict[str, Any]:
     """Whoever waits again from `since` misses nothing in between."""
     timeout = min(float(call.given.get("timeout", 30.0)), LONGEST_WAIT)
-    talk, since = call.engine.talk, call.text("since")
-    if not since:
-        newest = await talk.peek(call.speaker, call.project, limit=1)
-        since = newest[0].id if newest else BEGINNING
+    talk = call.engine.talk
+    since = call.text("since") or await talk.newest(call.speaker, call.project)
     heard = await talk.wait(call.speaker, call.project, channel=call.text("channel"), since=since, patience=timeout)
     return {"entries": [entry(each) for each in heard], "since": heard[-1].id if heard else since}
 

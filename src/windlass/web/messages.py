@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
-from windlass.core.message import Delivery, Kind, Letter, Message, Receipt
+from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.store import Reading
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Handoff, Post
@@ -18,8 +18,6 @@ from windlass.web import letters, speaking, wire
 from windlass.web.call import Call
 
 LIMIT, MOST = 20, 10_000
-BEGINNING = "m0"
-"""Before the first message."""
 
 
 async def send(call: Call) -> Response:
@@ -111,9 +109,7 @@ async def wait(call: Call) -> Response:
     """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
     who = await speaking.speaker(call)
     project, which = await speaking.project(call, who, call.path), _which(call)
-    if not which["since"]:
-        newest = await call.engine.talk.peek(who, project, limit=1)
-        which["since"] = newest[0].id if newest else BEGINNING
+    which["since"] = which["since"] or await call.engine.talk.newest(who, project)
     found = await call.engine.talk.wait(who, project, **which, patience=wire.patience(call.request))
     return await _listing(call, found, since=found[-1].id if found else which["since"])
 
@@ -149,12 +145,9 @@ async def read(call: Call) -> Response:
     who = await speaking.speaker(call)
     channel = wire.text(given, "channel", "")
     told = await call.engine.talk.told(who, channel=channel)
-    if wire.truth(given, "look"):
-        owed = [each for each in await call.engine.talk.inbox(who.address) if each.delivery.owed and each not in told]
-        new = [each for each in owed if channel in ("", each.message.channel)][: limit or None]
-        found = [Letter(each.message, each.delivery.move(Receipt.ACKED, run=who.run)) for each in new]
-    else:
-        found = await call.engine.talk.read(who, channel=channel, limit=limit)
+    talk = call.engine.talk
+    take = talk.unread if wire.truth(given, "look") else talk.read
+    found = await take(who, channel=channel, limit=limit)
     return await _letters(call, found, told=[each.message.id for each in told])
 
 
