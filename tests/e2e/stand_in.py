@@ -31,8 +31,10 @@ import json, os, sys
 if sys.argv[1:] == ["--version"]:
     sys.exit(print("acme 1.0"))
 name, folder = os.environ["WINDLASS_AGENT"], {folder!r}
-with open(f"{{folder}}/log", "a") as log:
-    log.write(json.dumps({{"agent": name, "argv": sys.argv[1:], "prompt": sys.stdin.read()}}) + "\\n")
+call = json.dumps({{"agent": name, "argv": sys.argv[1:], "prompt": sys.stdin.read()}}) + "\\n"
+log = os.open(f"{{folder}}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(log, call.encode())
+os.close(log)
 act = f"{{folder}}/{{name.partition('@')[0]}}"
 if os.path.exists(act):
     os.execvp("sh", ["sh", "-e", act])
@@ -75,9 +77,10 @@ class Company:
         return self.house.wl("run", file, "--instance", instance, "--json", *words).value
 
     def calls(self) -> list[Call]:
-        """Every run of the stand-in since the last `play`."""
+        """Every run of the stand-in since the last `play`; a line that is still being written is none yet."""
         log = self.acts / "log"
-        return [Call(**json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
+        whole, _, _ = log.read_text().rpartition("\n") if log.exists() else ("", "", "")
+        return [Call(**json.loads(line)) for line in whole.splitlines()]
 
     def said(self, instance: str) -> list[tuple[str, str]]:
         """Who said what in an instance."""
