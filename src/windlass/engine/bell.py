@@ -42,11 +42,15 @@ class Bell:
         """Ring when this much time has passed; of several wishes, the earliest is kept, and the rest ask again."""
         loop = asyncio.get_running_loop()
         at = loop.time() + max(0.0, seconds)
-        if self._alarm and loop.time() < self._alarm.when() <= at:
-            return
+        if self._alarm and self._alarm.when() <= at:
+            return  # also where it is due by now: a busy loop has only not come to it yet
         if self._alarm:
             self._alarm.cancel()
-        self._alarm = loop.call_at(at, self.ring)
+        self._alarm = loop.call_at(at, self._sound)
+
+    def _sound(self) -> None:
+        self._alarm = None
+        self.ring()
 
     def fall_silent(self) -> None:
         """Ring a last time, because we are leaving."""
