@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from stage import play
 from test_chat_stories import ChatStage, add
+from test_review_stories import proposed, reviewed, said, says
 
 from windlass.engine.pages import QUIET
 from windlass.engine.talk import Post
@@ -111,5 +112,25 @@ def test_a_person_s_line_is_not_overtaken_by_their_command(stage: ChatStage) -> 
         await stage.engine.talk.send(person, Post(body="second", project=project.id, to=(stage.one,)))
         await stage.pass_time()
         assert await stage.bodies() == ["first", "second"]
+
+    play(story)
+
+
+def test_a_comment_on_a_change_comes_after_what_was_written_before(stage: ChatStage) -> None:
+    """Its author hears a reviewer's words in the order in which they were said, settling included."""
+
+    async def story() -> None:
+        await stage.begin()
+        author, change = await proposed(stage)
+        reviewer = await reviewed(stage, change)
+        file, run = await stage.file(reviewer), (await stage.run_of(reviewer)).id
+        add(file, f"[{reviewer}-to-{author}]: I begin with the lock.\n")
+        comment = await says(stage, reviewer, change)
+        add(file, f"[{reviewer}-to-{author}]: I was wrong.\n")
+        await stage.engine.reviews.resolve(run, change, comment.id, "It is held elsewhere.")
+        await stage.pass_time()
+        found = {each.id: each for each in [*await stage.said(), *await said(stage, change)]}.values()
+        mine = [each.body for each in sorted(found, key=lambda each: int(each.id[1:])) if each.sender == reviewer]
+        assert mine == ["I begin with the lock.", comment.body, "I was wrong.", "It is held elsewhere."]
 
     play(story)

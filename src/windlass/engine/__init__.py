@@ -83,7 +83,7 @@ class Engine:
         seats: Seats = Seats(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
         self.line = Line(ports, bell, self.projects, self.changes, moves)
-        self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes)
+        self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes, talk=self.talk)
         self.rehearsals = Rehearsals(ports, self.projects)
         slots = Slots(ports)
         self.radar = Radar(ports, bell, self.troubles)

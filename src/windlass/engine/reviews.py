@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from windlass.core import reviews
-from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Permissions
 from windlass.core.change import Change, ChangeState, Hold
 from windlass.core.errors import Conflict, NotAllowed, NotFound, WindlassError
 from windlass.core.message import Kind, Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
-from windlass.core.run import Run
 from windlass.core.settings import Reviewing
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
@@ -23,6 +21,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.changes import Changes
 from windlass.engine.endings import end_task
 from windlass.engine.projects import Projects
+from windlass.engine.talk import Talk
 from windlass.engine.tasks import Order, Tasks
 
 REVIEWER = "reviewer"
@@ -43,7 +42,9 @@ class Look:
 class Reviews:
     """Begins reviews, takes comments, and tells the gate what stands in the way."""
 
-    def __init__(self, ports: Ports, bell: Bell, projects: Projects, tasks: Tasks, changes: Changes) -> None:
+    def __init__(
+        self, ports: Ports, bell: Bell, projects: Projects, tasks: Tasks, changes: Changes, *, talk: Talk
+    ) -> None:
         self.store = ports.store
         self.library = ports.library
         self.settings = ports.settings
@@ -52,6 +53,7 @@ class Reviews:
         self.projects = projects
         self.tasks = tasks
         self.changes = changes
+        self.talk = talk
 
     # ── for the gate ──
 
@@ -140,7 +142,7 @@ class Reviews:
 
     async def comment(self, run: str, key: str, given: reviews.Comment, reply_to: str = "") -> Message:
         """Say something about a change: a person, one who reviews it, or its author in reply. `run`: the caller's."""
-        who = await self._who(run)
+        who = await self._who(run, key)
 
         def step(store: Writing, change: Change, now: float) -> Message:
             reviewing = any(each.agent == who for each in remarks.reviewers_of(store, key))
@@ -153,7 +155,7 @@ class Reviews:
 
     async def resolve(self, run: str, key: str, comment: str, words: str = "") -> Message:
         """Take a blocking comment as settled; returns it."""
-        who = await self._who(run)
+        who = await self._who(run, key)
 
         def step(store: Writing, change: Change, now: float) -> Message:
             said = remarks.said_about(store, key)
@@ -170,14 +172,11 @@ class Reviews:
         """All that was said about a change, in order."""
         return await self.store.read(lambda store: remarks.said_about(store, change.id))
 
-    async def _who(self, run: str) -> str:
-        """The agent whose run calls; a person where none does."""
-        if not run:
-            return str(HUMAN)
-        found = await self.store.read(lambda store: store.find(Run, run))
-        if found is None:
-            raise NotFound(f"There is no run {run}.")
-        return found.agent
+    async def _who(self, run: str, key: str) -> str:
+        """The agent whose run calls; a person where none does. What it has said before in other ways is said first."""
+        speaker = await self.talk.speaker(run)
+        await self.talk.catch_up(speaker, (await self.changes.get(key)).project)
+        return speaker.address
 
 
 def _find(said: list[Message], comment: str, change: str) -> Message:
