@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from talk_room import AGENT, Room, play
 
+from windlass.core.errors import BadInput
 from windlass.core.run import Run
 
 
@@ -75,5 +76,21 @@ class TestCalledAgain:
             file.unlink() if gone else file.write_text("---\nname: [\n---\n")
             second = await called(room, "coder")
             assert second.number == 2 and "claude-like" in argv_of(room, second)
+
+        play(story)
+
+
+class TestCalledWithoutAProvider:
+    def test_the_error_names_the_file_that_could_say_it(self, room: Room) -> None:
+        """Who sends a message has no flag for it, so the remedy is the agent's file or the setting."""
+
+        async def story() -> None:
+            await room.begin("coder")
+            file = room.repo / ".windlass/agents/coder.md"
+            file.write_text(file.read_text().replace("provider: command\n", ""))
+            with pytest.raises(BadInput, match="coder has no provider, and none is set") as refused:
+                await room.send(to=("coder",), body="Please look.")
+            assert "Put `provider: NAME` into .windlass/agents/coder.md" in refused.value.hint
+            assert "--command" not in refused.value.hint
 
         play(story)

@@ -208,12 +208,7 @@ class Tasks:
         of_file, of_folder = (defined.provider, defined.habitat) if defined else ("", "")
         name = order.provider or of_file or work.provider or of_folder
         if not name:
-            known = ", ".join(sorted(each.name for each in self.providers.all()))
-            raise BadInput(
-                "No provider was named, and none is set.",
-                hint=f"Add --command CMD, --script FILE or --provider NAME ({known}), "
-                "or run `windlass config set work.provider NAME`.",
-            )
+            raise self._nameless(defined)
         provider = self.providers.get(name)
         options = dict(order.options)
         if "command" in provider.options and work.command:
@@ -226,6 +221,16 @@ class Tasks:
             )
         provider.check(options)
         return provider, options
+
+    def _nameless(self, defined: Definition | None) -> BadInput:
+        """Nobody said which provider: who sends a message to an agent can say so only in its file."""
+        known = ", ".join(sorted(each.name for each in self.providers.all()))
+        setting = "or run `windlass config set work.provider NAME`."
+        if defined:
+            words, remedy = f"{defined.name} has no provider", f"Put `provider: NAME` into {defined.file} ({known}), "
+        else:
+            words, remedy = "No provider was named", f"Add --command CMD, --script FILE or --provider NAME ({known}), "
+        return BadInput(f"{words}, and none is set.", hint=remedy + setting)
 
     async def _free_name(self, *projects: Project) -> str:
         taken = await self.store.read(lambda store: store.names_taken())
