@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Message, Remark
-from windlass.core.prompt import BLOCKS, COMMANDS, TAGS, TOOLS, Prompt, Workplace, build_prompt
+from windlass.core.prompt import BLOCKS, PARTS, TAGS, Prompt, Workplace, build_prompt
 from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.run import Cause
-from windlass.core.task import Task
+from windlass.core.task import Mode, Task
 from windlass.library import prompt_blocks
 
 AGENT = Agent(name="quick-otter", project="p", provider="command")
@@ -232,7 +232,7 @@ class TestTalking:
         """With tools, where it was given ours; else with commands."""
         with_tools, without = (both(cause, agent=agent, tools=each).text for each in (True, False))
 
-        assert (with_tools.count("`channel_send`"), without.count("windlass context send")) == (2, 2)
+        assert (with_tools.count("`channel_send`"), without.count("windlass context send")) == (2, 1)
         assert "windlass context" not in with_tools
         assert "channel_send" not in without
         assert tags(with_tools).count("communication") == 1
@@ -245,6 +245,18 @@ class TestTalking:
         assert "channel_send" not in text
         assert "windlass context" not in text
         assert "To ask a person" in text
+
+    @pytest.mark.parametrize("tools", [True, False])
+    def test_it_is_told_when_to_ask_and_how_to_answer(self, *, tools: bool) -> None:
+        """Whom to ask, when not to, what a good question is; with commands, also how to hear questions meanwhile."""
+        text = both(agent=AGENT, tools=tools).text
+
+        assert "You are `quick-otter` to other agents." in text
+        assert "Do not ask what the code or your input files can tell" in text
+        assert ("Good: " in text, "Bad: " in text, "Answer so that the other can go on" in text) == (True, True, True)
+        targets = ("`agent`", "`task`", "`phase`") if tools else ("--agent-id", "--task-id", "--phase-id")
+        assert [each for each in targets if each not in text] == []
+        assert ("windlass listen --agent-id quick-otter > .windlass/output/question.json &" in text) is not tools
 
     def test_a_session_that_goes_on_knows_it(self) -> None:
         """It is not told again."""
@@ -302,10 +314,59 @@ class TestReview:
         assert tags(told) == ["woken", "task", "messages", "git_workflow", "signal_format", "communication"]
 
 
+class TestPlanning:
+    @pytest.mark.parametrize("mode", [Mode.PLAN, Mode.REFINE])
+    def test_a_planner_is_told_to_plan_and_not_how_to_commit(self, mode: Mode) -> None:
+        """In place of git and the checklist it has what a plan is; later runs are told again."""
+        task = replace(TASK, wants=mode)
+        first, later = prompt(Cause.TASK, MESSAGE, task=task), prompt(Cause.MAIL, MESSAGE, task=task)
+
+        assert tags(first) == [
+            "role",
+            "task",
+            "input_files",
+            "signal_format",
+            "communication",
+            "session_start",
+            "messages",
+        ]
+        assert tags(later) == ["woken", "task", "messages", "role", "signal_format", "communication"]
+        assert "change no file of the project" in first
+
+    @pytest.mark.parametrize("mode", [Mode.PLAN, Mode.REFINE])
+    @pytest.mark.parametrize("tools", [True, False])
+    def test_a_planner_is_told_little_of_talking(self, mode: Mode, *, tools: bool) -> None:
+        """Its id, and how to ask in an emergency."""
+        told = build_prompt(
+            agent=CODER,
+            task=replace(TASK, wants=mode),
+            main="trunk",
+            blocks=SHIPPED,
+            mail=(),
+            cause=Cause.TASK,
+            tools=tools,
+        ).text
+
+        assert "You are `coder` to other agents." in told
+        assert 'windlass ask --agent-id NAME "…"' in told
+        assert [each for each in ("windlass listen", "channel_send", "windlass context send") if each in told] == []
+
+    def test_a_planner_who_may_not_speak_is_not_told_how(self) -> None:
+        """How it asks a person stays."""
+        task, alone = replace(TASK, wants=Mode.PLAN), replace(AGENT, talks=False)
+        told = build_prompt(agent=alone, task=task, main="trunk", blocks=SHIPPED, mail=(), cause=Cause.TASK).text
+
+        assert ("windlass ask" in told, "To ask a person" in told) == (False, True)
+
+    def test_what_looks_at_a_change_is_a_review(self) -> None:
+        """Whatever else it was to be."""
+        assert [replace(TASK, reviews=each, wants=Mode.PLAN).mode for each in ("c3", "")] == [Mode.REVIEW, Mode.PLAN]
+
+
 class TestBlocks:
     def test_the_library_has_every_block(self) -> None:
         """One file for each, and no file that is never told."""
-        assert set(SHIPPED) == {*BLOCKS, TOOLS, COMMANDS}
+        assert set(SHIPPED) == {*BLOCKS, *PARTS}
 
     def test_a_missing_block_is_named(self) -> None:
         """A prompt is never silently incomplete."""

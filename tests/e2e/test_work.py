@@ -360,3 +360,16 @@ class TestFollowing:
             (each.split(b'"kind":"')[1].split(b'"')[0], each.split(b'"subject":"')[1].split(b'"')[0]) for each in seen
         ]
         assert kinds == [(b"task.added", b"t1"), (b"task.done", b"t1"), (b"task.added", b"t2"), (b"task.done", b"t2")]
+
+
+def test_a_plan_is_a_document_and_no_change(house: Stage) -> None:
+    """`--mode plan` asks for a plan; what is written to the project's files meanwhile stays out of main."""
+    house.wl("init", "--checks", "true")
+    script = f'echo "First this." | windlass context document write - --name plan; {adds("stray")}'
+    added = house.wl("work", "Split the parser", "--command", script, "--mode", "plan", "--json").value
+    until(lambda: house.agent(added["agent"])["status"] == "completed", "the plan")
+
+    assert added["task"]["mode"] == "plan"
+    assert house.queue() == []
+    assert "First this." in house.wl("context", "document", "read", "--name", "plan").out
+    assert house.wl("work", "Split it", "--mode", "review", "--command", "true", code=2).err

@@ -55,6 +55,7 @@ _LONGEST_SCRIPT = 3_000_000
     windlass work "Fix the login race" --agent coder             an agent with a file in .windlass/agents
     windlass work "Tidy the logins" --paths 'src/auth/**'        what it is to change (see `windlass radar`)
     windlass work "Fix the login race" --provider NAME --model NAME
+    windlass work "Split the parser" --mode plan                 a plan in the document `plan`, and no change
     """,
 )
 @click.argument("title")
@@ -64,6 +65,11 @@ _LONGEST_SCRIPT = 3_000_000
     multiple=True,
     metavar="PATTERN",
     help="What it is to change: a file, a folder or a pattern such as 'src/**/*.py'. For the radar; may be repeated.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["execute", "plan", "refine"]),
+    help="What is wanted: the work itself (the default), a plan for it, or a plan or text made clearer.",
 )
 @click.option("--agent", metavar="NAME", type=Word(), help="An agent that the repository defines: `windlass agents`.")
 @click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI does it. Default: work.provider.")
@@ -96,6 +102,7 @@ def work_command(
     title: str,
     brief: str | None,
     paths: tuple[str, ...],
+    mode: str | None,
     agent: str | None,
     provider: str | None,
     model: str | None,
@@ -118,6 +125,7 @@ def work_command(
         title=given_text(title, "TITLE").strip(),
         brief=brief and given_text(brief, "--brief"),
         paths=list(paths) or None,
+        mode=mode,
         agent=agent,
         provider=provider,
         model=model,

@@ -15,7 +15,7 @@ from windlass.core.provider import ARGUMENT_LIMIT
 from windlass.core.render import fenced
 from windlass.core.reviews import place_of
 from windlass.core.run import Cause
-from windlass.core.task import Task
+from windlass.core.task import Mode, Task
 
 BLOCKS = (
     "communication",
@@ -30,8 +30,17 @@ BLOCKS = (
 )
 """The blocks that must be there. Each becomes a tag of its name."""
 
-TOOLS, COMMANDS = "talk_tools", "talk_commands"
-"""Two more, of which one is the end of `communication`: how to talk with our tools, or with our commands."""
+TOOLS, COMMANDS, MANNERS = "talk_tools", "talk_commands", "talk_manners"
+"""The end of `communication`: how to talk with our tools, or with our commands; and when, and how."""
+
+LITTLE = "talk_little"
+"""In place of all that, for those who say what is to be done, and hardly ever need others."""
+
+ROLES = {Mode.PLAN: "role_plan", Mode.REFINE: "role_refine"}
+"""What stands in `role` for those who do not write the project's files."""
+
+PARTS = (TOOLS, COMMANDS, MANNERS, LITTLE, *ROLES.values())
+"""Blocks without a tag of their own, which must be there, too."""
 
 PROJECT = "project_rules"
 """The block that only a project has: what it tells all of its agents."""
@@ -50,6 +59,9 @@ _WOKEN = {
     Cause.REMINDER: "You have worked on this task before, in this worktree. Something is still missing.",
 }
 _IN_TURN = "Your earlier task is over, and your worktree stands where your workflow has got to. You have new messages."
+
+_REMINDED = {Mode.EXECUTE: ("git_workflow",), Mode.REVIEW: ("review",), Mode.PLAN: ("role",), Mode.REFINE: ("role",)}
+"""How one works, which every later run is told again."""
 
 Section = tuple[str, str]
 
@@ -96,8 +108,9 @@ def build_prompt(
     conversation keeps that. `tools` are ours, which it was given to talk with.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
+    said["role"] = said[ROLES.get(task.mode, "role")]
     if agent.talks:
-        said["communication"] = _communication(said, TOOLS if tools else COMMANDS)
+        said["communication"] = _communication(said, task.mode, TOOLS if tools else COMMANDS)
     who = _who(agent, workplace, said) if workplace and agent.role else []
     talk = [] if who else _some(said, "communication")
     system = _system(who, agent) if apart else ""
@@ -105,14 +118,14 @@ def build_prompt(
     what = (("task", _task(task)), ("recent_channel", _timeline(recent, mail)), ("messages", _messages(mail)))
     if repositories:
         who = [*who, ("repositories", _repositories(repositories))]
-    if cause is Cause.TASK and task.reviews:
+    if cause is Cause.TASK and task.mode is Mode.REVIEW:
         rest = [*_some(said, "input_files", "signal_format"), *talk, *_some(said, PROJECT)]
         sections = [*who, *_some(said, "review"), *what, *rest]
     elif cause is Cause.TASK or (cause is Cause.CALL and not resumed):
-        sections = [*who, *_first(said, *what, talk=talk)]
+        sections = [*who, *_first(said, task.mode, *what, talk=talk)]
     else:
         known = [] if resumed else [*who, *_some(said, PROJECT)]
-        how = _some(said, "review" if task.reviews else "git_workflow", "signal_format")
+        how = _some(said, *_REMINDED[task.mode], "signal_format")
         why = _IN_TURN if agent.workflow and cause is Cause.CALL else _WOKEN[cause]
         sections = [*known, ("woken", why), *what, *how, *([] if resumed else talk)]
     return Prompt(text=f"{_joined(sections, agent)}\n", system=system)
@@ -158,21 +171,25 @@ def _role(role: str, project: str) -> str:
     return f"You are {role} for the {project} project."
 
 
-def _first(said: Mapping[str, str], task: Section, *mail: Section, talk: Sequence[Section]) -> list[Section]:
+def _first(
+    said: Mapping[str, str], mode: Mode, task: Section, *mail: Section, talk: Sequence[Section]
+) -> list[Section]:
     return [
         *_some(said, "role"),
         task,
-        *_some(said, "input_files", "git_workflow", "signal_format"),
+        *_some(said, "input_files", *(["git_workflow"] if mode.writes else []), "signal_format"),
         *talk,
         *_some(said, "session_start"),
         *mail,
-        *_some(said, PROJECT, "finishing_checklist"),
+        *_some(said, PROJECT, *(["finishing_checklist"] if mode.writes else [])),
     ]
 
 
-def _communication(said: Mapping[str, str], block: str) -> str:
-    """How an agent talks that may speak to others: the same for all, and then with what it has."""
-    return f"{said['communication']}\n\n{said[block]}"
+def _communication(said: Mapping[str, str], mode: Mode, block: str) -> str:
+    """How an agent talks that may speak to others: the same for all, and then with what it has; little for planners."""
+    if mode in ROLES:
+        return said[LITTLE]
+    return f"{said['communication']}\n\n{said[block]}\n\n{said[MANNERS]}"
 
 
 def _some(said: Mapping[str, str], *names: str) -> list[Section]:
@@ -181,7 +198,7 @@ def _some(said: Mapping[str, str], *names: str) -> list[Section]:
 
 def _filled(blocks: Mapping[str, str], *, main: str, branch: str) -> dict[str, str]:
     """The blocks with the names of this project's branches in them."""
-    needed = (*BLOCKS, TOOLS, COMMANDS)
+    needed = (*BLOCKS, *PARTS)
     missing = [name for name in needed if not blocks.get(name, "").strip()]
     if missing:
         raise BadInput(f"The prompt has no block {missing[0]}.", hint=f"Write it to prompts/{missing[0]}.md.")

@@ -18,6 +18,20 @@ class TaskState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Mode(StrEnum):
+    """What a task wants of its agent. Its prompt is made for that."""
+
+    EXECUTE = "execute"
+    PLAN = "plan"
+    REFINE = "refine"
+    REVIEW = "review"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it ends in commits."""
+        return self is Mode.EXECUTE
+
+
 _ENDS = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
 
 _STEPS: dict[TaskState, tuple[TaskState, ...]] = {
@@ -46,11 +60,18 @@ class Task:
     agent: str = ""
     reviews: str = ""
     """The change that it looks at, without changing anything; nothing: it is work of its own."""
+    wants: Mode = Mode.EXECUTE
+    """What whoever gave it wants; but see `mode`."""
     state: TaskState = TaskState.OPEN
     reason: str = ""
     """Why it is where it is, in words for people."""
     created_at: float = 0.0
     ended_at: float | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """What its agent is to do: what looks at a change is a review."""
+        return Mode.REVIEW if self.reviews else self.wants
 
     @property
     def ended(self) -> bool:

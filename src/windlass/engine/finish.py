@@ -80,7 +80,7 @@ class Finish:
                 claim=self.providers.get(run.provider).claim,
                 heads=_heads(site, trees),
                 branch=site.agent.branch,
-                looks=bool(task and task.reviews) or (joins and site.agent.permissions is Permissions.READ),
+                looks=bool(task and not task.mode.writes) or (joins and site.agent.permissions is Permissions.READ),
                 joins=joins,
             )
             verdict = policy.judge(ending, limits)

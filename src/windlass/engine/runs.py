@@ -120,7 +120,7 @@ class Runs:
             run.id,
             worktree,
             prompt=prompt.text,
-            manifest={"agentId": agent.id, "agentName": agent.name, "mode": "execute"},
+            manifest={"agentId": agent.id, "agentName": agent.name, "mode": task.mode},
             inputs={"task.md": task_file(task)},
             context=given.context,
             files={each: agent.options[each] for each in provider.files} | {**provider.writes} | _apart(prompt),

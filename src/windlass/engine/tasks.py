@@ -17,7 +17,7 @@ from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.settings import WorkSettings
 from windlass.core.store import Writing
-from windlass.core.task import Task
+from windlass.core.task import Mode, Task
 from windlass.engine.bell import Bell
 from windlass.engine.definitions import Definitions
 from windlass.engine.fences import Fences
@@ -49,6 +49,8 @@ class Order:
     options: Mapping[str, str] = field(default_factory=dict)
     reviews: str = ""
     """The change that it is to look at."""
+    mode: Mode = Mode.EXECUTE
+    """What is wanted otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class Tasks:
                 brief=order.brief,
                 paths=paths,
                 reviews=order.reviews,
+                wants=order.mode,
                 created_at=self.clock.now(),
             )
             step = partial(_add, agent, project.name, task)

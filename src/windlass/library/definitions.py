@@ -13,7 +13,7 @@ from windlass.core.definition import Folder, Found, Gravity, Problem, Roster, de
 from windlass.core.errors import BadInput
 from windlass.core.near import near_miss
 from windlass.core.plain import harmless
-from windlass.core.prompt import BLOCKS, PROJECT
+from windlass.core.prompt import BLOCKS, PARTS, PROJECT
 from windlass.core.workflow import Workflow
 from windlass.library import files, frontmatter, workflows
 from windlass.library.files import Unreadable
@@ -77,7 +77,7 @@ class RepositoryLibrary:
 
 def _additions() -> dict[str, tuple[tuple[str, ...], str]]:
     """By block, the file that adds to it."""
-    return {name: (PROMPTS, f"{name}{ENDING}") for name in BLOCKS} | {PROJECT: (PROMPTS[:1], WORKER)}
+    return {name: (PROMPTS, f"{name}{ENDING}") for name in (*BLOCKS, *PARTS)} | {PROJECT: (PROMPTS[:1], WORKER)}
 
 
 def _folders() -> tuple[Folder, ...]:
@@ -138,5 +138,5 @@ def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[Problem]:
             gravity=Gravity.WARNING,
         )
         for each in listed
-        if each not in BLOCKS and each.lower() != "readme"
+        if each not in (*BLOCKS, *PARTS) and each.lower() != "readme"
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from windlass.core.definition import Roster
 from windlass.core.errors import BadInput
-from windlass.core.prompt import BLOCKS, COMMANDS, TOOLS
+from windlass.core.prompt import BLOCKS, PARTS
 from windlass.core.sandbox import Sandbox
 from windlass.core.settings import WorktreeSettings
 from windlass.core.setup import Prepared
@@ -33,7 +33,7 @@ class FakeLibrary:
 
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:
         del checkout
-        return {name: name for name in (*BLOCKS, TOOLS, COMMANDS)}
+        return {name: name for name in (*BLOCKS, *PARTS)}
 
 
 class FakeSetups:

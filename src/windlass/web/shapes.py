@@ -112,7 +112,8 @@ def run(run: Run) -> dict[str, Any]:
 
 
 def task(task: Task) -> dict[str, Any]:
-    return dict(codec.plain(task))
+    fields = codec.plain(task)
+    return {name: fields[name] for name in fields if name != "wants"} | {"mode": task.mode}
 
 
 def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from windlass.core import policy
 from windlass.core.agent import Confinement, Permissions, Status
 from windlass.core.change import ChangeState
 from windlass.core.errors import BadInput
-from windlass.core.task import Task, TaskState
+from windlass.core.task import Mode, Task, TaskState
 from windlass.engine import Engine
 from windlass.engine.say import channel_of
 from windlass.engine.tasks import Order
 from windlass.web import shapes, wire
 from windlass.web.call import Call
 
-C = TypeVar("C", Permissions, Confinement)
+C = TypeVar("C", Permissions, Confinement, Mode)
 
 
 async def add(call: Call) -> Response:
@@ -35,9 +35,17 @@ async def add(call: Call) -> Response:
         permissions=_choice(values, "permissions", Permissions),
         sandbox=_choice(values, "sandbox", Confinement),
         options=wire.options(values),
+        mode=_mode(values),
     )
     task, agent = await call.engine.tasks.add(order)
     return wire.answer({"task": shapes.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
+
+
+def _mode(values: Mapping[str, Any]) -> Mode:
+    mode = _choice(values, "mode", Mode) or Mode.EXECUTE
+    if mode is Mode.REVIEW:
+        raise BadInput("A review is of a change.", hint="POST /changes/{id}/review begins one.")
+    return mode
 
 
 def _choice(values: Mapping[str, Any], key: str, kind: type[C]) -> C | None:
