@@ -414,6 +414,30 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_who_waits_for_an_answer_is_known(self, store: AnyStore) -> None:
+        """In its live run, from an agent, and not answered yet; oldest first."""
+
+        async def story() -> None:
+            runs = [
+                a_run("r1", "ann", starting_at=5.0),
+                a_run("r2", "bob", starting_at=5.0, outcome=Outcome.DONE),
+            ]
+            asks = [
+                an_ask("m1", "ann", to=("eve",), sent_at=4.0),
+                an_ask("m2", "bob", to=("eve",), sent_at=6.0),
+                an_ask("m3", "ann", to=("human",), sent_at=6.0),
+                an_ask("m4", "ann", to=("eve",), sent_at=6.0),
+                an_ask("m10", "ann", to=("eve",), sent_at=6.0),
+                an_ask("m9", "ann", to=("bob",), sent_at=6.0),
+            ]
+            await store.write(putting(*runs, *asks, a_message("m11", kind=Kind.ANSWER, reply_to="m4")))
+
+            found = await store.read(lambda reading: reading.asking())
+
+            assert [each.id for each in found] == ["m9", "m10"]
+
+        asyncio.run(story())
+
     def test_a_document_s_past_is_in_the_journal(self, store: AnyStore) -> None:
         """Oldest first; and a project's pages are found by how their names begin."""
 

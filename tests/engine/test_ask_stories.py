@@ -78,6 +78,74 @@ class TestConversations:
         play(story)
 
 
+class TestSlots:
+    """Whoever waits for an answer does nothing else meanwhile: the one who is to give it may run in its place."""
+
+    def test_one_who_is_asked_runs_though_all_slots_are_taken(self, room: Room) -> None:
+        """And who it asks in turn; nobody else does, and the limit holds again when the answer is there."""
+
+        async def story() -> None:
+            room.limit(runs=1)
+            await room.begin("alice", "bob", "carol", "dave")
+            await room.send(to=("alice",), body="Begin.")
+            await room.move()
+            talk, asks = room.engine.talk, []
+            for asking, asked in (("alice", "bob"), ("bob", "carol")):
+                await room.send(to=("dave",), body="You too.")
+                asks.append(await talk.converse(await room.speaker(asking), room.project, "Which port?", agent=asked))
+                await room.move()
+                assert (await room.run_of(asked)).live
+            assert await live(room) == ["alice", "bob", "carol"]
+            await talk.settle(await room.speaker("carol"), asks[1].id, "8080.")
+            await room.send(await room.speaker("carol"), to=("dave",), body="And you.")
+            await room.exit("carol")
+            await room.move()
+            assert await live(room) == ["alice", "bob"], "dave waits for a slot of its own"
+
+        play(story)
+
+    def test_one_whose_task_waits_for_a_slot_begins_with_the_question(self, room: Room) -> None:
+        """It would else wait for the one who waits for it."""
+
+        async def story() -> None:
+            room.limit(runs=1)
+            await room.begin("alice")
+            await room.send(to=("alice",), body="Begin.")
+            await room.move()
+            name = await room.order()
+            await room.move()
+            await room.engine.talk.converse(await room.speaker("alice"), room.project, "How far?", agent=name)
+            await room.move()
+            assert "How far?" in room.prompt_of(await room.run_of(name))
+
+        play(story)
+
+    def test_who_waits_for_a_slot_is_said_to(self, room: Room) -> None:
+        """By whoever sends it, in the inbox, and in the list; not any more once it is told."""
+
+        async def story() -> None:
+            room.limit(runs=1)
+            await room.begin("alice", "bob")
+            await room.send(to=("alice",), body="Begin.")
+            await room.move()
+            sent = await room.send(to=("bob",), body="And you.")
+            assert await room.engine.prospects.of(sent.id) == {"bob": "waits: no slot is free (limits.runs)"}
+            await room.move()
+            assert (await room.receipts(sent))["bob"] == ("pending", "no slot is free (limits.runs)")
+            seen = {each.agent.id: each.evidence for each in await room.engine.status.every()}
+            assert seen["bob"] == "mail waits: no slot is free (limits.runs)"
+            await room.signal("alice")
+            await room.exit("alice")
+            await room.move()
+            assert (await room.receipts(sent))["bob"] == ("delivered", "")
+
+        play(story)
+
+
+async def live(room: Room) -> list[str]:
+    return sorted(each.agent for each in await room.store.read(lambda store: store.live_runs()))
+
+
 class TestWaiting:
     def test_who_waits_is_told_as_soon_as_no_answer_will_come(self, room: Room) -> None:
         """A run that ends without an answer: who ended how. What is under way, or about to begin, is waited for."""

@@ -362,6 +362,18 @@ class TestRules:
 
         play(story)
 
+    def test_one_at_a_time_but_for_whoever_is_asked(self, stage: WorkflowStage) -> None:
+        """Who waits for an answer leaves its place to the one who gives it."""
+
+        async def story() -> None:
+            await stage.begin(OWN + "limits: {runs: 1}\n")
+            coder = await stage.speaker("coder@default")
+            await stage.engine.talk.converse(coder, coder.project, "Which port?", agent="reviewer")
+            await stage.move()
+            assert await stage.runs("reviewer@default") == 1
+
+        play(story)
+
     def test_its_own_limits_only_lower(self, stage: WorkflowStage) -> None:
         """One at a time, where its file says so; and it is stopped when its time is over."""
 

@@ -165,7 +165,7 @@ class Oracle:
         if not any(each.wakes for each in owed) or any(each.agent == reader for each in self.world.now.ready_tasks()):
             return all(each.wakes or each.reason or each.run for each in owed)
         mail = next((each for each in waiting(self.world.now) if each.agent.id == reader), None)
-        if mail is None or not self._slot():
+        if mail is None or not self._slot(mail.agent):
             return mail is not None
         return isinstance(self._wake(mail), policy.Wait)
 
@@ -199,7 +199,8 @@ class Oracle:
         latest = now.latest_runs([task.agent]).get(task.agent)
         match task.state:
             case TaskState.OPEN:
-                return not self._slot() or task.id not in {each.id for each, _ in _ready(now)}
+                ready = {each.id: agent for each, agent in _ready(now)}
+                return task.id not in ready or not self._slot(ready[task.id])
             case TaskState.ACTIVE | TaskState.WAITING if now.undelivered(reader=task.agent):
                 return self._may_rest(task.agent)
             case TaskState.ACTIVE:
@@ -216,10 +217,9 @@ class Oracle:
         said = reviews.open_blocking(said_about(self.world.now, task.reviews))
         return change is not None and not change.ended and any(each.sender == task.agent for each in said)
 
-    def _slot(self) -> bool:
+    def _slot(self, agent: Agent) -> bool:
         assert self.world.engine is not None
-        project = next(iter(self.world.now.projects()))
-        return Slots(self.world.engine.ports).fits(self.world.now, project.id)
+        return Slots(self.world.engine.ports).fits(self.world.now, agent)
 
     # ── the end ──
 

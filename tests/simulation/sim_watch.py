@@ -11,7 +11,7 @@ from dataclasses import replace
 from windlass.core.agent import Agent
 from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
 from windlass.core.errors import Unavailable
-from windlass.core.message import Message
+from windlass.core.message import Kind, Message
 from windlass.core.ports import Launch
 from windlass.core.project import Project
 from windlass.core.reviews import open_blocking
@@ -74,7 +74,8 @@ class WatchedProcesses(FakeProcesses):
         for run, each in self.started.items():
             if each.alive and each.launch.cwd == launch.cwd:
                 self.witness.object(f"I9: {launch.run} was started in {launch.cwd}, where {run} lives")
-        living = sum(each.alive for each in self.started.values())
+        lent = self._lent(launch.run)
+        living = sum(each.alive and run not in lent for run, each in self.started.items())
         if living >= self.witness.most:
             self.witness.object(f"limits: {launch.run} was started beside {living} others")
         known = self.witness.store.find(Run, launch.run)
@@ -82,6 +83,19 @@ class WatchedProcesses(FakeProcesses):
             self.witness.object(f"I9: {launch.run} was started, and is not to live: {known}")
         self.witness.spawned += 1
         return await super().start(launch)
+
+    def _lent(self, starting: str) -> set[str]:
+        """Those that have asked someone, if the one that starts was asked by one of them: they wait for answers.
+
+        The answer may have come since the slot was given."""
+        store = self.witness.store
+        asks = [each for project in store.projects() for each in store.said(project.id, limit=10_000)]
+        asks = [each for each in asks if each.kind is Kind.ASK and "human" not in each.to]
+        live = {each.agent: each for each in store.live_runs()}
+        asking = [each for each in asks if each.sender in live and each.sent_at >= live[each.sender].starting_at]
+        begun = store.find(Run, starting)
+        asked = any(begun and begun.agent in each.to for each in asking)
+        return {live[each.sender].id for each in asking} if asked else set()
 
     def deaf(self) -> None:
         """Whoever followed is dead."""

@@ -145,6 +145,10 @@ class Reading(Protocol):
         """Questions to a reader that have no answer yet, oldest first."""
         ...
 
+    def asking(self) -> list[Message]:
+        """Questions to agents that a live run has asked and that have no answer yet, oldest first."""
+        ...
+
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
         """Of all that a run may have heard after a person's last word to it, what has come through the most hands.
 

@@ -17,7 +17,7 @@ from windlass.core.task import Task, TaskState
 from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs
-from windlass.engine.slots import Slots
+from windlass.engine.slots import NONE_FREE, Slots
 from windlass.engine.tasks import Tasks
 from windlass.engine.troubles import Troubles
 
@@ -80,8 +80,10 @@ class Deliver:
                 if until is not None:
                     self.bell.ring_in(until - now)
                 await self._explain(mail, reason)
-            case policy.Wake(session) if await self.slots.free(mail.agent.project):
+            case policy.Wake(session) if await self.slots.free(mail.agent):
                 await self._start(mail, session)
+            case policy.Wake():
+                await self._explain(mail, NONE_FREE)
 
     async def _start(self, mail: Mail, session: str) -> None:
         """Start a run. One that is called is what its file says today; what goes on, goes on as it was begun."""

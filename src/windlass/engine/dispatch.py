@@ -34,7 +34,7 @@ class Dispatch:
         """Start every ready task that there is a slot for, and that the radar does not hold."""
         for task, agent in await self.store.read(_ready):
             with self.troubles.noted("dispatch"):
-                if await self.slots.free(agent.project) and not await self.store.read(partial(self._held, task)):
+                if await self.slots.free(agent) and not await self.store.read(partial(self._held, task)):
                     mail = await self.store.read(partial(_owed, agent))
                     await self.runs.start(agent, task, Cause.TASK, mail=mail)
         return False

@@ -15,6 +15,7 @@ from windlass.core.message import Kind, Letter
 from windlass.core.run import Cause, Run
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task
+from windlass.engine.slots import lenders
 
 
 def find(store: Reading, project: str, name: str) -> Instance | None:
@@ -129,8 +130,10 @@ def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str
     if instance is None:
         return ""
     live = sorted(each.agent for each in store.live_runs() if each.agent in instance.agents and each.agent != agent.id)
-    if len(live) >= instance.limits.get("runs", len(live) + 1):
-        return live[0]
+    if "runs" in instance.limits and len(live) >= instance.limits["runs"]:
+        lent = lenders(store, agent)
+        if sum(each not in lent for each in live) >= instance.limits["runs"]:
+            return live[0]
     busy = {each.agent for each in store.unfinished_tasks() if begins(each)} | {*live}
     found = (store.find(Agent, each) for each in sorted(busy))
     asks = [each.message.sender for each in letters if each.message.kind is Kind.ASK]

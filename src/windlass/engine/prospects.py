@@ -10,6 +10,7 @@ from windlass.core.message import Delivery, Receipt
 from windlass.core.ports import Ports
 from windlass.core.store import Reading
 from windlass.engine.deliver import Deliver, mail_of
+from windlass.engine.slots import NONE_FREE
 
 _SETTLED = {
     Receipt.DELIVERED: "has it",
@@ -48,5 +49,7 @@ class Prospects:
         match self.deliver.decide(mail, now):
             case policy.Wait(reason):
                 return f"waits: {reason}"
+            case policy.Wake() if not self.deliver.slots.fits(store, mail.agent):
+                return f"waits: {NONE_FREE}"
             case policy.Wake(session):
                 return "goes on with it now" if session else "is started with it now"

@@ -278,8 +278,8 @@ class Claim:
     session: str
     sandbox: str
     now: float
-    fits: Callable[[Reading, str], bool]
-    """Whether one more run of a project may start: asked again here, because other ticks start runs, too."""
+    fits: Callable[[Reading, Agent], bool]
+    """Whether an agent may start a run now: asked again here, because other ticks start runs, too."""
 
     def make(self, store: Writing) -> Run:
         """Write the run, the task taken up, and the mail put into its prompt; or refuse."""
@@ -293,7 +293,7 @@ class Claim:
             raise Conflict(f"The task of {self.agent.id} is over.")
         if not instances.admits(store, self.agent, self._letters(store), task):
             raise Conflict(f"The instance of {self.agent.id} starts nobody any more.")
-        if not self.fits(store, self.agent.project):
+        if not self.fits(store, self.agent):
             raise Conflict(f"There is no slot for {self.agent.id}.")
         run = Run(
             id=store.next_id(Run),

@@ -10,6 +10,9 @@ from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.store import Reading
 
+NONE_FREE = "no slot is free (limits.runs)"
+"""Why one waits that could start."""
+
 
 class Slots:
     """Asked before every start; the live runs in the store are the count."""
@@ -19,21 +22,30 @@ class Slots:
         self.settings = ports.settings
         self.processes = ports.processes
 
-    async def free(self, project: str) -> bool:
-        """Whether one more run of this project may start now."""
-        return await self.store.read(lambda store: self.fits(store, project))
+    async def free(self, agent: Agent) -> bool:
+        """Whether this agent may start a run now."""
+        return await self.store.read(lambda store: self.fits(store, agent))
 
-    def fits(self, store: Reading, project: str) -> bool:
+    def fits(self, store: Reading, agent: Agent) -> bool:
         """The same, of one moment. Runs take up a slot that are about to start, or whose process lives.
 
-        Where there is room for one more beside all that are not judged yet, nobody looks at their processes."""
-        found = store.find(Project, project)
+        Where there is room for one more beside all that are not judged yet, nobody looks at their processes; nor, where
+        there is room beside those, who leaves its slot to this agent."""
+        found = store.find(Project, agent.project)
         own, home = self.settings.at(found.path if found else "").limits, self.settings.at("").limits
-        counts = (store.live_by_project, lambda: self._alive(store))
-        return any(policy.may_start(project, count(), home=home, own=own) for count in counts)
+        counts = (store.live_by_project, lambda: self._alive(store), lambda: self._alive(store, lenders(store, agent)))
+        return any(policy.may_start(agent.project, count(), home=home, own=own) for count in counts)
 
-    def _alive(self, store: Reading) -> Counter[str]:
-        """How many runs have a process, or will have one, in each project."""
+    def _alive(self, store: Reading, lent: frozenset[str] = frozenset()) -> Counter[str]:
+        """How many runs have a process, or will have one, in each project; but for those of some agents."""
         busy = [run for run in store.live_runs() if run.identity is None or self.processes.alive(run.identity)]
-        agents = (store.find(Agent, run.agent) for run in busy)
+        agents = (store.find(Agent, run.agent) for run in busy if run.agent not in lent)
         return Counter(each.project for each in agents if each)
+
+
+def lenders(store: Reading, agent: Agent) -> frozenset[str]:
+    """Those who do nothing before they have an answer, if one of them has asked this agent.
+
+    Else it could wait for a slot that is free only when it has answered."""
+    asks = store.asking()
+    return frozenset(each.sender for each in asks) if any(agent.id in each.to for each in asks) else frozenset()

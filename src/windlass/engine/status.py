@@ -73,8 +73,8 @@ class Moment:
 
     now: float
     alive: Callable[[Identity], bool]
-    fits: Callable[[str], bool]
-    """Whether one more run of a project may start."""
+    fits: Callable[[Agent], bool]
+    """Whether an agent may start a run."""
     held: Callable[[Task], str]
     """Why the radar keeps a task from beginning, if it does."""
 
@@ -155,11 +155,14 @@ def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View
     latest = store.latest_runs([each.id for each in agents])
     spoke = store.last_output([each.id for each in latest.values()])
     costs = store.costs([each.id for each in agents])
-    views = (_view(store, agent, latest.get(agent.id), spoke, moment) for agent in agents)
+    owed = {*store.readers_waiting()}
+    views = (_view(store, agent, latest.get(agent.id), spoke, moment, owed=agent.id in owed) for agent in agents)
     return [replace(each, cost=costs.get(each.agent.id, Cost())) for each in views]
 
 
-def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float], moment: Moment) -> View:
+def _view(
+    store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float], moment: Moment, *, owed: bool
+) -> View:
     task = current_task(store, agent.id)
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
@@ -173,7 +176,7 @@ def _view(store: Reading, agent: Agent, run: Run | None, spoke: dict[str, float]
         status=status,
         evidence=_of_live(run, last, moment)
         if run and run.live
-        else _evidence(agent, run, task, change, moment, paused=paused),
+        else _joined(_evidence(agent, run, task, change, moment, paused=paused), _mail(store, agent) if owed else ""),
         age=max(0.0, moment.now - _newest(agent, run, task, change, last)),
         task=task,
         run=run,
@@ -221,12 +224,25 @@ def _goes_on(run: Run, task: Task | None, now: float) -> str:
     return f"; goes on in {plain.age(until - now)}" if until > now else "; about to go on"
 
 
+_NOTHING = "nothing to do"
+
+
+def _mail(store: Reading, agent: Agent) -> str:
+    """Why it is not woken by what it was sent."""
+    reasons = (each.reason for each in store.undelivered(reader=agent.id) if each.wakes)
+    return next((f"mail waits: {each}" for each in reasons if each), "")
+
+
+def _joined(evidence: str, mail: str) -> str:
+    return f"{evidence}; {mail}" if mail and evidence != _NOTHING else mail or evidence
+
+
 def _before_any_run(agent: Agent, task: Task | None, moment: Moment) -> str:
     if task is None:
-        return "nothing to do"
+        return _NOTHING
     if task.ended:
         return task.reason
-    if not moment.fits(agent.project):
+    if not moment.fits(agent):
         return "waits for a free slot"
     return moment.held(task) or "about to start"
 

@@ -197,6 +197,17 @@ class MemoryReading:
         found = (each for each in asks if self._is_owed(each.id, reader))
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
+    def asking(self) -> list[Message]:
+        since = {each.agent: each.starting_at for each in self.live_runs()}
+        answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
+        found = (
+            each
+            for each in self._all(Message)
+            if each.kind is Kind.ASK and "human" not in each.to and each.id not in answered and each.sender in since
+        )
+        now = (each for each in found if each.sent_at >= since[each.sender])
+        return sorted(now, key=lambda message: _number(message.id))
+
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
         keys = {answered, *(each.message for each in self.deliveries_of(run))}
         found = [said for each in keys if (said := self.find(Message, each))]

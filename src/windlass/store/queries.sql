@@ -143,6 +143,13 @@ WHERE reader = :reader AND kind = 'ask'
     AND NOT EXISTS (SELECT 1 FROM messages AS given WHERE given.kind = 'answer' AND given.reply_to = messages.id)
 ORDER BY deliveries.sent LIMIT :limit;
 
+-- name: asking
+SELECT question.* FROM runs CROSS JOIN messages AS question
+WHERE runs.outcome IS NULL AND question.kind = 'ask' AND sender = agent AND sent_at >= starting_at
+    AND NOT EXISTS (SELECT 1 FROM json_each(question."to") WHERE value = 'human')
+    AND NOT EXISTS (SELECT 1 FROM messages AS given WHERE given.kind = 'answer' AND given.reply_to = question.id)
+ORDER BY question.place;
+
 -- name: longest_way
 WITH heard (place) AS (
     SELECT sent FROM deliveries WHERE run = :run AND run <> ''

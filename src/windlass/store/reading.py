@@ -145,6 +145,9 @@ class SqlReading:
     def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
         return self._nouns(Message, "asks_to", reader=reader, limit=max(limit, 0))
 
+    def asking(self) -> list[Message]:
+        return self._nouns(Message, "asking")
+
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
         return _first(self._nouns(Message, "longest_way", run=run, answered=answered))
 
