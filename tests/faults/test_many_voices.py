@@ -14,6 +14,8 @@ from e2e_stage import Stage, stage, until
 MESSAGES = 200
 WAYS = ("socket", "tools", "file")
 """How the voices speak, in turn; but the first speaks by commands, each a process of its own."""
+CROWDS = [(2, 0), (20, 0), (5, 10)] + ([(2, 10), (20, 10)] if os.environ.get("WINDLASS_TEST_VOICES") == "all" else [])
+"""How many voices, and how often the daemon dies meanwhile; the last two on demand."""
 SETTINGS = "[limits]\nruns = 24\n[daemon]\nstop_grace_seconds = 0.5\n"
 
 
@@ -56,7 +58,7 @@ def said_to(place: int, count: int) -> Counter[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "deaths"), [(2, 0), (20, 0), (5, 10)])
+@pytest.mark.parametrize(("count", "deaths"), CROWDS)
 def test_each_hears_its_own_once_and_in_order(count: int, deaths: int) -> None:
     """Also where the daemon is killed again and again: whoever was cut off says it again, under the same key."""
     with stage(settings=SETTINGS, WINDLASS_SANDBOX="off") as house:
