@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -309,6 +311,56 @@ class TestQuestions:
             assert await ids(limit=2, newest=False) == ["m1", "m2"]
             assert await ids(after=2) == ["m10"]
             assert await ids(limit=0) == await ids(limit=-1) == []
+
+        asyncio.run(story())
+
+    def test_what_is_seen_does_not_hang_on_how_it_is_looked_for(self, store: AnyStore) -> None:
+        """By channel, by reader, by page, from either end: always just what the viewer may see of it."""
+        chance = random.Random(6)
+        names, channels = ("ann", "bob", "human"), ("main", "@i", "task/t1")
+        said = [
+            a_message(
+                f"m{number}",
+                project=chance.choice("ppq"),
+                sender=chance.choice(names),
+                to=tuple(chance.sample(names, chance.randrange(3))),
+                channel=chance.choice(channels),
+                direct=chance.random() < 0.4,
+            )
+            for number in range(1, 90)
+        ]
+
+        def expected(viewer: str, home: str, channel: str, to: str, after: int) -> list[str]:
+            return [
+                each.id
+                for each in said
+                if each.project == "p" and channel in ("", each.channel) and int(each.id[1:]) > after
+                if to in ("", *each.to)
+                if viewer in ("", each.sender, *each.to) or (not each.direct and each.channel == home)
+            ]
+
+        async def story() -> None:
+            owed = [a_delivery(each.id, reader) for each in said for reader in each.to]
+            await store.write(putting(*said, *owed))
+            for viewer, home, channel, to, after, limit, newest in product(
+                ("", "ann", "carol"), ("main", "@i"), ("", "main", "@i"), ("", "bob"), (0, 40), (3, 100), (True, False)
+            ):
+                which = {"viewer": viewer, "home": home, "channel": channel, "to": to, "after": after}
+                found = await store.read(lambda reading: reading.said("p", **which, limit=limit, newest=newest))  # type: ignore[arg-type]  # noqa: B023 - a mapping of both; it is asked at once
+                whole = expected(viewer, home, channel, to, after)
+                assert [each.id for each in found] == (whole[-limit:] if newest else whole[:limit]), which
+
+        asyncio.run(story())
+
+    def test_who_has_written_to_one_is_known(self, store: AnyStore) -> None:
+        """Of those who are asked about, whether or not it was acknowledged."""
+
+        async def story() -> None:
+            said = [a_message("m1", sender="ann", to=("bob",)), a_message("m2", sender="eve", to=("ann",))]
+            await store.write(putting(*said, a_delivery("m1", "bob", receipt=Receipt.ACKED), a_delivery("m2", "ann")))
+
+            assert await store.read(lambda reading: reading.wrote_to("bob", ["ann", "eve", "dan"])) == {"ann"}
+            assert await store.read(lambda reading: reading.wrote_to("bob", ["eve"])) == set()
 
         asyncio.run(story())
 

@@ -241,6 +241,7 @@ class TestAgents:
         house.wl("send", "Begin.", "--to", "coder")
 
         until(lambda: heard.exists() and heard.read_text() == "8080.\n", "the answer")
+        until(lambda: house.flag("heard.settled").read_text().endswith("\n"), "what the one who answered was told")
         asked = json.loads(house.flag("heard.json").read_text())
         assert (asked["fromAgentId"], asked["question"]) == ("coder", "Which port?")
         answered = json.loads(house.flag("heard.settled").read_text())

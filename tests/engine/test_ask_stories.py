@@ -68,7 +68,9 @@ class TestConversations:
             await room.move()
             task, talk = await room.task_of(name), room.engine.talk
             first = await talk.converse(room.person, room.project, "How far?", task=task.id, key="k1")
-            assert await talk.converse(room.person, room.project, "How far?", agent="alice", key="k1") == first
+            assert await talk.converse(room.person, room.project, "How far?", task="t99", key="k1") == first
+            with pytest.raises(Conflict, match="k1 is that of m1, which is for others"):
+                await talk.converse(room.person, room.project, "How far?", agent="alice", key="k1")
             assert first.kind is Kind.ASK and len(await talk.inbox(name)) == 1
             with pytest.raises(Conflict, match="k1 is that of m1, which says something else"):
                 await talk.converse(room.person, room.project, "How long?", task=task.id, key="k1")

@@ -175,7 +175,10 @@ class TestChannel:
             sent = [await room.send(me, to=("human",), body=f"Report {each}.") for each in range(3)]
             await room.engine.talk.peek(room.person, room.project)
             acked = await room.engine.talk.ack(room.person, sent[1].id, before=True)
-            assert (acked.message, acked.receipt) == (sent[1].id, Receipt.ACKED)
+            assert [(each.message, each.receipt) for each in acked] == [
+                (sent[1].id, Receipt.ACKED),
+                (sent[0].id, Receipt.ACKED),
+            ]
             assert [each.message.id for each in await room.engine.talk.inbox("human")] == [sent[2].id]
 
         play(story)

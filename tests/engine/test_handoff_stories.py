@@ -56,7 +56,7 @@ class TestChat:
             assert await room.store.read(lambda store: store.runs_of("carol")) == []
             notes = [each for each in await room.said("system") if "chat.md" in each.body]
             told = "\n".join(each.body for each in notes)
-            assert {each.to for each in notes} == {("alice",)} and "Add carol to handoff_to in" in told
+            assert {each.to for each in notes} == {("alice",)} and "only a person adds others to handoff_to in" in told
             assert told.count("was not sent: alice may not hand work to carol: its file allows bob.") == 2
             await room.write("alice", "[alice-to-bob]: then you\n")
             assert [each.to for each in await room.said("alice")] == [("bob",)]
@@ -65,14 +65,14 @@ class TestChat:
         play(story)
 
     def test_an_answer_is_no_hand_off(self, room: ChatRoom) -> None:
-        """Nor is a word to a person, or to everyone, who start nobody."""
+        """Nor is a question; nor a word to a person, or to everyone, who start nobody."""
 
         async def story() -> None:
             await room.meet("alice", "bob", "carol")
             await room.send(to=("carol",), body="Begin.")
             await room.pass_time()
             await room.write("carol", "[carol-to-human]: hello\n[carol-to-all]: hello all\n")
-            await room.send(await room.speaker("carol"), to=("alice",), body="Is it done?")
+            await room.engine.talk.converse(await room.speaker("carol"), room.project, "Is it done?", agent="alice")
             await room.write("alice", "[alice-to-carol]: it is\n")
             assert [each.body for each in await room.said("alice")] == ["it is"]
             assert [each.body for each in await room.said("carol")] == ["hello", "hello all", "Is it done?"]
@@ -85,10 +85,27 @@ def test_one_in_an_instance_is_allowed_by_its_name(room: ChatRoom) -> None:
 
     async def story() -> None:
         await room.meet("alice", "bob", "carol")
+        await room.send(to=("bob@pr-7",), body="Begin.")
         me = await room.speaker("alice")
         sent = await room.send(me, to=("bob@pr-7",), kind=Kind.HANDOFF, body="Over to you.")
         assert sent.to == ("bob@pr-7",)
         with pytest.raises(NotAllowed, match="may not hand work to carol@pr-7"):
             await room.send(me, to=("carol@pr-7",), kind=Kind.HANDOFF, body="Over to you.")
+
+    play(story)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_whoever_is_called_is_handed_work(room: ChatRoom, *, named: bool) -> None:
+    """By name or by a mention: one whom the file does not allow is refused; one who is only spoken of is not called."""
+
+    async def story() -> None:
+        await room.meet("alice", "bob", "carol")
+        me = await room.speaker("alice")
+        with pytest.raises(NotAllowed, match="alice may not hand work to carol: its file allows bob") as refused:
+            await (room.send(me, to=("carol",), body="Test it.") if named else room.send(me, body="@carol test it."))
+        assert "only a person adds others to handoff_to in .windlass/agents/alice.md" in refused.value.hint
+        assert (await room.send(me, body="@bob test it, as @carol said.")).to == ("bob",)
+        assert (await room.send(me, everyone=True, body="Done.")).broadcast
 
     play(story)

@@ -204,7 +204,7 @@ def test_what_is_answered_counts_as_a_hop_until_a_person_speaks(room: Room) -> N
         for name in ("alice", "bob"):
             await room.send(to=(name,), body="Begin.")
         await room.move()
-        first = await room.send(await room.speaker("bob"), to=("human",), channel="main", body="I found something.")
+        first = await room.send(await room.speaker("bob"), body="I found something.")
         me = await room.speaker("alice")
         assert (await room.send(me, to=("bob",), body="What?", reply_to=first.id)).hops == 2
         await room.send(to=("alice",), body="Let it be.")
@@ -255,5 +255,79 @@ def test_a_channel_that_is_none_is_refused(room: Room, wrong: str) -> None:
             await room.send(channel=wrong)
         with pytest.raises(NotFound, match="no message m99"):
             await room.send(reply_to="m99")
+
+    play(story)
+
+
+def test_hops_are_not_counted_anew_from_a_word_that_was_for_others(room: Room) -> None:
+    """An agent can't answer what it was never meant to see, also not to be let go on by it."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob", "carol")
+        for name in ("alice", "bob", "carol"):
+            await room.send(to=(name,), body="Begin.")
+        await room.move()
+        secret = await room.send(to=("carol",), body="Only for carol.")
+        with pytest.raises(NotFound, match=f"There is no message {secret.id}"):
+            await room.send(await room.speaker("alice"), to=("bob",), body="On and on.", reply_to=secret.id)
+
+    play(story)
+
+
+def test_only_a_person_begins_an_instance(room: Room) -> None:
+    """Else one agent could start any number of others; in an instance that is there it may call whom it likes."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        await room.send(to=("alice",), body="Begin.")
+        await room.send(to=("alice@one",), body="Begin.")
+        await room.move()
+        me = await room.speaker("alice")
+        with pytest.raises(NotAllowed, match="no instance @two, and only a person begins one"):
+            await room.send(me, to=("bob@two",), body="Go.")
+        assert (await room.send(me, to=("bob@one",), body="Go.")).to == ("bob@one",)
+
+    play(story)
+
+
+def test_an_agent_of_an_instance_speaks_to_all_of_its_own_only(room: Room) -> None:
+    """Instances do not hear each other; one at home in the project, like a person, may speak to any."""
+
+    async def story() -> None:
+        await room.begin("alice", "bob")
+        for name in ("alice", "alice@one", "bob@one", "bob@two"):
+            await room.send(to=(name,), body="Begin.")
+        await room.move()
+        me = await room.speaker("alice@one")
+        with pytest.raises(NotAllowed, match="alice@one can't speak to all of @two"):
+            await room.send(me, to=("@two",), body="Our plan.")
+        assert (await room.send(me, to=("@one",), body="Our plan.")).to == ("bob@one",)
+        said = await room.send(await room.speaker("alice"), to=("@two",), body="Main is red.")
+        assert (said.to, said.broadcast) == (("bob@two",), True)
+        both = await room.send(to=("@one",), body="Main is red.")
+        assert ({*both.to}, both.channel) == ({"alice@one", "bob@one"}, "@one")
+
+    play(story)
+
+
+def test_one_who_waits_from_a_message_on_misses_nothing(room: Room) -> None:
+    """Also where more was said than is looked at in one go: the oldest first, and the rest the next time."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        await room.send(to=("alice",), body="Begin.")
+        await room.move()
+        me, since = await room.speaker("alice"), "m1"
+        for number in range(5):
+            await room.send(me, body=f"{number}")
+        heard = []
+        for _ in range(2):
+            said = await room.engine.talk.wait(room.person, room.project, since=since, patience=0, limit=3)
+            heard += [each.body for each in said]
+            since = said[-1].id
+        assert heard == ["0", "1", "2", "3", "4"]
+        await room.send(to=("alice",), body="At last.")
+        found = await room.engine.talk.wait(me, room.project, since="m1", patience=0, limit=2)
+        assert [each.body for each in found] == ["At last."], "its own words do not hide what comes after them"
 
     play(story)

@@ -14,7 +14,7 @@ from windlass.core.message import Kind, Receipt
 from windlass.core.run import Cause
 from windlass.core.task import TaskState
 from windlass.engine.readers import Speaker
-from windlass.engine.talk import Handoff
+from windlass.engine.handoffs import Handoff
 
 
 @pytest.fixture
@@ -448,7 +448,7 @@ class TestHearing:
             sent = [await room.send(me, to=("human",), body=f"Report {each}.") for each in range(3)]
             talk = room.engine.talk
             for _ in range(2):
-                assert (await talk.ack(room.person, sent[1].id)).receipt is Receipt.ACKED
+                assert [each.receipt for each in await talk.ack(room.person, sent[1].id)] == [Receipt.ACKED]
             left = [each.message.id for each in await talk.inbox("human")]
             assert left == [sent[0].id, sent[2].id]
             with pytest.raises(NotFound, match="never sent"):

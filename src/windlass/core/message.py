@@ -79,6 +79,12 @@ class Message:
     """How many agents have spoken in this chain since a person did."""
     chain: tuple[str, ...] = ()
     """The last of those who spoke in this chain, the newest at the end."""
+    about: str = ""
+    """What a question was put to, if not to an agent by name: `task/t12` or `phase/t9`."""
+
+    def hidden_from(self, viewer: str) -> bool:
+        """Whether it was meant for others alone; a person, who has no name here, sees everything."""
+        return self.direct and viewer not in ("", self.sender, *self.to)
 
     @property
     def spawns(self) -> bool:

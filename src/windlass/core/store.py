@@ -15,6 +15,8 @@ from windlass.core.run import Chunk, Cost, Run
 from windlass.core.task import Task
 
 T = TypeVar("T")
+FAR_BACK = 500
+"""How many messages may have led to one: of what is older, nothing counts."""
 N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
 Noun = Agent | Change | Delivery | Document | Message | Project | Run | Task
 
@@ -153,8 +155,12 @@ class Reading(Protocol):
         """Of all that a run may have heard after a person's last word to it, what has come through the most hands.
 
         It was told some of it; what its agent was sent since it began, it may have looked at; and what it answers, it
-        has seen.
+        has seen. Of what is older than the last few hundred, nothing counts.
         """
+        ...
+
+    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
+        """Those of these senders who have ever written to a reader."""
         ...
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from windlass.core import codec
-from windlass.core.address import HUMAN, SYSTEM, Address
+from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent, Permissions
-from windlass.core.definition import PEOPLE
 from windlass.core.document import Document
 from windlass.core.errors import NotAllowed
 from windlass.core.instance import NAMES, Instance, begins, decide_turn, document_of
@@ -140,21 +139,11 @@ def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str
     return decide_turn(agent, [each for each in found if each], asks)
 
 
-def check_words(store: Reading, agent: Agent, to: Sequence[str], handed: Sequence[str]) -> None:
-    """Refuse what an agent was not given: to speak without a context, or to hand work to others (`handed`)."""
-    instance = of_agent(store, agent)
+def check_words(store: Reading, agent: Agent, to: Sequence[str]) -> None:
+    """Refuse to let one speak to others that was given no context."""
     if not agent.talks and any(each != str(HUMAN) for each in to):
         what = f"{agent.id} has no context, so it can't speak to other agents."
-        raise NotAllowed(what, hint=_remedy(instance, "channel"))
-    if instance is None:
-        return
-    allowed = instance.handoffs.get(agent.name, ())
-    others = [each for each in handed if allowed and Address.parse(each).name not in (*allowed, *PEOPLE)]
-    if others:
-        raise NotAllowed(
-            f"{agent.name} may not hand work to {others[0]}: its file allows {', '.join(allowed)}.",
-            hint=f"Add it to handoff_to in {instance.source}.",
-        )
+        raise NotAllowed(what, hint=_remedy(of_agent(store, agent), "channel"))
 
 
 def check_pages(store: Reading, agent: Agent) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from windlass.core.address import Address
+from windlass.core.address import HUMAN
 from windlass.core.agent import Agent
 from windlass.core.brakes import linked
 from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.keys import Repeated, check_same
 from windlass.core.message import Delivery, Kind, Letter, Message, Receipt
 from windlass.core.project import Project
+from windlass.core.questions import compose_answer
 from windlass.core.store import Reading, Writing
 from windlass.engine.readers import Speaker, settled
-from windlass.engine.say import home_channel, put
+from windlass.engine.say import current_task, home_channel, open_questions, put, say
 
 MOST = 10_000
 
@@ -42,7 +45,7 @@ class Sending:
         """Write it, with those whom it brings into being; or find what was sent under the same key."""
         known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
         if known is not None:
-            check_same(known, Repeated.of(self.message))
+            check_same(known, Repeated.of(self.message), self.project.name)
             return known
         names = {each.id: settled(store, each, self.project) for each in self.new}
         fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
@@ -61,40 +64,6 @@ class Sending:
         return put(store, message, quiet={each for each in message.to if each not in addressed})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
-    """What comes under the key of a message that was sent."""
-
-    body: str
-    kind: Kind
-    project: str
-    named: tuple[str, ...]
-    """Those who were named, by id or by name; nobody: its words, or its channel, tell whom it is for."""
-    broadcast: bool
-
-    @classmethod
-    def of(cls, message: Message) -> Repeated:
-        named = message.to if message.direct and not message.broadcast else ()
-        return cls(
-            body=message.body, kind=message.kind, project=message.project, named=named, broadcast=message.broadcast
-        )
-
-
-def check_same(known: Message, repeated: Repeated) -> None:
-    """Refuse something else, or for others, under the key of what was sent before; its readers may have gone since."""
-    kind = repeated.kind
-    if known.body != repeated.body:
-        raise Conflict(f"The key {known.key} is that of {known.id}, which says something else.", hint="Take another.")
-    if Kind.ASK in (known.kind, kind) and known.kind is not kind:
-        what = "a question" if known.kind is Kind.ASK else "no question"
-        raise Conflict(f"The key {known.key} is that of {known.id}, which is {what}.", hint="Take another.")
-    called = {*known.to, *(Address.parse(each).name for each in known.to)}
-    if (known.project, known.broadcast) != (repeated.project, repeated.broadcast) or not called.issuperset(
-        repeated.named
-    ):
-        raise Conflict(f"The key {known.key} is that of {known.id}, which is for others.", hint="Take another.")
-
-
 def _heard(store: Reading, speaker: Speaker, answered: str = "") -> list[Message]:
     """What may have led to what an agent says: of all that it may have heard in its run, the longest way."""
     led = store.longest_way(speaker.run, answered=answered)
@@ -102,9 +71,11 @@ def _heard(store: Reading, speaker: Speaker, answered: str = "") -> list[Message
 
 
 def _channel(store: Reading, speaker: Speaker, message: Message) -> str:
-    """Where it stands if nobody said: with its speaker, or where a person's one reader is."""
-    agent = store.find(Agent, message.to[0] if speaker.is_person and len(message.to) == 1 else speaker.address)
-    return home_channel(store, agent) if agent else "main"
+    """Where it stands if nobody said: with its speaker, or where all of a person's readers are."""
+    names = message.to if speaker.is_person else (speaker.address,)
+    agents = [store.find(Agent, each) for each in names]
+    homes = {home_channel(store, each) if each else "main" for each in agents}
+    return homes.pop() if len(homes) == 1 else "main"
 
 
 def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing) -> Message:
@@ -135,16 +106,46 @@ def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing
     return put(store, answer)
 
 
+def reply(agent: str, words: Sequence[str], now: float, store: Writing) -> Message:
+    """A person's answer to an agent's last open question, as one text or by ids. The same once more is the same."""
+    asks, task = open_questions(store, agent), current_task(store, agent)
+    if not asks or task is None or task.ended:
+        if known := _replied(store, agent, words):
+            return known
+        raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
+    ask = asks[-1]
+    body = compose_answer(words, ask.body if ask.sender == agent else "")
+    return say(
+        store,
+        sender=str(HUMAN),
+        to=(agent,),
+        body=body if ask.sender == agent else f"{body}\n\n{ask.body}",  # then it was not asked by the agent
+        direct=ask.direct,
+        project=ask.project,
+        channel=ask.channel,
+        now=now,
+        kind=Kind.ANSWER,
+        reply_to=ask.id,
+    )
+
+
+def _replied(store: Reading, agent: str, words: Sequence[str]) -> Message | None:
+    """The last that a person answered this agent, if it was in these words: whoever heard nothing says it again."""
+    owed = store.deliveries_to(agent, acked=True, limit=MOST)
+    said = (store.find(Message, each.message) for each in reversed(owed))
+    last = next((each for each in said if each and each.kind is Kind.ANSWER and each.sender == str(HUMAN)), None)
+    ask = store.find(Message, last.reply_to) if last else None
+    if last is None or ask is None:
+        return None
+    body = compose_answer(words, ask.body if ask.sender == agent else "")
+    return last if last.body in (body, f"{body}\n\n{ask.body}") else None
+
+
 def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Letter]:
     """What a reader has not acknowledged, or all that it ever got."""
     owed = store.deliveries_to(reader, acked=everything, limit=MOST)
     found = ((store.find(Message, each.message), each) for each in owed)
     return [Letter(message, each) for message, each in found if message is not None]
-
-
-def heard_from(reader: str, store: Reading) -> set[str]:
-    """Everyone who has ever written to a reader."""
-    return {each.message.sender for each in inbox(store, reader, everything=True)}
 
 
 def unread(speaker: Speaker, channel: str, limit: int, store: Reading) -> list[Letter]:
@@ -181,17 +182,23 @@ def _is_told(delivery: Delivery, run: str) -> bool:
     return delivery.receipt is Receipt.READ or (delivery.receipt is Receipt.DELIVERED and delivery.run == run)
 
 
-def ack(speaker: Speaker, message: str, before: bool, store: Writing) -> Delivery:
-    """Acknowledge one message, or all up to it; doing so again changes nothing."""
-    number = place(message)
-    delivery = store.find(Delivery, f"{message}/{speaker.address}")
-    if delivery is None:
+def ack(speaker: Speaker, messages: Sequence[str], before: bool, store: Writing) -> list[Delivery]:
+    """Acknowledge messages, all of them or none; or also what came before them. Again, it changes nothing."""
+    named = [_delivery(store, speaker, each) for each in dict.fromkeys(messages)]
+    last = max(map(place, messages), default=0) if before else 0
+    earlier = store.deliveries_to(speaker.address, limit=MOST) if before else []
+    every = [*named, *(each for each in earlier if each not in named and place(each.message) < last)]
+    acked = [each.move(Receipt.ACKED, run=speaker.run) for each in every]
+    if acked != every:  # so there are some
+        store.record("message.acked", messages[0], *acked)
+    return acked
+
+
+def _delivery(store: Reading, speaker: Speaker, message: str) -> Delivery:
+    place(message)
+    found = store.find(Delivery, f"{message}/{speaker.address}")
+    if found is None:
         raise NotFound(
             f"{speaker.address} was never sent {message}.", hint="`windlass inbox` shows what waits to be acknowledged."
         )
-    acked = delivery.move(Receipt.ACKED, run=speaker.run)
-    earlier = [each.delivery for each in inbox(store, speaker.address) if place(each.message.id) < number]
-    others = [each.move(Receipt.ACKED, run=speaker.run) for each in earlier] if before else []
-    if others or acked != delivery:
-        store.record("message.acked", message, acked, *others)
-    return acked
+    return found

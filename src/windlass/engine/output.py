@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core.agent import Agent
-from windlass.core.errors import NotFound
+from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.lines import Lines
 from windlass.core.ports import Ports
 from windlass.core.run import Chunk, Run
@@ -93,8 +93,12 @@ class Output:
                     done[run.id] = chunk.end
                     yield run, chunk
 
-    async def check(self, name: str, number: int) -> None:
-        """Refuse an agent or a run that is not there."""
+    async def check(self, name: str, number: int, *, viewer: str = "") -> None:
+        """Refuse an agent or a run that is not there, and to show an agent what another printed of what it was told."""
+        if viewer not in ("", name):
+            raise NotAllowed(
+                f"What {name} prints is for people.", hint=f'Ask it: `windlass ask --agent-id {name} "…"`.'
+            )
         agent, runs = await self.store.read(lambda store: (store.find(Agent, name), store.runs_of(name)))
         if agent is None:
             raise NotFound(f"There is no agent {name}.")

@@ -103,11 +103,13 @@ class Directory:
             if address == SYSTEM:
                 raise NotAllowed("Nobody can write to the system.", hint="Write to human, or to an agent.")
             if not address.name:
-                to += _everyone(agents, address.instance, speaker, text)
+                _check_near(speaker, address, project)
+                to += _everyone(agents, address.instance, speaker, text, names)
             elif names.get(text):
                 ids[text] = names[text]
                 to.append(names[text])
             else:
+                _check_place(speaker, address, agents)
                 made = await self._enlisted(project, address, names, roster)
                 new.append(made)
                 ids[text] = made.id
@@ -193,10 +195,39 @@ def _agents(store: Reading, project: Project) -> list[Agent]:
     return [each for each in found if each.project == project.id]
 
 
-def _everyone(agents: list[Agent], instance: str, speaker: Speaker, text: str) -> list[str]:
-    there = [each.id for each in agents if each.instance == instance and each.retired_at is None]
+def _check_near(speaker: Speaker, address: Address, project: Project) -> None:
+    """An agent of an instance speaks to all of its own, and of no other: instances do not hear each other."""
+    own = "" if speaker.is_person else Address.parse(speaker.address).instance
+    if not is_home(own, project.name) and own != address.instance:
+        raise NotAllowed(
+            f"{speaker.address} can't speak to all of {address}.", hint=f"It is in @{own}; name those whom you mean."
+        )
+
+
+def _check_place(speaker: Speaker, address: Address, agents: list[Agent]) -> None:
+    """Only a person begins an instance: else one agent could start any number of others."""
+    there = {each.instance for each in agents}
+    if address.instance and address.instance not in there and not speaker.is_person:
+        raise NotAllowed(
+            f"There is no instance @{address.instance}, and only a person begins one.",
+            hint=f"Write to {address.name}, or ask a person.",
+        )
+
+
+def _everyone(agents: list[Agent], instance: str, speaker: Speaker, text: str, names: Mapping[str, str]) -> list[str]:
+    members = [each for each in agents if each.instance == instance]
+    there = [each.id for each in members if each.retired_at is None]
     if not there:
-        known = sorted({f"@{each.instance}" for each in agents if each.instance})
-        listed = f"There are: {', '.join(known)}." if known else "No agent here belongs to one."
-        raise NotFound(f"Nobody is in {text}.", hint=f"{near_miss(text, known)} {listed}".strip())
+        raise NotFound(f"Nobody is in {text}.", hint=_instead(text, [*members], agents, names))
     return [each for each in there if each != speaker.address]
+
+
+def _instead(text: str, gone: list[Agent], agents: list[Agent], names: Mapping[str, str]) -> str:
+    """What to write, where nobody is in an instance."""
+    if gone:
+        return f"All there have finished; name one to wake it, like {gone[-1].id}."
+    if text[1:] in names:
+        return f"{text[1:]} is an agent: write {text[1:]}, without the @."
+    known = sorted({f"@{each.instance}" for each in agents if each.instance and each.retired_at is None})
+    listed = f"There are: {', '.join(known)}." if known else "No agent here belongs to one."
+    return f"{near_miss(text, known)} {listed}".strip()

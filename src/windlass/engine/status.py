@@ -23,7 +23,7 @@ from windlass.engine.radar import Radar
 from windlass.engine.rescue import newest_removal
 from windlass.engine.say import channel_of, current_task, open_questions
 from windlass.engine.setup import setup_document
-from windlass.engine.slots import Slots
+from windlass.engine.slots import NONE_FREE, Slots
 
 PAGE = 200
 """How many finished agents are shown."""
@@ -108,15 +108,15 @@ class Statuses:
             self.clock.now(), self.processes.alive, partial(self.slots.fits, store), partial(self.radar.held, store)
         )
 
-    async def page(self, name: str) -> Page:
-        """All about one agent."""
-        page = await self._page(name)
+    async def page(self, name: str, *, viewer: str = "") -> Page:
+        """All about one agent, as far as another may see it."""
+        page = await self._page(name, viewer)
         project = await self.store.read(lambda store: store.find(Project, page.view.agent.project))
         if page.view.agent.retired_at is None or project is None:
             return page
         return replace(page, rescue=newest_removal(await self.git.archive.saved(project, page.view.agent)))
 
-    async def _page(self, name: str) -> Page:
+    async def _page(self, name: str, viewer: str) -> Page:
         def question(store: Reading) -> Page:
             agent = store.find(Agent, name)
             if agent is None:
@@ -131,7 +131,7 @@ class Statuses:
                 usage=sum((each.usage for each in runs), Usage()),
                 worktree=self.git.worktree_path(project, agent) if project else "",
                 output=_failed_output(store, view.change),
-                questions=open_questions(store, agent.id),
+                questions=[each for each in open_questions(store, agent.id) if not each.hidden_from(viewer)],
                 setup=_setup_output(store, agent),
                 reports=[each for each in messages if str(HUMAN) in each.to and each.kind is Kind.REPORT],
             )
@@ -176,7 +176,9 @@ def _view(
         status=status,
         evidence=_of_live(run, last, moment)
         if run and run.live
-        else _joined(_evidence(agent, run, task, change, moment, paused=paused), _mail(store, agent) if owed else ""),
+        else _joined(
+            _evidence(agent, run, task, change, moment, paused=paused), _mail(store, agent, task) if owed else ""
+        ),
         age=max(0.0, moment.now - _newest(agent, run, task, change, last)),
         task=task,
         run=run,
@@ -227,10 +229,11 @@ def _goes_on(run: Run, task: Task | None, now: float) -> str:
 _NOTHING = "nothing to do"
 
 
-def _mail(store: Reading, agent: Agent) -> str:
-    """Why it is not woken by what it was sent."""
-    reasons = (each.reason for each in store.undelivered(reader=agent.id) if each.wakes)
-    return next((f"mail waits: {each}" for each in reasons if each), "")
+def _mail(store: Reading, agent: Agent, task: Task | None) -> str:
+    """Why it is not woken by what it was sent, unless that is what the state of its task says."""
+    reasons = [each.reason for each in store.undelivered(reader=agent.id) if each.wakes and each.reason]
+    idle = task is None or task.ended
+    return next((f"mail waits: {each}" for each in reasons if idle or each == NONE_FREE), "")
 
 
 def _joined(evidence: str, mail: str) -> str:

@@ -8,26 +8,27 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from windlass.core.address import HUMAN, SYSTEM, Address, check_name
+from windlass.core.address import HUMAN, SYSTEM, check_name
 from windlass.core.agent import Agent
 from windlass.core.change import Change
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
+from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.core.keys import Repeated, check_same
 from windlass.core.mentions import Mentions, mentions, strangers
 from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.near import near_miss
 from windlass.core.ports import Ports
 from windlass.core.project import Project
-from windlass.core.questions import compose_answer
 from windlass.core.run import Run
-from windlass.core.store import Reading, Writing
+from windlass.core.store import Reading
 from windlass.core.task import Task
 from windlass.engine import letters
 from windlass.engine.bell import Bell
 from windlass.engine.fences import Fences
+from windlass.engine.handoffs import Handoff, Handoffs
 from windlass.engine.instances import check_words
-from windlass.engine.letters import Repeated, Sending
+from windlass.engine.letters import Sending
 from windlass.engine.readers import Directory, Readers, Speaker, instances
-from windlass.engine.say import current_task, home_channel, open_questions, say
+from windlass.engine.say import home_channel, open_questions
 
 MOST = 10_000
 BEGINNING = "m0"
@@ -35,21 +36,6 @@ BEGINNING = "m0"
 LONGEST_BODY = 1_000_000
 SPOKEN = (Kind.SAY, Kind.ASK, Kind.HANDOFF, Kind.REPORT)
 """Kinds that anyone may send; the others follow from something."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handoff:
-    """What is given on with a piece of work."""
-
-    done: str = ""
-    needed: str = ""
-    files: tuple[str, ...] = ()
-    why: str = ""
-
-    def told(self, body: str) -> str:
-        """All of it as one text."""
-        parts = [("Done", self.done), ("Needed", self.needed), ("Files", ", ".join(self.files)), ("Why", self.why)]
-        return "\n".join([body, *(f"{name}: {text}" for name, text in parts if text)]).strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +56,8 @@ class Post:
     handoff: Handoff | None = None
     seeks: bool = False
     """Whether a person's words that name nobody look for their reader: by triggers, or the only one at work."""
+    about: str = ""
+    """The task or phase that a question is put to."""
     hands_on: bool = False
     """It hands work on, whatever its kind, unless it answers or starts nobody."""
 
@@ -99,10 +87,10 @@ class Talk:
     def __init__(self, ports: Ports, bell: Bell, fences: Fences, directory: Directory) -> None:
         self.store = ports.store
         self.clock = ports.clock
-        self.library = ports.library
         self.bell = bell
         self.fences = fences
         self.directory = directory
+        self.handoffs = Handoffs(ports)
         self._earlier: list[Earlier] = []
 
     # ── speaking ──
@@ -129,13 +117,13 @@ class Talk:
         """The same, whatever its speaker may have said before."""
         project = await self.store.read(partial(_project, post.project))
         body = await self._words(speaker, project, post)
-        if known := await self.store.read(partial(_said_before, speaker, replace(post, body=body))):
+        if known := await self.store.read(partial(_said_before, speaker, replace(post, body=body), project.name)):
             return known
         await self._check_place(speaker, post)
-        if post.hands_on or post.kind is Kind.HANDOFF:
-            await self._check_handoff(speaker, project, post)
         readers, spoken = await self._readers(speaker, project, replace(post, body=body))
-        await self.store.read(partial(_check_workflow, speaker, readers.to, post))
+        agent = await self.store.read(partial(_check_voice, speaker, readers.to))
+        if agent is not None and (post.kind is Kind.HANDOFF or not _is_broadcast(post)):
+            await self.handoffs.check(agent, project, post.kind, spoken.addressed)
         message = Message(
             id="",
             channel=post.channel,
@@ -150,6 +138,7 @@ class Talk:
             broadcast=_is_broadcast(post),
             key=post.key,
             claims=post.claims,
+            about=post.about,
         )
         sent = await self.store.write(Sending(speaker, project, message, readers.new, spoken.addressed).make)
         self.bell.ring()
@@ -171,11 +160,12 @@ class Talk:
 
         What comes again under the same key is the question that was asked then.
         """
-        known = await self.store.read(lambda store: store.keyed(speaker.address, key)) if key else None
+        known = await self.store.read(lambda store: store.keyed(speaker.address, key)) if key and not agent else None
         target = known.to[0] if known and known.to else agent or await self.store.read(partial(_target, task, phase))
         if await self._is_itself(speaker, project, target):
             raise BadInput(f"{speaker.address} can't ask itself.", hint="`windlass list` shows whom you can ask.")
-        post = Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims, key=key)
+        about = f"task/{task}" if task else f"phase/{phase}" if phase else ""
+        post = Post(body=body, project=project, to=(target,), kind=Kind.ASK, claims=claims, key=key, about=about)
         return await self.send(speaker, post)
 
     async def _is_itself(self, speaker: Speaker, project: str, target: str) -> bool:
@@ -222,7 +212,7 @@ class Talk:
         home = await self.store.read(lambda store: home_channel(store, agent)) if agent else post.channel
         if post.channel not in ("", home):
             raise NotAllowed(f"{speaker.address} can't speak in {post.channel}.", hint=f"Its channel is {home}.")
-        await self.store.read(partial(_check_names, post))
+        await self.store.read(partial(_check_names, speaker, post))
 
     async def _check_channel(self, project: str, channel: str) -> None:
         """Refuse one that is none, or that nobody is in and nothing was ever said in."""
@@ -235,26 +225,6 @@ class Talk:
             listed = f"There are: main, {', '.join(places)}." if places else "There is: main."
             raise NotFound(
                 f"There is no channel {channel} here.", hint=f"{near_miss(channel, places)} {listed}".strip()
-            )
-
-    async def _check_handoff(self, speaker: Speaker, project: Project, post: Post) -> None:
-        """An agent whose file says whom it may hand to hands to nobody else."""
-        name = Address.parse(speaker.address).name
-        agent = await self.store.read(lambda store: store.find(Agent, speaker.address))
-        if agent is None or agent.workflow:  # a person, or one whose workflow's file counts
-            return
-        found = (await self.library.roster(project.path)).find(name)
-        if found is None or not found.handoff_to:
-            return
-        others = [each for each in post.to if Address.parse(each).name not in found.handoff_to]
-        if others and post.kind is not Kind.HANDOFF:
-            ids = await self.directory.names(project, speaker)
-            heard = await self.store.read(partial(letters.heard_from, speaker.address))
-            others = [each for each in others if each[:1] != "@" and ids.get(each) not in (str(HUMAN), *heard)]
-        if others:
-            raise NotAllowed(
-                f"{name} may not hand work to {others[0]}: its file allows {', '.join(found.handoff_to)}.",
-                hint=f"Add {others[0]} to handoff_to in {found.file}.",
             )
 
     async def _readers(self, speaker: Speaker, project: Project, post: Post) -> tuple[Readers, Mentions]:
@@ -291,9 +261,19 @@ class Talk:
     # ── hearing ──
 
     async def peek(
-        self, speaker: Speaker, project: str, *, channel: str = "", to: str = "", since: str = "", limit: int = 20
+        self,
+        speaker: Speaker,
+        project: str,
+        *,
+        channel: str = "",
+        to: str = "",
+        since: str = "",
+        limit: int = 20,
+        newest: bool = True,
     ) -> list[Message]:
-        """What was said and may be seen, in order: the last so many, after another message. It acknowledges nothing."""
+        """What was said and may be seen, in order: the last so many after another message, or the first.
+
+        It acknowledges nothing."""
         await self.store.read(partial(_project, project))
         await self._check_channel(project, channel)
         viewer = "" if speaker.is_person else speaker.address
@@ -302,7 +282,8 @@ class Talk:
 
         def question(store: Reading) -> list[Message]:
             home = home_channel(store, agent) if agent else "main"
-            return store.said(project, channel=channel, viewer=viewer, home=home, to=to, after=after, limit=limit)
+            which = {"channel": channel, "viewer": viewer, "home": home, "to": to}
+            return store.said(project, **which, after=after, limit=limit, newest=newest)
 
         return await self.store.read(question)
 
@@ -325,9 +306,9 @@ class Talk:
         """What the speaker's prompt told it: its next reading acknowledges that, too."""
         return await self.store.read(lambda store: letters.told(store, speaker, channel))
 
-    async def ack(self, speaker: Speaker, message: str, *, before: bool = False) -> Delivery:
-        """One message is dealt with; or it and all that came before it."""
-        acked = await self.store.write(partial(letters.ack, speaker, message, before))
+    async def ack(self, speaker: Speaker, *messages: str, before: bool = False) -> list[Delivery]:
+        """Messages are dealt with, all of them or none; or also what came before them. Those named come first."""
+        acked = await self.store.write(partial(letters.ack, speaker, messages, before))
         self.bell.ring()
         return acked
 
@@ -337,14 +318,28 @@ class Talk:
         return said[0].id if said else BEGINNING
 
     async def wait(
-        self, speaker: Speaker, project: str, *, channel: str = "", since: str = "", patience: float
+        self,
+        speaker: Speaker,
+        project: str,
+        *,
+        channel: str = "",
+        since: str = "",
+        patience: float,
+        limit: int = MOST,
     ) -> list[Message]:
-        """What others say after this moment, or after a message, as soon as there is something; nothing in time: []."""
+        """What others say after this moment, or after a message, as soon as there is something: the oldest first.
+
+        Nothing in time: []."""
         after = since or await self.newest(speaker, project)
 
         async def heard() -> list[Message]:
-            said = await self.peek(speaker, project, channel=channel, since=after, limit=MOST)
-            return [each for each in said if each.sender != speaker.address]
+            nonlocal after
+            while True:
+                said = await self.peek(speaker, project, channel=channel, since=after, limit=limit, newest=False)
+                others = [each for each in said if each.sender != speaker.address]
+                if others or len(said) < limit:
+                    return others
+                after = said[-1].id  # a whole page of one's own words
 
         return await self._until(heard, patience) or []
 
@@ -370,59 +365,34 @@ class Talk:
 
     # ── a person's answers ──
 
-    async def questions(self, project: str = "") -> list[Asked]:
-        """What a person can answer now, oldest first."""
+    async def questions(self, project: str = "", *, viewer: str = "") -> list[Asked]:
+        """What a person can answer now, oldest first, as far as an agent may see it."""
 
         def question(store: Reading) -> list[Asked]:
             agents = [each for each in store.agents(limit=MOST) if project in ("", each.project)]
             asked = [Asked(each, task, ask) for each in agents for task, ask in _open(store, each)]
-            return sorted(asked, key=lambda each: each.message.sent_at)
+            seen = (each for each in asked if not each.message.hidden_from(viewer))
+            return sorted(seen, key=lambda each: each.message.sent_at)
 
         return await self.store.read(question)
 
     async def answer(self, agent: str, words: Sequence[str]) -> Message:
         """Answer the open questions of an agent, as one text or by their ids; the answer wakes it."""
-        now = self.clock.now()
-
-        def step(store: Writing) -> Message:
-            if store.find(Agent, agent) is None:
-                raise NotFound(f"There is no agent {agent}.")
-            asks = open_questions(store, agent)
-            task = current_task(store, agent)
-            if not asks or task is None or task.ended:
-                raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
-            ask = asks[-1]
-            body = compose_answer(words, ask.body if ask.sender == agent else "")
-            return say(
-                store,
-                sender=str(HUMAN),
-                to=(agent,),
-                body=body if ask.sender == agent else f"{body}\n\n{ask.body}",  # then it was not asked by the agent
-                direct=ask.direct,
-                project=ask.project,
-                channel=ask.channel,
-                now=now,
-                kind=Kind.ANSWER,
-                reply_to=ask.id,
-            )
-
-        message = await self.store.write(step)
+        found = await self.store.read(lambda store: store.find(Agent, agent))
+        if found is None:
+            raise NotFound(f"There is no agent {agent}.")
+        await self.catch_up(Speaker(str(HUMAN)), found.project)
+        message = await self.store.write(partial(letters.reply, agent, words, self.clock.now()))
         self.bell.ring()
         return message
 
 
-def _check_workflow(speaker: Speaker, to: Sequence[str], post: Post, store: Reading) -> None:
+def _check_voice(speaker: Speaker, to: Sequence[str], store: Reading) -> Agent | None:
+    """The agent that speaks, which may speak to these; nobody for a person."""
     agent = store.find(Agent, speaker.address)
-    if agent is None:
-        return
-    if post.kind is Kind.HANDOFF:
-        handed = [*to]
-    elif post.hands_on:
-        heard = letters.heard_from(speaker.address, store)
-        handed = [each for each in to if each not in heard]  # an answer hands nothing on
-    else:
-        handed = []
-    check_words(store, agent, to, handed)
+    if agent is not None:
+        check_words(store, agent, to)
+    return agent
 
 
 def _home_of(speaker: Speaker, store: Reading) -> str:
@@ -430,15 +400,20 @@ def _home_of(speaker: Speaker, store: Reading) -> str:
     return home_channel(store, agent) if agent else "main"
 
 
-def _said_before(speaker: Speaker, post: Post, store: Reading) -> Message | None:
+def _said_before(speaker: Speaker, post: Post, project: str, store: Reading) -> Message | None:
     """What was sent under the same key, also where its readers have gone since. Raises Conflict if that was another."""
     known = store.keyed(speaker.address, post.key) if post.key else None
     if known is not None:
-        named = tuple(each for each in post.to if not each.startswith("@"))
-        broadcast = _is_broadcast(post)
-        letters.check_same(
-            known, Repeated(body=post.body, kind=post.kind, project=post.project, named=named, broadcast=broadcast)
+        repeated = Repeated(
+            body=post.body,
+            kind=post.kind,
+            project=post.project,
+            named=post.to,
+            broadcast=_is_broadcast(post),
+            channel=post.channel,
+            reply_to=post.reply_to,
         )
+        check_same(known, repeated, project)
     return known
 
 
@@ -475,10 +450,12 @@ def _check_channel(project: str, channel: str, store: Reading) -> None:
         raise BadInput(f"{channel!r} is no channel.", hint=f"{meant} {kinds}".strip())
 
 
-def _check_names(post: Post, store: Reading) -> None:
-    """Refuse a channel that is none, and a reply to nothing."""
+def _check_names(speaker: Speaker, post: Post, store: Reading) -> None:
+    """Refuse a channel that is none, and a reply to nothing, or to what its speaker can't know."""
     _check_channel(post.project, post.channel, store)
-    if post.reply_to and store.find(Message, post.reply_to) is None:
+    viewer = "" if speaker.is_person else speaker.address
+    found = store.find(Message, post.reply_to) if post.reply_to else None
+    if post.reply_to and (found is None or found.project != post.project or found.hidden_from(viewer)):
         raise NotFound(f"There is no message {post.reply_to}.", hint="`windlass peek` shows what was said.")
 
 

@@ -126,9 +126,8 @@ async def channel_read(call: Call) -> dict[str, Any]:
     """What is shown is acknowledged, and nothing else."""
     seen = await _seen(call)
     owed = {each.message.id for each in await call.engine.talk.inbox(call.speaker.address)}
-    for each in seen:
-        if each.id in owed:
-            await call.engine.talk.ack(call.speaker, each.id)
+    if shown := [each.id for each in seen if each.id in owed]:
+        await call.engine.talk.ack(call.speaker, *shown)
     return {"entries": [entry(each) for each in seen]}
 
 
@@ -156,9 +155,8 @@ async def inbox_read(call: Call) -> dict[str, Any]:
 
 
 async def inbox_ack(call: Call) -> dict[str, Any]:
-    for each in call.given["ids"]:
-        await call.engine.talk.ack(call.speaker, each, before=bool(call.given.get("before")))
-    return {"acknowledged": list(call.given["ids"])}
+    acked = await call.engine.talk.ack(call.speaker, *call.given["ids"], before=bool(call.given.get("before")))
+    return {"acknowledged": [each.message for each in acked]}
 
 
 # ── conversations ────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,7 @@ from windlass.core.message import Delivery, Kind, Message, Receipt
 from windlass.core.ports import Clock
 from windlass.core.project import Project
 from windlass.core.run import Chunk, Cost, Run
-from windlass.core.store import N, Noun, Reading, Writing
+from windlass.core.store import FAR_BACK, N, Noun, Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.store import journal, rows
 from windlass.store.audit import Audit
@@ -209,7 +209,7 @@ class MemoryReading:
         return sorted(now, key=lambda message: _number(message.id))
 
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
-        keys = {answered, *(each.message for each in self.deliveries_of(run))}
+        keys = {answered, *(each.message for each in self.deliveries_of(run)[-FAR_BACK:])}
         found = [said for each in keys if (said := self.find(Message, each))]
         heard = {_number(each.id): each for each in (*found, *self._sent_during(run))}
         person = max((place for place, each in heard.items() if each.sender == "human"), default=0)
@@ -223,7 +223,11 @@ class MemoryReading:
             return []
         owed = reversed(self.deliveries_to(lived.agent, acked=True, limit=sys.maxsize))
         sent = (said for each in owed if (said := self.find(Message, each.message)))
-        return list(takewhile(lambda said: said.sent_at >= lived.starting_at, sent))
+        return list(takewhile(lambda said: said.sent_at >= lived.starting_at, islice(sent, FAR_BACK)))
+
+    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
+        owed = (self.find(Message, each.message) for each in self.deliveries_to(reader, acked=True, limit=sys.maxsize))
+        return {each.sender for each in owed if each} & {*senders}
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)

@@ -97,32 +97,72 @@ SELECT * FROM documents WHERE project = :project AND substr(name, 1, :length) = 
 SELECT * FROM events WHERE kind = 'document.written' AND subject = :document ORDER BY seq;
 
 -- name: said_newest
-SELECT * FROM messages WHERE project = :project AND place > :after
-    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
-ORDER BY place DESC LIMIT :limit;
-
--- name: said_oldest
-SELECT * FROM messages WHERE project = :project AND place > :after
-    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
-ORDER BY place LIMIT :limit;
+SELECT * FROM messages WHERE project = :project AND place > :after ORDER BY place DESC LIMIT :limit;
 
 -- name: said_in_newest
 SELECT * FROM messages WHERE project = :project AND channel = :channel AND place > :after
-    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place DESC LIMIT :limit;
+
+-- name: said_to_newest
+SELECT messages.* FROM deliveries INDEXED BY deliveries_by_reader CROSS JOIN messages ON messages.place = sent
+WHERE reader = :to AND sent > :after AND project = :project AND :channel IN ('', channel)
+    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
+        OR EXISTS (SELECT 1 FROM deliveries AS own WHERE own.id = messages.id || '/' || :viewer))
+ORDER BY sent DESC LIMIT :limit;
+
+-- name: seen_newest
+WITH seen (place) AS (
+    SELECT place FROM (
+        SELECT place FROM messages INDEXED BY messages_open
+        WHERE project = :project AND channel = :home AND NOT direct AND :channel IN ('', :home) AND place > :after
+        ORDER BY place DESC LIMIT :limit
+    )
+    UNION SELECT place FROM (
+        SELECT place FROM messages INDEXED BY messages_by_sender
+        WHERE sender = :viewer AND project = :project AND :channel IN ('', channel) AND place > :after
+        ORDER BY place DESC LIMIT :limit
+    )
+    UNION SELECT place FROM (
+        SELECT messages.place FROM deliveries INDEXED BY deliveries_by_reader CROSS JOIN messages ON messages.place = sent
+        WHERE reader = :viewer AND sent > :after AND project = :project AND :channel IN ('', channel)
+        ORDER BY sent DESC LIMIT :limit
+    )
+)
+SELECT messages.* FROM seen CROSS JOIN messages ON messages.place = seen.place ORDER BY seen.place DESC LIMIT :limit;
+
+-- name: said_oldest
+SELECT * FROM messages WHERE project = :project AND place > :after ORDER BY place LIMIT :limit;
 
 -- name: said_in_oldest
 SELECT * FROM messages WHERE project = :project AND channel = :channel AND place > :after
-    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
-        OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :viewer))
-    AND (:to = '' OR EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :to))
 ORDER BY place LIMIT :limit;
+
+-- name: said_to_oldest
+SELECT messages.* FROM deliveries INDEXED BY deliveries_by_reader CROSS JOIN messages ON messages.place = sent
+WHERE reader = :to AND sent > :after AND project = :project AND :channel IN ('', channel)
+    AND (:viewer = '' OR (NOT direct AND channel = :home) OR sender = :viewer
+        OR EXISTS (SELECT 1 FROM deliveries AS own WHERE own.id = messages.id || '/' || :viewer))
+ORDER BY sent LIMIT :limit;
+
+-- name: seen_oldest
+WITH seen (place) AS (
+    SELECT place FROM (
+        SELECT place FROM messages INDEXED BY messages_open
+        WHERE project = :project AND channel = :home AND NOT direct AND :channel IN ('', :home) AND place > :after
+        ORDER BY place LIMIT :limit
+    )
+    UNION SELECT place FROM (
+        SELECT place FROM messages INDEXED BY messages_by_sender
+        WHERE sender = :viewer AND project = :project AND :channel IN ('', channel) AND place > :after
+        ORDER BY place LIMIT :limit
+    )
+    UNION SELECT place FROM (
+        SELECT messages.place FROM deliveries INDEXED BY deliveries_by_reader CROSS JOIN messages ON messages.place = sent
+        WHERE reader = :viewer AND sent > :after AND project = :project AND :channel IN ('', channel)
+        ORDER BY sent LIMIT :limit
+    )
+)
+SELECT messages.* FROM seen CROSS JOIN messages ON messages.place = seen.place ORDER BY seen.place LIMIT :limit;
 
 -- name: keyed
 SELECT * FROM messages WHERE sender = :sender AND "key" = :key AND "key" <> '';
@@ -151,14 +191,15 @@ WHERE runs.outcome IS NULL AND question.kind = 'ask' AND sender = agent AND sent
 ORDER BY question.place;
 
 -- name: longest_way
-WITH heard (place) AS (
-    SELECT sent FROM deliveries WHERE run = :run AND run <> ''
+WITH latest (place, early) AS (
+    SELECT messages.place, sent_at < starting_at
+    FROM runs CROSS JOIN deliveries INDEXED BY deliveries_by_reader ON reader = agent
+        CROSS JOIN messages ON messages.place = sent
+    WHERE runs.id = :run ORDER BY sent DESC LIMIT :most
+), heard (place) AS (
+    SELECT sent FROM (SELECT sent FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent DESC LIMIT :most)
     UNION ALL
-    SELECT sent FROM runs CROSS JOIN deliveries ON reader = agent
-    WHERE runs.id = :run AND sent > coalesce((
-        SELECT older.sent FROM deliveries AS older CROSS JOIN messages ON messages.place = older.sent
-        WHERE older.reader = agent AND sent_at < starting_at ORDER BY older.sent DESC LIMIT 1
-    ), 0)
+    SELECT place FROM latest WHERE place > coalesce((SELECT max(place) FROM latest WHERE early), 0)
     UNION ALL
     SELECT place FROM messages WHERE id = :answered
 )
@@ -168,6 +209,11 @@ WHERE heard.place > coalesce((
     WHERE said.sender = 'human'
 ), 0)
 ORDER BY hops DESC, heard.place LIMIT 1;
+
+-- name: wrote_to
+SELECT DISTINCT sender FROM json_each(:senders) AS asked
+CROSS JOIN messages INDEXED BY messages_by_sender ON sender = asked.value
+WHERE EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :reader);
 
 -- name: deliveries_of
 SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;

@@ -17,7 +17,7 @@ from windlass.core.event import Event
 from windlass.core.message import Delivery, Message
 from windlass.core.project import Project
 from windlass.core.run import Chunk, Cost, Run
-from windlass.core.store import N
+from windlass.core.store import FAR_BACK, N
 from windlass.core.task import Task
 from windlass.store import rows
 from windlass.store.journal import Tip, unpack
@@ -125,9 +125,14 @@ class SqlReading:
         limit: int = 100,
         newest: bool = True,
     ) -> list[Message]:
-        wanted = {"project": project, "viewer": viewer, "home": home, "to": to, "after": after, "limit": max(limit, 0)}
-        name = f"said{'_in' if channel else ''}_{'newest' if newest else 'oldest'}"
-        found = self._nouns(Message, name, **wanted, **({"channel": channel} if channel else {}))
+        wanted: dict[str, Any] = {"project": project, "after": after, "limit": max(limit, 0)}
+        if to:
+            name, wanted = "said_to", wanted | {"channel": channel, "viewer": viewer, "home": home, "to": to}
+        elif viewer:
+            name, wanted = "seen", wanted | {"channel": channel, "viewer": viewer, "home": home}
+        else:
+            name, wanted = ("said_in", wanted | {"channel": channel}) if channel else ("said", wanted)
+        found = self._nouns(Message, f"{name}_{'newest' if newest else 'oldest'}", **wanted)
         return found[::-1] if newest else found
 
     def keyed(self, sender: str, key: str, /) -> Message | None:
@@ -149,7 +154,11 @@ class SqlReading:
         return self._nouns(Message, "asking")
 
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
-        return _first(self._nouns(Message, "longest_way", run=run, answered=answered))
+        return _first(self._nouns(Message, "longest_way", run=run, answered=answered, most=FAR_BACK))
+
+    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
+        found = self._ask("wrote_to", reader=reader, senders=json.dumps(list(senders)))
+        return {row["sender"] for row in found}
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return self._nouns(Delivery, "deliveries_of", run=run)

@@ -12,7 +12,7 @@ from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict
 from windlass.engine.output import Piece
 from windlass.engine.tasks import Hiring
-from windlass.web import shapes, wire
+from windlass.web import shapes, speaking, wire
 from windlass.web.call import Call
 
 
@@ -34,13 +34,14 @@ async def add(call: Call) -> Response:
 
 async def show(call: Call) -> Response:
     """All about one agent."""
-    return wire.answer(shapes.page(await call.engine.status.page(call.name), now=call.now))
+    page = await call.engine.status.page(call.name, viewer=await speaking.viewer(call))
+    return wire.answer(shapes.page(page, now=call.now))
 
 
 async def logs(call: Call) -> Response:
     """What an agent printed, as JSON lines; with follow, as it comes."""
     output, number, follow = call.engine.output, wire.number(call.request, "run", 0), wire.flag(call.request, "follow")
-    await output.check(call.name, number)
+    await output.check(call.name, number, viewer=await speaking.viewer(call))
     age = wire.seconds(call.request, "newer")
     since = call.now - age if age is not None else 0.0
 
@@ -101,9 +102,7 @@ async def reply(call: Call) -> Response:
 
 async def questions(call: Call) -> Response:
     """What a person can answer now, oldest first."""
-    asked = await call.engine.talk.questions(await call.project())
-    if call.caller.run:  # what was asked of the person alone is not for other agents
-        asked = [each for each in asked if not each.message.direct]
+    asked = await call.engine.talk.questions(await call.project(), viewer=await speaking.viewer(call))
     return wire.listing([shapes.question(each, now=call.now) for each in asked], now=call.now)
 
 

@@ -47,8 +47,10 @@ class Sight:
                 return bool(row["reader"] == self.agent)
             case "document":
                 folder, _, rest = str(row["name"]).partition("/")
-                own = row["project"] == self.project and rest.partition("/")[0] == (self.instance or "main")
-                return folder != "context" or own
+                own = rest.partition("/")[0] == (self.instance or "main")
+                return row["project"] == self.project and (folder != "context" or own)
+            case "task" | "agent" | "change":
+                return bool(row["project"] == self.project)
         return True
 
     def _is_near(self, message: Mapping[str, Any]) -> bool:

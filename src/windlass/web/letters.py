@@ -60,8 +60,8 @@ def letter(letter: Letter, receipts: Iterable[Delivery]) -> dict[str, Any]:
 
 def question(asked: Message) -> dict[str, Any]:
     """What `windlass listen` prints."""
-    kind, _, key = asked.channel.partition("/")
-    about = {"taskId": key} if kind == "task" and key else {}
+    kind, _, key = asked.about.partition("/")
+    about = {f"{kind}Id": key} if key else {}
     return {"conversationId": asked.id, "fromAgentId": asked.sender, "question": asked.body, **about}
 
 

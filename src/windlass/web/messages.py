@@ -12,8 +12,9 @@ from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.store import Reading
+from windlass.engine.handoffs import Handoff
 from windlass.engine.readers import Speaker
-from windlass.engine.talk import Handoff, Post
+from windlass.engine.talk import Post
 from windlass.web import letters, speaking, wire
 from windlass.web.call import Call
 
@@ -94,11 +95,12 @@ async def every(call: Call) -> Response:
     """What was said, as far as the caller may see it; nothing is acknowledged."""
     who = await speaking.speaker(call)
     project = await speaking.project(call, who, call.path)
-    to = call.request.query_params.get("to", "")
+    to, which = call.request.query_params.get("to", ""), _which(call)
     found = await call.engine.talk.peek(
         who,
         project,
-        **_which(call),
+        channel=which["channel"],
+        since=which["since"],
         to=await speaking.resolved(call, who, project, to) if to else "",
         limit=min(wire.number(call.request, "limit", LIMIT), MOST),
     )
@@ -165,12 +167,12 @@ def _with_own(letter: Letter, receipts: Sequence[Delivery]) -> list[Delivery]:
 async def ack(call: Call) -> Response:
     """The caller has read a message, and needs it no longer."""
     before = wire.truth(await wire.body(call.request), "before")
-    delivery = await call.engine.talk.ack(await speaking.speaker(call), call.id, before=before)
-    return wire.answer(letters.delivery(delivery))
+    acked = await call.engine.talk.ack(await speaking.speaker(call), call.id, before=before)
+    return wire.answer(letters.delivery(acked[0]) | {"acknowledged": len(acked)})
 
 
 async def acks(call: Call) -> Response:
     """The caller has read these messages, and no others."""
     who, ids = await speaking.speaker(call), wire.texts(await wire.body(call.request), "ids")
-    acked = [await call.engine.talk.ack(who, each) for each in ids]
+    acked = await call.engine.talk.ack(who, *ids) if ids else []
     return wire.answer({"as_of": call.now, "items": [letters.delivery(each) for each in acked]})

@@ -22,6 +22,11 @@ async def speaker(call: Call, named: str = "") -> Speaker:
     return found
 
 
+async def viewer(call: Call) -> str:
+    """Who looks: an agent, by its id; nothing for a person, who may see everything."""
+    return (await speaker(call)).address if call.caller.run else ""
+
+
 async def claimed(call: Call, who: Speaker, project: str, named: str) -> str:
     """Whom a person says that they speak for, who must be there; nobody, where it is themselves."""
     other = str(Address.parse(named)) if named and not call.caller.run else ""
