@@ -8,7 +8,8 @@ import pytest
 from talk_room import AGENT, Room, play
 
 from windlass.core.errors import BadInput
-from windlass.core.run import Run
+from windlass.core.run import Outcome, Run
+from windlass.core.task import TaskState
 
 
 @pytest.fixture
@@ -92,5 +93,27 @@ class TestCalledWithoutAProvider:
                 await room.send(to=("coder",), body="Please look.")
             assert "Put `provider: NAME` into .windlass/agents/coder.md" in refused.value.hint
             assert "--command" not in refused.value.hint
+
+        play(story)
+
+
+class TestJustSpokenTo:
+    def test_a_command_that_ends_well_has_heard_what_it_was_told(self, room: Room) -> None:
+        """Nobody said that there is something to commit; who was given work has to commit it."""
+
+        async def story() -> None:
+            await room.begin("coder")
+            sent = await room.send(to=("coder",), body="Hello.")
+            await room.move()
+            await room.exit("coder")
+            await room.move()
+            run, task = await room.run_of("coder"), await room.task_of("coder")
+            assert (run.number, run.outcome, task.state) == (1, Outcome.DONE, TaskState.DONE)
+            assert (await room.receipts(sent))["coder"] == ("read", "")
+            given = await room.order("Do it")
+            await room.move()
+            await room.exit(given)
+            await room.move()
+            assert (await room.run_of(given)).number == 2, "it was reminded"
 
         play(story)

@@ -131,3 +131,23 @@ def test_nobody_asks_itself_by_its_short_name(room: Room) -> None:
             await room.engine.talk.converse(await room.speaker("alice@one"), room.project, "Port?", agent="alice")
 
     play(story)
+
+
+def test_a_person_s_answer_that_was_not_heard_of_may_be_given_again(room: Room) -> None:
+    """It is the same answer then; other words are too late."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        await room.send(to=("alice",), body="Begin.")
+        await room.move()
+        await room.signal("alice", '{"status": "questions", "questions": [{"id": "q1", "question": "Which?"}]}')
+        await room.exit("alice")
+        await room.move()
+        first = await room.engine.talk.answer("alice", ["q1=That one."])
+        assert await room.engine.talk.answer("alice", ["q1=That one."]) == first
+        await room.move()
+        assert await room.engine.talk.answer("alice", ["q1=That one."]) == first
+        with pytest.raises(Conflict, match="alice has no open question"):
+            await room.engine.talk.answer("alice", ["q1=The other."])
+
+    play(story)

@@ -165,6 +165,8 @@ class Ending:
     """The commit that could land in each project, by its id."""
     looks: bool = False
     """It was only to look: nothing in its worktree is work."""
+    called: bool = False
+    """Its task is what someone said to it: there may be nothing to commit."""
     joins: bool = False
     """It takes part in a workflow: what it commits lands when all are quiet, and it need not say that it is done."""
 
@@ -233,7 +235,9 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
     """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
     if ending.hitch is not None:
         return _judge_hitch(ending, ending.hitch, limits, evidence)
-    if ending.exit_code == 0 and (ending.joins or (ending.claim is Claim.EXIT and (tree.commits or ending.looks))):
+    heard = ending.called and tree.clean
+    enough = ending.claim is Claim.EXIT and (tree.commits or ending.looks or heard)
+    if ending.exit_code == 0 and (ending.joins or enough):
         return _judge_done(ending, tree, "", limits, evidence)
     left = (*tree.changed, *tree.untracked)
     if ending.exit_code == 0 and ending.claim is Claim.EXIT:

@@ -16,7 +16,7 @@ from windlass.core.errors import WindlassError
 from windlass.core.message import Kind, Message, Receipt
 from windlass.core.policy import Ending, Then, Verdict
 from windlass.core.ports import Ports
-from windlass.core.run import Outcome, Run
+from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import Signal, read_signal
 from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
@@ -81,6 +81,7 @@ class Finish:
                 heads=_heads(site, trees),
                 branch=site.agent.branch,
                 looks=bool(task and not task.mode.writes) or (joins and site.agent.permissions is Permissions.READ),
+                called=any(each.cause is Cause.CALL for each in (*before, run)),
                 joins=joins,
             )
             verdict = policy.judge(ending, limits)
