@@ -285,6 +285,17 @@ class TestReading:
         assert (ended.returncode, len(json.loads(ended.stdout))) == (0, 1), ended.stderr
         assert [each[1] for each in daemon.asked] == ["/inbox/read"] * 2 + ["/inbox/ack"] * 2
 
+    @pytest.mark.parametrize("words", [("ack", "m12", "m13"), ("agent", "ack-message", "m12", "m13")])
+    def test_acknowledging_goes_on_when_the_daemon_comes_back(
+        self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]
+    ) -> None:
+        """It counts once, so it is done again; the others follow."""
+        daemon.teach("POST /messages/m13/ack", READER | {"message": "m13", "status": "acked"})
+        daemon.cut = 2
+        ended = keyboard.type(*words)
+        assert (ended.returncode, ended.stdout) == (0, "m12 is acked.\nm13 is acked.\n"), ended.stderr
+        assert [each[1] for each in daemon.asked] == ["/messages/m12/ack"] * 3 + ["/messages/m13/ack"]
+
     @pytest.mark.parametrize("words", [("peek",), ("inbox",), ("read",), ("context", "peek"), ("context", "read")])
     def test_json_is_a_list(self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]) -> None:
         """Of messages, for programs."""

@@ -179,7 +179,7 @@ def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = Fal
     problems: list[WindlassError] = []
     for each in dict.fromkeys(messages):
         try:
-            acked.append(daemon.post("messages", each, "ack", before=before or None))
+            acked.append(retried(partial(daemon.post, "messages", each, "ack", before=before or None)))
         except WindlassError as error:
             problems.append(error)
     if as_json and acked:
