@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 STATUS = {"NotFound": 404, "Conflict": 409, "NotAllowed": 403, "BadInput": 400, "Unavailable": 503, "TimedOut": 504}
 
@@ -107,7 +107,7 @@ class FakeDaemon(socketserver.ThreadingUnixStreamServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that left early is no fault."""
 
-    def __enter__(self) -> FakeDaemon:
+    def __enter__(self) -> Self:
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ import pytest
 from fake_daemon import Conversation, FakeDaemon
 from typing_room import WITHIN, Keyboard
 
+from windlass.cli.mcp import LAST_ANSWERS, PATIENCE
+
 INBOX = "inbox://me"
 
 
@@ -23,11 +26,17 @@ class Session(Conversation):
 
     server: Daemons
 
+    def do_DELETE(self) -> None:
+        self.answer("DELETE", {"method": "goodbye"})
+
     def answer(self, method: str, body: Any) -> None:
         if method == "GET":
             self.news()
             return
         daemon, asked = self.server, body["method"]
+        if daemon.hangs:
+            self.close_connection = daemon.over.wait(2 * WITHIN)
+            return
         if daemon.deaths and daemon.deaths[0] == asked:
             daemon.deaths.pop(0)
             daemon.restart()
@@ -79,6 +88,7 @@ class Daemons(FakeDaemon):
         """At which requests one dies next, without an answer."""
         self.done: list[tuple[str, Any]] = []
         self.over = threading.Event()
+        self.hangs = False
 
     @property
     def session(self) -> str:
@@ -127,15 +137,27 @@ class Client:
         self.process.stdin.write(json.dumps(message) + "\n")
         self.process.stdin.flush()
 
+    def close(self) -> None:
+        """It has said all."""
+        assert self.process.stdin
+        self.process.stdin.close()
+
     def read(self) -> Any:
         return json.loads(self.lines.get(timeout=WITHIN))
 
 
+PROGRAM = "from windlass.cli import main, mcp; mcp.PATIENCE = {}; main.run()"
+
+
 @contextmanager
-def client(tmp_path: Path) -> Iterator[Client]:
+def client(tmp_path: Path, *, patience: float = PATIENCE) -> Iterator[Client]:
     """One that has begun its session."""
-    keyboard = Keyboard(tmp_path / "home", tmp_path)
-    with keyboard.open("mcp", stdin=subprocess.PIPE, WINDLASS_RUN="r1") as process:
+    environment = Keyboard(tmp_path / "home", tmp_path).environment | {"WINDLASS_RUN": "r1"}
+    command = (sys.executable, "-c", PROGRAM.format(patience), "mcp")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, text=True, cwd=tmp_path, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
+    ) as process:
         try:
             made = Client(process)
             made.ask("hello", "initialize", protocolVersion="2025-06-18")
@@ -173,3 +195,37 @@ def test_news_are_heard_on_though_daemons_die_while_the_session_is_renewed(tmp_p
         daemons.deaths = ["initialize"]
         daemons.restart()
         assert listener.read()["params"]["data"] == "s3"
+
+
+def test_what_waits_for_its_turn_at_the_end_waits_for_the_next_daemon(tmp_path: Path) -> None:
+    """Also longer than answers may take: nothing is dropped while there is patience."""
+    with Daemons(tmp_path / "home"), client(tmp_path) as speaker:
+        socket = tmp_path / "home/daemon.sock"
+        socket.rename(tmp_path / "home/left")
+        for each in ("one", "two"):
+            speaker.send(each, "channel_send")
+        speaker.close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            speaker.process.wait(3 * LAST_ANSWERS)
+        with Daemons(tmp_path / "home") as daemons:
+            assert [speaker.read()["id"] for _ in range(2)] == ["one", "two"]
+            assert speaker.process.wait(WITHIN) == 0
+    assert daemons.calls() == ["one", "two"]
+
+
+def test_what_could_not_be_said_before_the_end_is_named(tmp_path: Path, daemons: Daemons) -> None:
+    """A daemon that hangs holds nobody for ever; the exit code and the words tell that something is missing."""
+    with client(tmp_path, patience=0.5) as speaker:
+        daemons.hangs = True
+        for each in ("one", "two", "three"):
+            speaker.send(each, "channel_send")
+        speaker.close()
+        assert speaker.process.wait(WITHIN) == 6
+        assert speaker.process.stderr
+        said = speaker.process.stderr.read()
+    assert said == (
+        "windlass: The daemon did not answer in time, and may not have heard channel_send (id one); "
+        "not sent: channel_send (id two), channel_send (id three).\n"
+        "Look with `windlass peek` what was heard, and say the rest again.\n"
+    )
+    assert daemons.calls() == []

@@ -48,11 +48,11 @@ class Keyboard:
         words = (*COMMAND, *words)
         return subprocess.run(words, stdout=subprocess.PIPE, env=self.environment, timeout=WITHIN, check=True).stdout
 
-    def open(self, *words: str, stdin: int = subprocess.DEVNULL, **environment: str) -> subprocess.Popen[str]:
+    def open(self, *words: str, **environment: str) -> subprocess.Popen[str]:
         """Begin one command and read along."""
         return subprocess.Popen(
             [*COMMAND, *words],
-            stdin=stdin,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

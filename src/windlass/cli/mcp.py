@@ -33,6 +33,7 @@ from windlass.cli.mcp_messages import (
     params,
     read_line,
     refusal,
+    unsaid,
     values,
     wanted,
 )
@@ -110,11 +111,13 @@ class Bridge:
                 asking[-1].start()
             else:
                 self._answer(message, until)
-        self.turns.finish(LAST_ANSWERS)
+        left = self.turns.finish(LAST_ANSWERS)
         until = time.monotonic() + LAST_ANSWERS
         for each in asking:
             each.join(max(0.0, until - time.monotonic()))
         self._leave()
+        if left:
+            raise Unavailable(unsaid(left), hint="Look with `windlass peek` what was heard, and say the rest again.")
 
     def _parsed(self, line: bytes) -> Message | None:
         """The message in a line; what is none is answered at once."""
@@ -382,7 +385,9 @@ class Bridge:
         if not self.session:
             return
         try:
-            self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, line=dial(self.daemon.home)).head()
+            wire = self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, line=dial(self.daemon.home))
+            wire.deadline = time.monotonic() + LAST_ANSWERS
+            wire.head()
         except (WindlassError, OSError, ValueError):
             return
 
