@@ -74,8 +74,6 @@ def _handoff(given: Row) -> dict[str, Any] | None:
     """What is handed on, if it is; what is needed is the text itself."""
     if not (given["done"] or given["files"] or given["why"]):
         return None
-    if not given["to"]:
-        raise click.UsageError("Say with --to whom you hand it on to.", click.get_current_context())
     return {"done": given["done"] or "", "files": list(given["files"]), "why": given["why"] or ""}
 
 
