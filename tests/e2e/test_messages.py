@@ -268,6 +268,8 @@ class TestAgents:
         for part in ("Done: It parses.", "Files: a.py, b.py", "Why: 0.3 needs it"):
             assert part in told(house, "tester")
         assert told(house, "reviewer") == ""
+        unnamed = house.wl("send", "@tester test it.", "--done", "It parses.", code=2)
+        assert unnamed.err == "windlass: A hand-off says whom it is for.\nName the reader with --to.\n"
 
     def test_share_documents(self, house: Stage) -> None:
         """What one writes, another reads; a stale revision is refused with both named."""

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 STATUS = {"NotFound": 404, "Conflict": 409, "NotAllowed": 403, "BadInput": 400, "Unavailable": 503, "TimedOut": 504}
 
@@ -34,7 +34,7 @@ class Stream:
         return cls((json.dumps(each) + "\n" for each in values), cut=cut)
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class Conversation(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: FakeDaemon
 
@@ -92,14 +92,14 @@ class FakeDaemon(socketserver.ThreadingUnixStreamServer):
 
     daemon_threads = True
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, conversation: type[Conversation] = Conversation) -> None:
         home.mkdir(exist_ok=True)
         self.answers: dict[str, Any] = {}
         self.asked: list[tuple[str, str, str, Any]] = []
         self.cut = 0
         """How many more requests end without an answer, as if the daemon died."""
         self.folder = os.open(home, os.O_PATH | os.O_DIRECTORY)
-        super().__init__(f"/proc/self/fd/{self.folder}/daemon.sock", _Conversation)  # the home's path may be long
+        super().__init__(f"/proc/self/fd/{self.folder}/daemon.sock", conversation)  # the home's path may be long
 
     def teach(self, request: str, answer: Any | Callable[[str], Any]) -> None:
         self.answers[request] = answer
@@ -107,7 +107,7 @@ class FakeDaemon(socketserver.ThreadingUnixStreamServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that left early is no fault."""
 
-    def __enter__(self) -> FakeDaemon:
+    def __enter__(self) -> Self:
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return self
 

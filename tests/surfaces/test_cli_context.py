@@ -89,6 +89,20 @@ class TestConversations:
         keyboard.type("ask", "--agent-id", "coder", "--no-wait", "--key", "mine", "Which port?")
         assert daemon.asked[-1][3]["key"] == "mine"
 
+    def test_an_answer_that_was_shown_is_acknowledged_when_the_daemon_comes_back(
+        self, keyboard: Keyboard, daemon: FakeDaemon
+    ) -> None:
+        """Who has the answer has it, and is not told that something failed."""
+
+        def answered(_query: str) -> Any:
+            daemon.cut = 2
+            return ANSWERED
+
+        daemon.teach("GET /conversations/m12", answered)
+        ended = keyboard.type("ask", "--agent-id", "coder", "Which port?")
+        assert (ended.returncode, ended.stdout) == (0, "8080.\n"), ended.stderr
+        assert [path for _, path, _, _ in daemon.asked][-3:] == ["/messages/m13/ack"] * 3
+
     def test_an_answer_that_was_read_elsewhere_is_not_acknowledged_again(
         self, keyboard: Keyboard, daemon: FakeDaemon
     ) -> None:

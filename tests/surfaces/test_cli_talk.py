@@ -88,13 +88,15 @@ class TestSend:
         assert len(daemon.asked) == 1
 
     def test_a_hand_off_says_what_was_done_and_why(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """The text is what is needed."""
+        """The text is what is needed. The daemon says what is missing, as for every other message."""
         given = ("--done", "It parses.", "--file", "a.py", "--file", "b.py", "--why", "0.3")
         keyboard.type("send", "Test it.", "--to", "tester", *given)
         wanted = {"done": "It parses.", "files": ["a.py", "b.py"], "why": "0.3"}
         assert daemon.asked[-1][3]["handoff"] == wanted
+        daemon.teach("POST /messages", Refusal("BadInput", "Whom is it for?", "Name the reader with --to."))
         ended = keyboard.type("send", "@tester test it.", *given)
-        assert (ended.returncode, "--to" in ended.stderr, len(daemon.asked)) == (2, True, 1)
+        assert (ended.returncode, ended.stderr) == (2, "windlass: Whom is it for?\nName the reader with --to.\n")
+        assert (daemon.asked[-1][3]["to"], daemon.asked[-1][3]["handoff"]) == ([], wanted)
 
     def test_every_other_option_is_sent(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """The sender, the channel, what it replies to, and a key of one's own."""
@@ -284,6 +286,17 @@ class TestReading:
         ended = keyboard.type("read", "--json")
         assert (ended.returncode, len(json.loads(ended.stdout))) == (0, 1), ended.stderr
         assert [each[1] for each in daemon.asked] == ["/inbox/read"] * 2 + ["/inbox/ack"] * 2
+
+    @pytest.mark.parametrize("words", [("ack", "m12", "m13"), ("agent", "ack-message", "m12", "m13")])
+    def test_acknowledging_goes_on_when_the_daemon_comes_back(
+        self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]
+    ) -> None:
+        """It counts once, so it is done again; the others follow."""
+        daemon.teach("POST /messages/m13/ack", READER | {"message": "m13", "status": "acked"})
+        daemon.cut = 2
+        ended = keyboard.type(*words)
+        assert (ended.returncode, ended.stdout) == (0, "m12 is acked.\nm13 is acked.\n"), ended.stderr
+        assert [each[1] for each in daemon.asked] == ["/messages/m12/ack"] * 3 + ["/messages/m13/ack"]
 
     @pytest.mark.parametrize("words", [("peek",), ("inbox",), ("read",), ("context", "peek"), ("context", "read")])
     def test_json_is_a_list(self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]) -> None:

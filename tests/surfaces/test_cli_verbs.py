@@ -161,6 +161,17 @@ def test_an_answer_is_sent_word_by_word(keyboard: Keyboard, daemon: FakeDaemon) 
     assert shown["message"]["id"] == "m1"
 
 
+def test_an_answer_is_given_again_when_the_daemon_comes_back(keyboard: Keyboard, daemon: FakeDaemon) -> None:
+    """In the same words, by which the daemon knows one that it has heard."""
+    daemon.teach("POST /agents/kind-yak/answer", {"message": {"id": "m1", "body": "Yes."}})
+    daemon.cut = 2
+
+    ended = keyboard.type("answer", "kind-yak", "Yes.")
+
+    assert (ended.returncode, ended.stdout.startswith("kind-yak has your answer")) == (0, True), ended.stderr
+    assert daemon.asked == [("POST", "/agents/kind-yak/answer", "", {"words": ["Yes."]})] * 3
+
+
 class TestWork:
     @pytest.fixture(autouse=True)
     def _task(self, daemon: FakeDaemon) -> None:

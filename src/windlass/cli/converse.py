@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
 from windlass.cli.command import AgentName, Askable, Duration, MessageId, Word, command, json_option
-from windlass.cli.letters import begin, key_option, wait_for
+from windlass.cli.letters import begin, key_option, retried, wait_for
 from windlass.cli.output import Row, block, say, say_json, say_json_line
 from windlass.core.errors import Unanswered
 
@@ -83,7 +84,7 @@ def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, a
     else:
         say(block(answered["answer"]))
     if answered["unread"]:
-        daemon.post("messages", answered["answerId"], "ack")  # only now that it has been shown
+        retried(partial(daemon.post, "messages", answered["answerId"], "ack"))  # only now that it has been shown
 
 
 @command(

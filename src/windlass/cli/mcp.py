@@ -33,6 +33,7 @@ from windlass.cli.mcp_messages import (
     params,
     read_line,
     refusal,
+    unsaid,
     values,
     wanted,
 )
@@ -45,6 +46,8 @@ PATIENCE = 60.0
 LAST_ANSWERS = 2.0
 """Seconds that answers may still take when our client has said all."""
 PAUSE = 0.2
+NOW = 0.0
+"""A time that is over: what can't be had at once is not waited for, and no daemon is started for it."""
 FAILED = -32000
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -108,11 +111,13 @@ class Bridge:
                 asking[-1].start()
             else:
                 self._answer(message, until)
-        self.turns.finish(LAST_ANSWERS)
+        left = self.turns.finish(LAST_ANSWERS)
         until = time.monotonic() + LAST_ANSWERS
         for each in asking:
             each.join(max(0.0, until - time.monotonic()))
         self._leave()
+        if left:
+            raise Unavailable(unsaid(left), hint="Look with `windlass peek` what was heard, and say the rest again.")
 
     def _parsed(self, line: bytes) -> Message | None:
         """The message in a line; what is none is answered at once."""
@@ -170,7 +175,7 @@ class Bridge:
                 message = self._anchored(message)
                 return self._ask(message, key, until, again=again)
             except Lost:
-                if time.monotonic() > until or not self._renewed(session):
+                if time.monotonic() > until or not self._renewed(session, until):
                     raise
             except Gone:
                 if not may_repeat(message) or time.monotonic() > until:
@@ -290,40 +295,56 @@ class Bridge:
             except OSError:
                 time.sleep(5 * PAUSE)
 
-    def _headers(self, message: Message) -> dict[str, str]:
+    def _headers(self, message: Message, session: str = "") -> dict[str, str]:
         found = {"Accept": "application/json, text/event-stream", "Windlass-Path": self.place}
         version, method = era(message), message.get("method")
         if version and isinstance(method, str):
             found |= {"Mcp-Protocol-Version": version, "Mcp-Method": encoded(method)}
             name = params(message).get(NAMED.get(method, ""))
             return found | ({"Mcp-Name": encoded(name)} if isinstance(name, str) else {})
-        if method != "initialize" and self.session:
-            found |= {"Mcp-Session-Id": self.session, "Mcp-Protocol-Version": self.version}
+        session = session or self.session
+        if method != "initialize" and session:
+            found |= {"Mcp-Session-Id": session, "Mcp-Protocol-Version": self.version}
         return found
 
-    def _renewed(self, lost: str) -> bool:
-        """Begin the session anew, as the client did; whoever comes second finds it done."""
+    def _renewed(self, lost: str, until: float) -> bool:
+        """Begin the session anew, and again where that daemon dies, too: what is to be said in it was not heard yet."""
+        while True:
+            try:
+                return self._begun_anew(lost, until)
+            except Gone:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(PAUSE)
+
+    def _begun_anew(self, lost: str, until: float) -> bool:
+        """One try to begin the session as the client did; whoever comes second finds it done."""
         with self._renewing:
             if self.session != lost:
                 return True
             if self.greeting is None:
                 return False
-            wire = self._wire("POST", json.dumps(self.greeting).encode(), self._headers(self.greeting))
-            _, headers = wire.head()
-            list(wire.body(headers))
-            wire.line.close()
-            self.session = headers.get("mcp-session-id", "")
-            self._tell("notifications/initialized")
-            for number, uri in enumerate(self.watched):
-                self._tell("resources/subscribe", key=f"again-{number}", uri=uri)
-        return bool(self.session)
+            session = self._told(self.greeting, until).get("mcp-session-id", "")
+            if session:
+                self._told({"jsonrpc": "2.0", "method": "notifications/initialized"}, until, session)
+                for number, uri in enumerate([*self.watched]):
+                    again = {"jsonrpc": "2.0", "id": f"again-{number}", "method": "resources/subscribe"}
+                    self._told(again | {"params": {"uri": uri}}, until, session)
+                self.session = session  # only now: one that is begun by half would be deaf
+        return bool(session)
 
-    def _tell(self, method: str, *, key: str = "", **params: str) -> None:
-        """Say something of our own, and let nobody hear the answer."""
-        message = {"jsonrpc": "2.0", "method": method} | ({"id": key, "params": params} if key else {})
-        wire = self._wire("POST", json.dumps(message).encode(), self._headers(message))
-        list(wire.body(wire.head()[1]))
-        wire.line.close()
+    def _told(self, message: Message, until: float, session: str = "") -> dict[str, str]:
+        """Say something of our own, and let nobody hear the answer; returns its headers."""
+        line = self._dialled(until)
+        wire = self._wire("POST", json.dumps(message).encode(), self._headers(message, session), line=line)
+        try:
+            status, headers = wire.head()
+            list(wire.body(headers))
+        finally:
+            wire.line.close()
+        if status >= 500 or (status == 404 and session):  # it is leaving, or another one came meanwhile
+            raise Gone("The daemon went away while the session was begun.", hint="Ask again.")
+        return headers
 
     def _say_updated(self, uris: list[str], subscription: Any = None) -> None:
         """While we were cut off, something may have come: let the client look."""
@@ -336,14 +357,13 @@ class Bridge:
         while True:
             session = self.session
             try:
-                known = self._hear(session, is_open)
+                if not self._hear(session, is_open) and self._begun_anew(session, NOW):
+                    continue
             except BrokenPipeError:
                 os._exit(0)
             except (WindlassError, OSError, ValueError):
                 self._wait_for_daemon()
-            else:
-                if known or not self._renewed(session):
-                    time.sleep(PAUSE)
+            time.sleep(PAUSE)
 
     def _hear(self, session: str, is_open: threading.Event) -> bool:
         """One stream, to its end. False: the daemon does not know the session."""
@@ -365,7 +385,9 @@ class Bridge:
         if not self.session:
             return
         try:
-            self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, line=dial(self.daemon.home)).head()
+            wire = self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, line=dial(self.daemon.home))
+            wire.deadline = time.monotonic() + LAST_ANSWERS
+            wire.head()
         except (WindlassError, OSError, ValueError):
             return
 

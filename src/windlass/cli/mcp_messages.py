@@ -9,6 +9,7 @@ from typing import Any
 
 LARGEST = 4_000_000
 """Bytes of one message that the daemon takes."""
+MOST_NAMED = 20
 BAD_JSON, BAD_REQUEST = -32700, -32600
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 LOOKING = frozenset("channel_peek channel_wait inbox_read document_list document_read agents_list".split())
@@ -96,6 +97,14 @@ def refusal(value: Message, status: int) -> str:
     if isinstance(said, dict):
         return f"{said.get('message', '')} {said.get('hint', '')}".strip()
     return f"The daemon answered {status} and did not say why."
+
+
+def unsaid(left: list[Message]) -> str:
+    """Names what the daemon was not told before the end; of the first, nobody knows."""
+    first, *rest = (f"{params(each).get('name')} (id {each.get('id')})" for each in left)
+    more = f", and {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
+    after = f"; not sent: {', '.join(rest[:MOST_NAMED])}{more}" if rest else ""
+    return f"The daemon did not answer in time, and may not have heard {first}{after}."
 
 
 def values(headers: dict[str, str], pieces: Iterator[bytes]) -> Iterator[Message]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -16,6 +17,10 @@ class Turns(threading.Thread):
         super().__init__(daemon=True)
         self._do = do
         self._waiting: deque[tuple[Message, float]] = deque()
+        self._begun: Message | None = None
+        """What is being done."""
+        self._until = 0.0
+        """When the time of the last one is over."""
         self._news = threading.Condition()
         self._is_over = False
 
@@ -23,6 +28,7 @@ class Turns(threading.Thread):
         """The last in the line. `until` is how long it may take: its time runs while it waits for its turn."""
         with self._news:
             self._waiting.append((message, until))
+            self._until = until
             self._news.notify()
 
     def drop(self, key: object) -> bool:
@@ -33,15 +39,24 @@ class Turns(threading.Thread):
             self._waiting = left
         return found
 
-    def finish(self, seconds: float) -> None:
-        """No more will come: return when all is done, or when none has been done for so long."""
+    def finish(self, seconds: float) -> list[Message]:
+        """No more will come. What is not done when all had their time, and then none was done for so long, is left."""
         with self._news:
             self._is_over = True
             self._news.notify()
         left = -1
-        while self.is_alive() and left != len(self._waiting):
+        while self.is_alive() and (left != len(self._waiting) or time.monotonic() < self._until):
             left = len(self._waiting)
             self.join(seconds)
+        return self._left()
+
+    def _left(self) -> list[Message]:
+        """What was not done, beginning with what may have been; none of it will be begun any more."""
+        with self._news:
+            left = [self._begun] if self._begun else []
+            left += [message for message, _ in self._waiting]
+            self._waiting.clear()
+        return left
 
     def run(self) -> None:
         while turn := self._next():
@@ -49,5 +64,8 @@ class Turns(threading.Thread):
 
     def _next(self) -> tuple[Message, float] | None:
         with self._news:
+            self._begun = None
             self._news.wait_for(lambda: self._waiting or self._is_over)
-            return self._waiting.popleft() if self._waiting else None
+            turn = self._waiting.popleft() if self._waiting else None
+            self._begun = turn[0] if turn else None
+        return turn

@@ -74,7 +74,8 @@ def answer_command(
         _settle(ctx.obj, conversation, given_text(name, "TEXT"), as_json=as_json)
         return
     who = AgentName().convert(name, None, ctx)
-    answer = ctx.obj.post("agents", who, "answer", words=[given_text(each, "TEXT") for each in words])
+    given = [given_text(each, "TEXT") for each in words]
+    answer = retried(partial(ctx.obj.post, "agents", who, "answer", words=given))
     if as_json:
         say_json(answer)
     else:

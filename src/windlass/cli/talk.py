@@ -74,8 +74,6 @@ def _handoff(given: Row) -> dict[str, Any] | None:
     """What is handed on, if it is; what is needed is the text itself."""
     if not (given["done"] or given["files"] or given["why"]):
         return None
-    if not given["to"]:
-        raise click.UsageError("Say with --to whom you hand it on to.", click.get_current_context())
     return {"done": given["done"] or "", "files": list(given["files"]), "why": given["why"] or ""}
 
 
@@ -179,7 +177,7 @@ def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = Fal
     problems: list[WindlassError] = []
     for each in dict.fromkeys(messages):
         try:
-            acked.append(daemon.post("messages", each, "ack", before=before or None))
+            acked.append(retried(partial(daemon.post, "messages", each, "ack", before=before or None)))
         except WindlassError as error:
             problems.append(error)
     if as_json and acked:

@@ -16,6 +16,8 @@ from windlass.engine import Engine
 PAGE = 100
 PATIENCE = 0.5
 """Seconds that telling one may take: one that does not read is told no more, so that the others need not wait."""
+AGAIN = 1.0
+"""Seconds after which what failed is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,6 +37,8 @@ class News:
 
     engine: Engine
     _listeners: dict[Listener, None] = field(default_factory=dict)
+    _owed: list[tuple[Listener, Message]] = field(default_factory=list)
+    """What is still to be told to whom."""
     _following: asyncio.Task[None] | None = None
 
     async def add(self, listener: Listener) -> None:
@@ -66,20 +70,33 @@ class News:
         ear = bell.ear()
         while self._listeners and not bell.silent:
             ear.clear()
+            failed = False
             try:
                 while (page := await self.engine.ports.store.read(partial(_page, after)))[0] > after:
                     after = page[0]
-                    await self._tell(page[1])
-                    await self._let_go()
-            except Exception as error:  # noqa: BLE001 - who listens must not fall silent for one bad message
+                    self._owe(page[1])
+                    await self._tell()
+                await self._tell()
+                await self._let_go()
+            except Exception as error:  # noqa: BLE001 - who listens must not fall silent for one that fails
                 self.engine.troubles.report("news", error)
-            await ear.wait()
+                failed = True
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ear.wait(), AGAIN if failed or self._owed else None)
 
-    async def _tell(self, owed: list[tuple[str, Message]]) -> None:
-        for reader, message in owed:
-            for each in [each for each in self._listeners if each.reader == reader]:
-                if not await self._told(each, message):
-                    self.drop(each)
+    def _owe(self, sent: list[tuple[str, Message]]) -> None:
+        self._owed += [(each, message) for reader, message in sent for each in self._listeners if each.reader == reader]
+
+    async def _tell(self) -> None:
+        """Tell what is owed. What fails stays owed, and keeps nothing else from being told."""
+        owed, self._owed = self._owed, []
+        for listener, message in owed:
+            try:
+                if listener in self._listeners and not await self._told(listener, message):
+                    self.drop(listener)
+            except Exception as error:  # noqa: BLE001 - the trouble of one is not the others'
+                self.engine.troubles.report("news", error)
+                self._owed.append((listener, message))
 
     async def _let_go(self) -> None:
         """Drop those whose runs have ended, whether or not they ever said goodbye."""
