@@ -13,8 +13,8 @@ from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
 from windlass.core.message import Kind, Receipt
 from windlass.core.run import Cause
 from windlass.core.task import TaskState
-from windlass.engine.readers import Speaker
 from windlass.engine.handoffs import Handoff
+from windlass.engine.readers import Speaker
 
 
 @pytest.fixture
