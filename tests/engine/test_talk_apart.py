@@ -184,7 +184,7 @@ def test_what_an_agent_hears_by_waiting_counts_as_a_hop(room: Room) -> None:
             if number == 3:
                 break
             answer = await room.send(await room.speaker("bob"), to=("alice",), body=f"Answer {number}.")
-            heard = await room.engine.talk.wait(me, room.project, since=said.id, patience=0.1)
+            heard, _ = await room.engine.talk.wait(me, room.project, since=said.id, patience=0.1)
             assert [each.id for each in heard] == [answer.id]
             await room.signal("bob")
             await room.exit("bob")
@@ -322,12 +322,11 @@ def test_one_who_waits_from_a_message_on_misses_nothing(room: Room) -> None:
             await room.send(me, body=f"{number}")
         heard = []
         for _ in range(2):
-            said = await room.engine.talk.wait(room.person, room.project, since=since, patience=0, limit=3)
+            said, since = await room.engine.talk.wait(room.person, room.project, since=since, patience=0, limit=3)
             heard += [each.body for each in said]
-            since = said[-1].id
         assert heard == ["0", "1", "2", "3", "4"]
         await room.send(to=("alice",), body="At last.")
-        found = await room.engine.talk.wait(me, room.project, since="m1", patience=0, limit=2)
+        found, _ = await room.engine.talk.wait(me, room.project, since="m1", patience=0, limit=2)
         assert [each.body for each in found] == ["At last."], "its own words do not hide what comes after them"
 
     play(story)

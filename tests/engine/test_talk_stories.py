@@ -467,7 +467,8 @@ class TestHearing:
             await room.send(to=("alice",), body="Begin.")
             await room.move()
             await room.send(await room.speaker("alice"), body="I begin.")
-            assert [each.body for each in await waiting] == ["I begin."]
-            assert await talk.wait(room.person, room.project, patience=0.01) == []
+            heard, since = await waiting
+            assert [each.body for each in heard] == ["I begin."]
+            assert await talk.wait(room.person, room.project, patience=0.01) == ([], since)
 
         play(story)

@@ -326,10 +326,9 @@ class Talk:
         since: str = "",
         patience: float,
         limit: int = MOST,
-    ) -> list[Message]:
-        """What others say after this moment, or after a message, as soon as there is something: the oldest first.
-
-        Nothing in time: []."""
+    ) -> tuple[list[Message], str]:
+        """What others say after this moment, or after a message, as soon as there is something, the oldest first; none in
+        time: []. And from where to wait on, so that nothing is missed."""
         after = since or await self.newest(speaker, project)
 
         async def heard() -> list[Message]:
@@ -341,7 +340,8 @@ class Talk:
                     return others
                 after = said[-1].id  # a whole page of one's own words
 
-        return await self._until(heard, patience) or []
+        found = await self._until(heard, patience)
+        return found, found[-1].id if found else after
 
     async def listen(self, speaker: Speaker, *, patience: float) -> Message | None:
         """The oldest question that was put to the speaker and has no answer, as soon as there is one."""

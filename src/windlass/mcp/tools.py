@@ -139,10 +139,9 @@ async def _seen(call: Call) -> list[Message]:
 async def channel_wait(call: Call) -> dict[str, Any]:
     """Whoever waits again from `since` misses nothing in between."""
     timeout = min(float(call.given.get("timeout", 30.0)), LONGEST_WAIT)
-    talk = call.engine.talk
-    since = call.text("since") or await talk.newest(call.speaker, call.project)
-    heard = await talk.wait(call.speaker, call.project, channel=call.text("channel"), since=since, patience=timeout)
-    return {"entries": [entry(each) for each in heard], "since": heard[-1].id if heard else since}
+    which = {"channel": call.text("channel"), "since": call.text("since")}
+    heard, since = await call.engine.talk.wait(call.speaker, call.project, **which, patience=timeout)
+    return {"entries": [entry(each) for each in heard], "since": since}
 
 
 # ── the inbox ────────────────────────────────────────────────────────────────────────────────────────────────

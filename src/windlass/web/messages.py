@@ -111,9 +111,10 @@ async def wait(call: Call) -> Response:
     """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
     who = await speaking.speaker(call)
     project, which = await speaking.project(call, who, call.path), _which(call)
-    which["since"] = which["since"] or await call.engine.talk.newest(who, project)
-    found = await call.engine.talk.wait(who, project, **which, patience=wire.patience(call.request))
-    return await _listing(call, found, since=found[-1].id if found else which["since"])
+    found, since = await call.engine.talk.wait(
+        who, project, channel=which["channel"], since=which["since"], patience=wire.patience(call.request)
+    )
+    return await _listing(call, found, since=since)
 
 
 def _which(call: Call) -> dict[str, str]:
