@@ -73,6 +73,13 @@ class Directory:
         meant = " ".join(filter(None, (near_miss(each, names) for each in unknown)))
         return f"There is no {', '.join(f'@{each}' for each in unknown)} here. {meant}".strip() if unknown else ""
 
+    async def unmet(self, project: Project) -> list[tuple[str, str]]:
+        """Agents that the repository defines and that have never worked, each with its role: a word starts them."""
+        agents = await self.store.read(lambda store: _agents(store, project))
+        met = {each.name for each in agents if is_home(each.instance, project.name)}
+        roster = await self.library.roster(project.path)
+        return [(each.name, each.role) for each in roster.definitions if each.name not in met]
+
     async def meant(self, project: Project, body: str) -> str:
         """Whom a person's words are for that name nobody: by triggers, or the only one at work. Raises BadInput."""
         roster = await self.library.roster(project.path)

@@ -206,6 +206,10 @@ class Talk:
 
     async def _check_place(self, speaker: Speaker, post: Post) -> None:
         """Agents speak in their own channel, and answer only what they were asked: questions to people are theirs."""
+        if post.to and post.everyone:
+            raise BadInput("It is either for some or for all.", hint="Leave out --to or --all.")
+        if post.kind is Kind.HANDOFF and not post.to:
+            raise BadInput("A hand-off says whom it is for.", hint="Name the reader with --to.")
         if post.kind not in SPOKEN:
             raise BadInput(f"A message of kind {post.kind} can't be sent so.", hint=f"Kinds are {', '.join(SPOKEN)}.")
         agent = await self.store.read(lambda store: store.find(Agent, speaker.address)) if speaker.run else None
@@ -327,8 +331,8 @@ class Talk:
         patience: float,
         limit: int = MOST,
     ) -> tuple[list[Message], str]:
-        """What others say after this moment, or after a message, as soon as there is something, the oldest first; none in
-        time: []. And from where to wait on, so that nothing is missed."""
+        """What others say after this moment, or after a message, as soon as there is something: the oldest first, and
+        nothing when the time is over. And from where to wait on, so that nothing is missed."""
         after = since or await self.newest(speaker, project)
 
         async def heard() -> list[Message]:

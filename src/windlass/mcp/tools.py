@@ -12,6 +12,7 @@ from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Message
 from windlass.engine import Engine
 from windlass.engine.documents import NOTES
+from windlass.engine.handoffs import Handoff
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 from windlass.mcp.arguments import Argument
@@ -94,21 +95,40 @@ def _called(document: Document) -> str:
 
 
 async def channel_send(call: Call) -> dict[str, Any]:
-    new = await _newcomers(call, call.given.get("to", ()))
+    to, handoff = tuple(call.given.get("to", ())), _handoff(call)
+    new = await _newcomers(call, to)
     sent = await call.engine.talk.send(
         call.speaker,
         Post(
             body=call.text("message"),
             project=call.project,
-            to=tuple(call.given.get("to", ())),
+            to=to,
             everyone=bool(call.given.get("all")),
             channel=call.text("channel"),
+            kind=Kind.HANDOFF if handoff else Kind.SAY,
             reply_to=call.text("reply_to"),
             key=call.key,
             claims=call.claims,
+            handoff=handoff,
         ),
     )
-    return {"id": sent.id, "channel": sent.channel, "to": list(sent.to)} | new
+    return {"id": sent.id, "channel": sent.channel, "to": list(sent.to)} | (new or await _missed(call, sent))
+
+
+def _handoff(call: Call) -> Handoff | None:
+    """What is given on with a piece of work, if it is."""
+    given = {key: call.text(key) for key in ("done", "needed", "why") if call.text(key)}
+    files = tuple(call.given.get("files", ()))
+    return Handoff(**given, files=files) if given or files else None
+
+
+async def _missed(call: Call, sent: Message) -> dict[str, Any]:
+    """Of words that are for nobody: whom they seem to mention."""
+    if sent.to:
+        return {}
+    project = await call.engine.projects.get(call.project)
+    hint = await call.engine.directory.missed(project, call.speaker, sent.body)
+    return {"hint": hint} if hint else {}
 
 
 async def _newcomers(call: Call, to: Iterable[str]) -> dict[str, Any]:
@@ -139,8 +159,9 @@ async def _seen(call: Call) -> list[Message]:
 async def channel_wait(call: Call) -> dict[str, Any]:
     """Whoever waits again from `since` misses nothing in between."""
     timeout = min(float(call.given.get("timeout", 30.0)), LONGEST_WAIT)
-    which = {"channel": call.text("channel"), "since": call.text("since")}
-    heard, since = await call.engine.talk.wait(call.speaker, call.project, **which, patience=timeout)
+    heard, since = await call.engine.talk.wait(
+        call.speaker, call.project, channel=call.text("channel"), since=call.text("since"), patience=timeout
+    )
     return {"entries": [entry(each) for each in heard], "since": since}
 
 
@@ -212,18 +233,19 @@ async def _which(call: Call) -> dict[str, str]:
 
 async def agents_list(call: Call) -> dict[str, Any]:
     views = await call.engine.status.every(project=call.project)
-    return {
-        "agents": [
-            {
-                "name": each.agent.id,
-                "role": each.agent.role,
-                "status": str(each.status),
-                "task": each.task.title if each.task else "",
-                "you": each.agent.id == call.speaker.address,
-            }
-            for each in views
-        ]
-    }
+    found = [
+        {
+            "name": each.agent.id,
+            "role": each.agent.role,
+            "status": str(each.status),
+            "task": each.task.title if each.task else "",
+            "you": each.agent.id == call.speaker.address,
+        }
+        for each in views
+    ]
+    project = await call.engine.projects.get(call.project)
+    new = await call.engine.directory.unmet(project)
+    return {"agents": [*found, *({"name": name, "role": role, "status": "not started yet"} for name, role in new)]}
 
 
 async def complete(call: Call) -> dict[str, Any]:
