@@ -114,9 +114,9 @@ class TestPhases:
                 with pytest.raises(NotFound, match=f"There is no task {wrong} in this project") as refused:
                     await ordered(room, "In it", phase=wrong)
                 assert "windlass list" in refused.value.hint
-            with pytest.raises(BadInput, match=f"{over.id} is cancelled") as refused:
+            with pytest.raises(BadInput, match=f"{over.id} is cancelled") as ended:
                 await ordered(room, "In it", phase=over.id)
-            assert "windlass list" in refused.value.hint
+            assert "windlass list" in ended.value.hint
             assert await room.store.read(lambda store: store.last_seq()) == before
 
         play(story)
