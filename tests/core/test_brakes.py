@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from windlass.core.brakes import LONGEST_CHAIN, Brake, circle_of, decide_brake, linked
+from windlass.core.brakes import LONGEST_CHAIN, Brake, circle_of, decide_brake, linked, remedy
 from windlass.core.message import Delivery, Letter, Message
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.settings import Limits
@@ -38,7 +38,7 @@ def test_too_many_hops_wait_for_a_person() -> None:
     """Up to the limit they go on; beyond it, time alone does not help."""
     assert braked(replace(SAID, hops=5)) is None
     found = braked(replace(SAID, hops=6))
-    assert found == Brake("6 messages went from agent to agent without a person")
+    assert found == Brake("6 messages went from agent to agent without a person", message="m1")
 
 
 @pytest.mark.parametrize("sender", ["human", "system"])
@@ -75,6 +75,17 @@ def test_a_circle_is_named() -> None:
     """So that a person knows whom to talk to."""
     found = braked(replace(SAID, hops=4, chain=tuple("abcabcabc")))
     assert found is not None and "a, b" in found.reason and "circle" in found.reason
+
+
+def test_a_brake_says_what_lets_its_agent_go_on() -> None:
+    """A person's word; or nothing, where a minute does."""
+    held = Brake("they talk on and on", message="m1")
+    assert held.words("alice@a") == (
+        'they talk on and on; a person\'s `windlass send "Go on." --to alice@a` lets it go on'
+    )
+    rests = Brake("it was woken too often", NOW + 10)
+    assert rests.words("alice") == "it was woken too often; it goes on by itself within another minute"
+    assert remedy("alice", "bob") == '`windlass send "Go on." --to alice --to bob`'
 
 
 def test_who_is_woken_too_often_rests_until_the_minute_is_over() -> None:

@@ -20,10 +20,10 @@ from windlass.providers.output.prices import OPENAI, price
 
 
 def read(line: str) -> Reading:
-    """Each line is a reading as JSON: a hitch by kind, a session, a session's total of input tokens, model calls."""
+    """Each line is a reading as JSON: a hitch by kind, a session, a session's total of input tokens, calls, tools."""
     said = json.loads(line)
     hitch = Hitch(Trouble(said["hitch"]), said.get("words", ""), said.get("until")) if "hitch" in said else None
-    counted = {"total": "input_tokens", "calls": "calls"}
+    counted = {"total": "input_tokens", "calls": "calls", "tools": "tool_uses"}
     usage = Usage(**{field: said[key] for key, field in counted.items() if key in said})
     return Reading(
         text=said.get("say", ""),
@@ -251,17 +251,20 @@ def test_a_session_s_total_is_split_among_its_runs(stage: TalkerStage) -> None:
 
     async def story() -> None:
         await stage.begin()
-        await stage.say(session="s1", calls=3)
+        await stage.say(session="s1", calls=3, tools=2)
         await stage.say(session="s1", total=300)
         await stage.end(session="s1", total=400, ended=True)
-        await stage.say(calls=2)
+        await stage.say(calls=2, tools=1)
+        await stage.say(tools=4)
         await stage.end(session="s1", total=500, ended=True)
         runs = await stage.store.read(lambda store: store.runs_of(stage.name))
         assert [each.usage.input_tokens for each in runs] == [400, 100]
         assert [each.usage.calls for each in runs] == [3, 2]
+        assert [each.usage.tool_uses for each in runs] == [2, 5]
         assert [each.usage.cost_usd for each in runs] == [0.4, 0.1]
         assert (await stage.engine.status.every())[0].cost == Cost(0.5)
-        assert (await stage.engine.status.page(stage.name)).usage.input_tokens == 500
+        used = (await stage.engine.status.page(stage.name)).usage
+        assert (used.input_tokens, used.tool_uses) == (500, 7)
 
     play(story)
 

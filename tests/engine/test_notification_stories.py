@@ -33,7 +33,7 @@ class TestNotification:
             await room.move()
             assert await told(room, "alice") is None
             run = await room.run_of("alice")
-            used = replace(run, usage=Usage(input_tokens=2000, output_tokens=48))
+            used = replace(run, usage=Usage(input_tokens=2000, output_tokens=48, tool_uses=5))
             await room.store.write(lambda store: store.record("run.output", run.id, used))
             room.clock.time += 15
             await room.signal("alice", '{"status": "done", "result": "Found 15 files\\n<all> & more"}')
@@ -46,6 +46,7 @@ class TestNotification:
                 summary="Found 15 files",
                 result="Found 15 files\n<all> & more",
                 tokens=2048,
+                tools=5,
                 milliseconds=15000,
             )
             assert read_notification(write_notification(found)) == found

@@ -274,6 +274,30 @@ def test_hops_are_not_counted_anew_from_a_word_that_was_for_others(room: Room) -
     play(story)
 
 
+def test_what_is_said_in_an_instance_is_no_title(room: Room) -> None:
+    """Tasks are for all to see: the task of one who is called there does not tell other instances the words."""
+
+    async def story() -> None:
+        await room.begin("tester", "fresh")
+        for name in ("tester@a", "fresh@a"):
+            await room.send(to=(name,), body="Begin.")
+        await room.move()
+        await room.signal("fresh@a")
+        await room.exit("fresh@a")
+        await room.move()
+        said = await room.send(await room.speaker("tester@a"), body="@fresh the secret plan is X")
+        await room.move()
+        task, run = await room.task_of("fresh@a"), await room.run_of("fresh@a")
+        assert (said.channel, said.direct, run.task) == ("@a", False, task.id)
+        assert (task.title, task.brief) == (f"{said.id} from tester@a", "")
+        told = await room.store.read(lambda store: store.events(after=0, limit=10_000))
+        rows = [row for each in told for row in each.became if row["noun"] != "message"]
+        assert said.body not in str([*rows, *(each.data for each in told)])
+        assert said.body in room.prompt_of(run)
+
+    play(story)
+
+
 def test_only_a_person_begins_an_instance(room: Room) -> None:
     """Else one agent could start any number of others; in an instance that is there it may call whom it likes."""
 
@@ -328,5 +352,19 @@ def test_one_who_waits_from_a_message_on_misses_nothing(room: Room) -> None:
         await room.send(to=("alice",), body="At last.")
         found, _ = await room.engine.talk.wait(me, room.project, since="m1", patience=0, limit=2)
         assert [each.body for each in found] == ["At last."], "its own words do not hide what comes after them"
+
+    play(story)
+
+
+def test_what_all_may_see_is_a_title(room: Room) -> None:
+    """In the project's own channel, a task is called by the words that began it."""
+
+    async def story() -> None:
+        await room.begin("tester", "fresh")
+        await room.send(to=("tester",), body="Begin.")
+        await room.move()
+        await room.send(await room.speaker("tester"), body="@fresh please look\nat this")
+        await room.move()
+        assert (await room.task_of("fresh")).title == "@fresh please look"
 
     play(story)

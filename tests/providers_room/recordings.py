@@ -54,7 +54,8 @@ def learned(provider: Provider, path: Path) -> Learned:
     known = Learned()
     for each in readings(provider, [path.read_bytes()]):
         used = each.usage or Usage()
-        usage = replace(used, calls=known.usage.calls) if each.total else known.usage + used
+        counted = {"calls": known.usage.calls, "tool_uses": known.usage.tool_uses}
+        usage = replace(used, **counted) if each.total else known.usage + used
         hitch = each.hitch or (None if each.ended else known.hitch)
         known = Learned(
             session=each.session or known.session,

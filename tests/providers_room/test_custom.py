@@ -122,6 +122,15 @@ class TestOutput:
         assert read("429 slow down") == Reading(text="429 slow down", hitch=Hitch(Trouble.THROTTLE, "429 slow down"))
         assert read("please LOG IN").hitch == Hitch(Trouble.AUTH, "please LOG IN")
 
+    @pytest.mark.parametrize(
+        ("stands", "uses"), [("bash", 1), (3, 3), (["a", "b"], 2), ({"name": "a"}, 1), ("", 0), (0, 0), (-2, 0)]
+    )
+    def test_tool_uses(self, stands: object, uses: int) -> None:
+        """A number or a list tells how many; anything else that stands there is one."""
+        provider = mine('command = ["a"]\noutput = "json"\ntool_uses = "part.tool"')
+        usage = provider.read(json.dumps({"part": {"tool": stands}})).usage
+        assert (usage.tool_uses if usage else 0) == uses
+
     def test_events(self) -> None:
         """Fields are found by their path, also in lists; what is no event is shown."""
         provider = mine(

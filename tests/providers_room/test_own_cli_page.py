@@ -132,6 +132,7 @@ def test_the_events_of_the_page_s_example_are_read() -> None:
     assert {each.session for each in readings} == {"ses_e1f87ce5dffexqNVUZXBRYPh6h"}
     assert next(each.text for each in readings if each.text) == "I will create the file."
     assert sum(each.usage.input_tokens for each in readings if each.usage) == 200
+    assert sum(each.usage.tool_uses for each in readings if each.usage) == 1
 
     ends = {"auth-401": Trouble.AUTH, "rate-429": Trouble.THROTTLE}
     for name, kind in ends.items():

@@ -91,7 +91,7 @@ class TestRecorded:
         known = learned(CLAUDE, of("claude/basic.jsonl"))
         assert known.session == "ef17409f-ff3d-41b9-8392-b6bded7c3cde"
         assert known.model == "claude-opus-4-8[1m]"
-        assert known.usage == Usage(input_tokens=200, output_tokens=40, cost_usd=0.002, calls=2)
+        assert known.usage == Usage(input_tokens=200, output_tokens=40, cost_usd=0.002, calls=2, tool_uses=1)
         assert known.result == DONE
         assert known.text == (
             "I will create the file.",
@@ -104,7 +104,7 @@ class TestRecorded:
         """Session, tokens, calls and result are read; its shell is left out of what people see."""
         known = learned(CODEX, of("codex/basic.jsonl"))
         assert known.session == "01a1e073-1342-7f12-9e11-072b25082497"
-        assert known.usage == Usage(input_tokens=200, output_tokens=40, calls=1)
+        assert known.usage == Usage(input_tokens=200, output_tokens=40, calls=1, tool_uses=1)
         assert known.result.startswith("Done: wrote out.txt.")
         assert known.text[1:4] == (
             "I will create the file.",
@@ -119,7 +119,7 @@ class TestRecorded:
         assert known.session == "one"
         assert known.model in ("anthropic/claude-sonnet-4-5", "openai/gpt-5.5")
         used = known.usage
-        assert (used.input_tokens, used.output_tokens, used.calls) == (200, 40, 2)
+        assert (used.input_tokens, used.output_tokens, used.calls, used.tool_uses) == (200, 40, 2, 1)
         assert 0.001 < used.cost_usd < 0.003
         assert known.result == DONE
         assert known.text == (
@@ -128,6 +128,21 @@ class TestRecorded:
             "mock-made",
             DONE,
         )
+
+    @pytest.mark.parametrize(
+        ("path", "uses"),
+        [
+            ("claude/mcp-allowed.jsonl", 2),
+            ("claude/resume.jsonl", 0),
+            ("codex/mcp.jsonl", 2),
+            ("codex/apply-patch-file-change.jsonl", 1),
+            ("codex/resume.jsonl", 0),
+            ("model/think.jsonl", 2),
+        ],
+    )
+    def test_tool_uses_are_counted(self, path: str, uses: int) -> None:
+        """Commands, edits and the tools of servers, each once; what a session did before is not told again."""
+        assert learned(PROVIDERS.get(path.partition("/")[0]), of(path)).usage.tool_uses == uses
 
     def test_a_model_tells_when_a_limit_ends(self) -> None:
         """The time is the vendor's own."""
@@ -272,7 +287,8 @@ class TestStrange:
         for text in (reading.text, reading.session, reading.model, reading.result):
             text.encode()
         used = reading.usage or Usage()
-        assert min(used.input_tokens, used.output_tokens, used.cached_tokens, used.calls, used.cost_usd) >= 0
+        counts = (used.input_tokens, used.output_tokens, used.cached_tokens, used.calls, used.tool_uses)
+        assert min(*counts, used.cost_usd) >= 0
 
 
 def keys(path: Path) -> set[str]:
@@ -316,7 +332,7 @@ class TestShown:
         reading = CLAUDE.read(json.dumps(event))
         assert len(reading.text.splitlines()) == 1
         assert len(reading.text) < 250
-        assert reading.usage == Usage(calls=1)
+        assert reading.usage == Usage(calls=1, tool_uses=1)
 
     def test_an_answer_in_blocks(self) -> None:
         """A tool's answer may be a list of blocks; its texts are shown."""

@@ -134,6 +134,7 @@ def _head(agent: Row) -> list[str]:
             (
                 ("Role", agent.get("role")),
                 ("Task", task),
+                ("Phase", agent.get("parent")),
                 ("Provider", agent["provider"]),
                 ("Model", agent.get("model")),
                 ("Sandbox", agent.get("sandbox")),

@@ -56,6 +56,7 @@ _LONGEST_SCRIPT = 3_000_000
     windlass work "Tidy the logins" --paths 'src/auth/**'        what it is to change (see `windlass radar`)
     windlass work "Fix the login race" --provider NAME --model NAME
     windlass work "Split the parser" --mode plan                 a plan in the document `plan`, and no change
+    windlass work "Write the lexer" --phase t12                  a part of t12 (see `windlass ask --phase-id`)
     """,
 )
 @click.argument("title")
@@ -71,6 +72,7 @@ _LONGEST_SCRIPT = 3_000_000
     type=click.Choice(["execute", "plan", "refine"]),
     help="What is wanted: the work itself (the default), a plan for it, or a plan or text made clearer.",
 )
+@click.option("--phase", metavar="TASK", type=Word(), help="The task that it belongs to, such as t12.")
 @click.option("--agent", metavar="NAME", type=Word(), help="An agent that the repository defines: `windlass agents`.")
 @click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI does it. Default: work.provider.")
 @click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its file's, or its coding CLI's own.")
@@ -103,6 +105,7 @@ def work_command(
     brief: str | None,
     paths: tuple[str, ...],
     mode: str | None,
+    phase: str | None,
     agent: str | None,
     provider: str | None,
     model: str | None,
@@ -126,6 +129,7 @@ def work_command(
         brief=brief and given_text(brief, "--brief"),
         paths=list(paths) or None,
         mode=mode,
+        phase=phase,
         agent=agent,
         provider=provider,
         model=model,

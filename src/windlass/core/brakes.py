@@ -18,6 +18,7 @@ ROUNDS = 3
 SMALLEST_CIRCLE = 3
 """Two who answer one another have a conversation."""
 MINUTE = 60.0
+_BY_ITSELF = "it goes on by itself within another minute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,18 @@ class Brake:
     reason: str
     until: float | None = None
     """When it goes on by itself; None: when a person says so."""
+    message: str = ""
+    """What does not wake it: of all that would, the one that came the longest way."""
+
+    def words(self, reader: str) -> str:
+        """The reason, and what lets it go on: a person's word, because those of agents are what is held up."""
+        goes_on = f"a person's {remedy(reader)} lets it go on" if self.until is None else _BY_ITSELF
+        return f"{self.reason}; {goes_on}"
+
+
+def remedy(*readers: str) -> str:
+    """The command with which a person lets them go on."""
+    return f'`windlass send "Go on." {" ".join(f"--to {each}" for each in readers)}`'
 
 
 def linked(sender: str, before: Sequence[Message]) -> tuple[int, tuple[str, ...]]:
@@ -45,9 +58,9 @@ def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits,
         return None
     worst = max(calling, key=lambda each: each.hops)
     if limits.hops and worst.hops > limits.hops:
-        return Brake(f"{worst.hops} messages went from agent to agent without a person")
+        return Brake(f"{worst.hops} messages went from agent to agent without a person", message=worst.id)
     if circle := circle_of(worst.chain):
-        return Brake(f"{some(circle)} answer one another in a circle")
+        return Brake(f"{some(circle)} answer one another in a circle", message=worst.id)
     return _pace(runs, limits, now)
 
 

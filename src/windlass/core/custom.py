@@ -46,6 +46,8 @@ class ProviderSettings:
     """The field with the output tokens of one event."""
     cost_usd: str = ""
     """The field with the price of one event, in dollars."""
+    tool_uses: str = ""
+    """The field that an event has when a tool is used: how many, a list of them, or anything else for one."""
     errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Patterns of lines that tell of trouble, by kind: `throttle`, `overload`, `quota`, `auth`, `billing` …"""
     claim: str = "signal"

@@ -57,7 +57,7 @@ _ENDINGS = {
 
 
 def notification_of(task: Task | None, runs: Sequence[Run]) -> Notification | None:
-    """What whoever waits for a task may be told: nothing while it is still at it. Nobody counts how tools are used."""
+    """What whoever waits for a task may be told: nothing while it is still at it."""
     own = [each for each in runs if task and each.task == task.id]
     if task is None or task.state not in _ENDINGS or not own:
         return None
@@ -69,6 +69,7 @@ def notification_of(task: Task | None, runs: Sequence[Run]) -> Notification | No
         summary=(latest.result or task.reason or latest.reason or task.title).strip().partition("\n")[0],
         result=latest.result or latest.reason,
         tokens=sum(each.input_tokens + each.output_tokens for each in usage),
+        tools=sum(each.tool_uses for each in usage),
         milliseconds=round(1000 * sum(max(0.0, each) for each in spans)),
     )
 

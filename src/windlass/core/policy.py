@@ -9,7 +9,7 @@ from enum import StrEnum
 from windlass.core import hitches
 from windlass.core.address import HUMAN
 from windlass.core.agent import Agent, Status
-from windlass.core.brakes import decide_brake
+from windlass.core.brakes import Brake, decide_brake
 from windlass.core.change import Change, ChangeState
 from windlass.core.message import GOOD_TO_KNOW, Kind, Letter, Message
 from windlass.core.plain import some
@@ -40,6 +40,8 @@ class Wait:
     reason: str
     until: float | None = None
     """When to look again, where time alone helps."""
+    brake: Brake | None = None
+    """What holds it up, where agents have talked on and on."""
 
 
 BUSY = "busy; it is woken when this run ends"
@@ -82,7 +84,7 @@ def decide_wake(
     if turn:
         return Wait(waits_for(turn), now + TURN_SECONDS)
     if brake := decide_brake(past, letters, limits, now=now):
-        return Wait(brake.reason, brake.until)
+        return Wait(brake.words(agent.id), brake.until, brake)
     if latest and not _from_person(letters, latest):
         if latest.hitch and latest.hitch.kind in hitches.FOR_A_PERSON:
             return Wait(f"needs a person: {latest.reason}")

@@ -87,6 +87,8 @@ class Usage:
     """Of the input, what the model's server remembered."""
     calls: int = 0
     """How often the model was asked."""
+    tool_uses: int = 0
+    """How often a tool was used: a command, an edit, a search, or a tool of a server."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})

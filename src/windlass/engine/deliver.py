@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from windlass.core import policy
+from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agent import Agent
+from windlass.core.brakes import Brake, remedy
 from windlass.core.instance import Instance, lowered
-from windlass.core.message import Delivery, Letter, Message
+from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Cause, Run
@@ -17,6 +19,7 @@ from windlass.core.task import Task, TaskState
 from windlass.engine import instances
 from windlass.engine.bell import Bell
 from windlass.engine.runs import Runs
+from windlass.engine.say import say
 from windlass.engine.slots import NONE_FREE, Slots
 from windlass.engine.tasks import Tasks
 from windlass.engine.troubles import Troubles
@@ -76,10 +79,10 @@ class Deliver:
         match self.decide(mail, now):
             case policy.Wait(reason=policy.BUSY):
                 return
-            case policy.Wait(reason, until):
+            case policy.Wait(reason, until, brake):
                 if until is not None:
                     self.bell.ring_in(until - now)
-                await self._explain(mail, reason)
+                await self._explain(mail, reason, brake)
             case policy.Wake(session) if await self.slots.free(mail.agent):
                 await self._start(mail, session)
             case policy.Wake():
@@ -112,18 +115,56 @@ class Deliver:
         barred = mail.instance and not mail.instance.admits(mail.agent.id, mail.letters, mail.task)
         return policy.Wait("its instance starts nobody any more") if barred and decided != _BUSY else decided
 
-    async def _explain(self, mail: Mail, reason: str) -> None:
-        """Write down why it waits, so that whoever asks is told."""
-        if any(each.delivery.reason != reason for each in mail.letters):
-            await self.store.write(partial(_hold, [each.delivery.id for each in mail.letters], reason))
-            self.bell.ring()
+    async def _explain(self, mail: Mail, reason: str, brake: Brake | None = None) -> None:
+        """Write down why it waits, so that whoever asks is told; what only a person can end is told to the person."""
+        if all(each.delivery.reason == reason for each in mail.letters):
+            return
+        now = self.clock.now()
+
+        def step(store: Writing) -> None:
+            if _hold([each.delivery.id for each in mail.letters], reason, store) and brake and brake.until is None:
+                _report(mail.letters, brake, now, store)
+
+        await self.store.write(step)
+        self.bell.ring()
 
 
-def _hold(keys: list[str], reason: str, store: Writing) -> None:
+def _hold(keys: list[str], reason: str, store: Writing) -> bool:
+    """Whether there was anything left to hold, and to say so of."""
     found = (store.find(Delivery, each) for each in keys)
     held = [replace(each, reason=reason) for each in found if each and each.owed and each.reason != reason]
     if held:
         store.record("message.held", held[0].reader, *held, reason=reason)
+    return bool(held)
+
+
+def _report(letters: Sequence[Letter], brake: Brake, now: float, store: Writing) -> None:
+    """Tell the person of a chain that waits for their word; once, for all whom the same message does not wake."""
+    calling = (each.message.id for each in letters if each.calls)
+    stopped = store.find(Message, brake.message)
+    if stopped is None or any(store.keyed(str(SYSTEM), _key(each)) for each in calling):
+        return
+    owed = (each.reader for each in store.receipts(stopped.id) if each.owed and each.wakes)
+    readers = dict.fromkeys((*(each for each in owed if each != str(HUMAN)), letters[0].delivery.reader))
+    whom = "it" if len(readers) == 1 else "them"
+    say(
+        store,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=f"{stopped.id} from {stopped.sender} does not wake {', '.join(readers)}: {brake.reason}. "
+        f"{remedy(*readers)} lets {whom} go on.",
+        channel=stopped.channel,
+        project=stopped.project,
+        now=now,
+        kind=Kind.REPORT,
+        direct=True,
+        key=_key(stopped.id),
+    )
+
+
+def _key(message: str) -> str:
+    """Under which the person is told what holds a message up: so that a restart does not tell it again."""
+    return f"brake {message}"
 
 
 def waiting(store: Reading) -> list[Mail]:

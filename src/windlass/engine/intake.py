@@ -190,9 +190,9 @@ class Told:
         usage = reading.usage or Usage()
         if reading.total:
             before = (each for each in store.runs_of(run.agent) if each.number < run.number)
-            calls = run.usage.calls + usage.calls  # these are counted as they are made
+            calls, uses = run.usage.calls + usage.calls, run.usage.tool_uses + usage.tool_uses  # counted one by one
             usage = sum((replace(-each.usage, cost_usd=0.0) for each in before if each.session == run.session), usage)
-            usage = replace(usage, calls=calls)
+            usage = replace(usage, calls=calls, tool_uses=uses)
         else:
             usage += run.usage
         return usage if usage.cost_usd else replace(usage, cost_usd=self.provider.price(run.model, usage))

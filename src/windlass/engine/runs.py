@@ -328,8 +328,8 @@ class Claim:
         calling = next((each.message for each in self._letters(store) if each.calls), None)
         if calling is None:
             return None
-        hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and what is said to one is not
-        title = hidden if calling.direct else title_of(calling.body)
+        hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and these words are not
+        title = title_of(calling.body) if calling.channel == "main" and not calling.direct else hidden
         task = Task(
             id=store.next_id(Task), project=self.agent.project, title=title, agent=self.agent.id, created_at=self.now
         )

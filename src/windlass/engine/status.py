@@ -23,7 +23,7 @@ from windlass.engine.radar import Radar
 from windlass.engine.rescue import newest_removal
 from windlass.engine.say import channel_of, current_task, open_questions
 from windlass.engine.setup import setup_document
-from windlass.engine.slots import NONE_FREE, Slots
+from windlass.engine.slots import Slots
 
 PAGE = 200
 """How many finished agents are shown."""
@@ -170,15 +170,14 @@ def _view(
     paused = target.halt if target and change and not change.ended else ""
     status = policy.status_of(run, task, change, persistent=agent.persistent)
     last = spoke.get(run.id) if run else None
+    mail = _mail(store, agent) if owed and _rest(run, task) <= moment.now else ""
     return View(
         agent=agent,
         project=project.name if project else agent.project,
         status=status,
         evidence=_of_live(run, last, moment)
         if run and run.live
-        else _joined(
-            _evidence(agent, run, task, change, moment, paused=paused), _mail(store, agent, task) if owed else ""
-        ),
+        else _joined(_evidence(agent, run, task, change, moment, paused=paused), mail),
         age=max(0.0, moment.now - _newest(agent, run, task, change, last)),
         task=task,
         run=run,
@@ -220,20 +219,25 @@ def _evidence(
 
 def _goes_on(run: Run, task: Task | None, now: float) -> str:
     """When an agent whose account has no quota starts again by itself."""
-    until = hitches.rest_until([run]) if run.outcome is Outcome.EXHAUSTED else None
-    if until is None or task is None or task.ended:
+    until = _rest(run, task)
+    if not until:
         return ""
     return f"; goes on in {plain.age(until - now)}" if until > now else "; about to go on"
+
+
+def _rest(run: Run | None, task: Task | None) -> float:
+    """Until when an agent whose account has no quota rests; 0: it does not."""
+    exhausted = run is not None and run.outcome is Outcome.EXHAUSTED and task is not None and not task.ended
+    return (hitches.rest_until([run]) or 0.0) if run and exhausted else 0.0
 
 
 _NOTHING = "nothing to do"
 
 
-def _mail(store: Reading, agent: Agent, task: Task | None) -> str:
-    """Why it is not woken by what it was sent, unless that is what the state of its task says."""
-    reasons = [each.reason for each in store.undelivered(reader=agent.id) if each.wakes and each.reason]
-    idle = task is None or task.ended
-    return next((f"mail waits: {each}" for each in reasons if idle or each == NONE_FREE), "")
+def _mail(store: Reading, agent: Agent) -> str:
+    """Why it is not woken by what it was sent."""
+    reasons = (each.reason for each in store.undelivered(reader=agent.id) if each.wakes)
+    return next((f"mail waits: {each}" for each in reasons if each), "")
 
 
 def _joined(evidence: str, mail: str) -> str:

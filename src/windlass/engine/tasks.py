@@ -16,7 +16,7 @@ from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.provider import Provider
 from windlass.core.settings import WorkSettings
-from windlass.core.store import Writing
+from windlass.core.store import Reading, Writing
 from windlass.core.task import Mode, Task
 from windlass.engine.bell import Bell
 from windlass.engine.definitions import Definitions
@@ -51,6 +51,8 @@ class Order:
     """The change that it is to look at."""
     mode: Mode = Mode.EXECUTE
     """What is wanted otherwise."""
+    phase: str = ""
+    """The task that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class Tasks:
                 project=project.id,
                 title=title,
                 brief=order.brief,
+                parent=order.phase,
                 paths=paths,
                 reviews=order.reviews,
                 wants=order.mode,
@@ -260,6 +263,8 @@ def _model(typed: str, of_file: str, provider: Provider) -> str:
 
 def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task, Agent] | None:
     """Nothing, if another agent got the name of a new one since it was chosen."""
+    if wanted.parent:
+        _check_phase(store, wanted)
     if agent.stays:
         agent = _settled(agent, project, store)
     elif store.find(Agent, agent.id) is not None:
@@ -267,6 +272,20 @@ def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task
     task = replace(wanted, id=store.next_id(Task), agent=agent.id)
     store.record("task.added", task.id, task, agent)
     return task, agent
+
+
+def _check_phase(store: Reading, wanted: Task) -> None:
+    """Refuse to put a task where nobody would look for it: into none of this project, or one that is over."""
+    phase = store.find(Task, wanted.parent)
+    if phase is None or phase.project != wanted.project:
+        raise NotFound(
+            f"There is no task {wanted.parent} in this project.", hint="`windlass list` shows those there are."
+        )
+    if phase.ended:
+        raise BadInput(
+            f"{phase.id} is {phase.state}, so nothing can be put into it.",
+            hint="Leave --phase out, or name a task that goes on: `windlass list` shows them.",
+        )
 
 
 def _hire(agent: Agent, store: Writing) -> None:

@@ -116,8 +116,8 @@ def _event(event: Event) -> Reading:
         case {"type": "system", "subtype": "api_retry"}:
             return _retry(event)
         case {"type": "assistant", "message": {"content": list(blocks)}}:
-            calls = sum(table(each).get("type") == "tool_use" for each in blocks)
-            return Reading(text=_texts(blocks), usage=Usage(calls=calls) if calls else None)
+            uses = sum(table(each).get("type") == "tool_use" for each in blocks)
+            return Reading(text=_texts(blocks), usage=Usage(calls=uses, tool_uses=uses) if uses else None)
         case {"type": "user", "message": {"content": list(blocks)}}:
             return Reading(text=_texts(blocks))
         case {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected"} as about}:

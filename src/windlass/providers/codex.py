@@ -101,7 +101,7 @@ def _event(event: Event) -> Reading:
         case {"type": "thread.started"}:
             return Reading(session=words(event.get("thread_id")))
         case {"type": "item.started", "item": dict(item)}:
-            return Reading(text=_call(item), usage=Usage(calls=1) if _call(item) else None)
+            return Reading(text=_call(item), usage=Usage(calls=1, tool_uses=1) if _call(item) else None)
         case {"type": "item.completed", "item": dict(item)}:
             return _item(item)
         case {"type": "error"}:

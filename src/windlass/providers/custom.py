@@ -125,7 +125,7 @@ def _check(name: str, said: ProviderSettings) -> None:
         raise BadInput(f"{where}.resume has no {{session}} in it.", hint='Write resume = ["--session", "{session}"].')
     if said.resume and not said.session:
         raise BadInput(f"{where}.session is missing: where does its output tell the session to resume?")
-    only_events = ("text", "result", "model", "input_tokens", "output_tokens", "cost_usd")
+    only_events = ("text", "result", "model", "input_tokens", "output_tokens", "cost_usd", "tool_uses")
     for each in only_events if said.output == "plain" else ():
         if getattr(said, each):
             raise BadInput(f"{where}.{each} is a field of events.", hint='Write output = "json", or leave it out.')
@@ -251,8 +251,16 @@ def _usage(said: ProviderSettings, event: Event) -> Usage | None:
         input_tokens=count(field_paths.at(event, said.input_tokens)),
         output_tokens=count(field_paths.at(event, said.output_tokens)),
         cost_usd=amount(field_paths.at(event, said.cost_usd)),
+        tool_uses=_times(field_paths.at(event, said.tool_uses)),
     )
     return used if used != Usage() else None
+
+
+def _times(stands: object) -> int:
+    """How many there are, by what stands in a field: that number, as many as a list has, or one."""
+    if isinstance(stands, list):
+        return len(stands)
+    return count(stands) if type(stands) is int else int(bool(stands))
 
 
 def _errors(name: str, said: ProviderSettings) -> Patterns:

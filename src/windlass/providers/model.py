@@ -151,7 +151,8 @@ def _event(event: Event) -> Reading:
             return Reading(text=words(event.get("text")))
         case "call":
             tool = words(event.get("tool"))
-            return Reading(text=call("$" if tool == "shell" else tool, words(event.get("what"))))
+            told = call("$" if tool == "shell" else tool, words(event.get("what")))
+            return Reading(text=told, usage=Usage(tool_uses=1))
         case "answer":
             return Reading(text=shortened(words(event.get("text"))))
         case "usage":

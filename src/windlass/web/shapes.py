@@ -55,6 +55,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
     view = page.view
     return agent(view) | {
         "role": view.agent.role,
+        "parent": (view.task.parent or None) if view.task else None,
         "branch": view.agent.branch,
         "worktree": page.worktree,
         "session": view.run.session if view.run else "",

@@ -36,6 +36,7 @@ async def add(call: Call) -> Response:
         sandbox=_choice(values, "sandbox", Confinement),
         options=wire.options(values),
         mode=_mode(values),
+        phase=wire.text(values, "phase", ""),
     )
     task, agent = await call.engine.tasks.add(order)
     return wire.answer({"task": shapes.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
