@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from talk_room import Room, play
+from talk_room import AGENT, Room, play
 
 from windlass.core.errors import NotAllowed
 from windlass.core.message import Kind, Message
@@ -107,5 +107,21 @@ def test_whoever_is_called_is_handed_work(room: ChatRoom, *, named: bool) -> Non
         assert "only a person adds others to handoff_to in .windlass/agents/alice.md" in refused.value.hint
         assert (await room.send(me, body="@bob test it, as @carol said.")).to == ("bob",)
         assert (await room.send(me, everyone=True, body="Done.")).broadcast
+
+    play(story)
+
+
+def test_an_agent_is_told_to_whom_it_may_hand_work(room: ChatRoom) -> None:
+    """In its prompt, with how to do it; one whose file names nobody may hand it to anyone."""
+
+    async def story() -> None:
+        await room.meet("alice", "bob")
+        told = room.prompt_of(await room.run_of("alice"))
+        assert "- You call on others to work, or hand work on, only to: bob." in told
+        assert 'windlass send "…" --to NAME --done "…" --file F --why "…"' in told
+        (room.repo / ".windlass/agents/bob.md").write_text(AGENT.format(name="bob", more=""))
+        await room.send(to=("bob",), body="Begin.")
+        await room.pass_time()
+        assert "only to:" not in room.prompt_of(await room.run_of("bob"))
 
     play(story)

@@ -98,3 +98,17 @@ def test_an_instance_is_written_with_its_sign_or_without(room: Room) -> None:
         assert await documents.instance(room.person, "@pr-7") == await documents.instance(room.person, "pr-7") == "pr-7"
 
     play(story)
+
+
+def test_who_was_only_defined_is_known_before_anyone_has_met_it(room: Room) -> None:
+    """With its role, until it has worked; one in an instance is another one."""
+
+    async def story() -> None:
+        await room.begin("coder", "tester")
+        directory, project = room.engine.directory, await project_of(room)
+        await room.send(to=("coder@pr-7",))
+        assert await directory.unmet(project) == [(each, f"{each} of this project") for each in ("coder", "tester")]
+        await room.send(to=("coder",))
+        assert await directory.unmet(project) == [("tester", "tester of this project")]
+
+    play(story)

@@ -199,6 +199,36 @@ class TestEntries:
 
         asyncio.run(story())
 
+    def test_work_is_handed_on_with_what_belongs_to_it(self, here: Place) -> None:
+        """What was done, what is needed, which files and why; it says whom it is for, and is not for all as well."""
+
+        async def story() -> None:
+            async with over_http(here.house, here.token, NEWER) as person:
+                given = {"done": "the parser", "needed": "tests", "files": ["a.py", "b.py"], "why": "0.3 needs it"}
+                sent = await call(person, "channel_send", message="Yours.", to=["human"], **given)
+                said = (await call(person, "channel_peek", limit=1))["entries"][0]
+                assert (said["id"], said["kind"]) == (sent["id"], "handoff")
+                words = "Yours.\nDone: the parser\nNeeded: tests\nFiles: a.py, b.py\nWhy: 0.3 needs it"
+                assert said["message"] == words
+                for wrong, why in (
+                    ({"done": "x"}, "says whom it is for"),
+                    ({"to": ["human"], "all": True}, "either for"),
+                ):
+                    refused = await person.call_tool("channel_send", {"message": "x", **wrong})
+                    assert refused.is_error and why in refused.content[0].text
+
+        asyncio.run(story())
+
+    def test_words_for_nobody_get_a_hint_whom_they_may_mean(self, here: Place, worker: Worker) -> None:
+        """As on the command line."""
+
+        async def story() -> None:
+            async with over_http(here.house, here.token, NEWER) as person:
+                sent = await call(person, "channel_send", message=f"@{worker.name[:-1]} look")
+                assert (sent["to"], f"Did you mean {worker.name}?" in sent["hint"]) == ([], True)
+
+        asyncio.run(story())
+
     def test_a_call_that_comes_again_under_the_same_name_is_the_same_message(self, here: Place) -> None:
         """A bridge repeats it when nobody knows whether the first arrived."""
 

@@ -101,16 +101,17 @@ def build_prompt(
     repositories: Mapping[str, str] | None = None,
     apart: bool = False,
     tools: bool = False,
+    hands_to: Sequence[str] = (),
 ) -> Prompt:
     """The prompt of a run: the whole briefing for a first one, what is new for a later one.
 
     An agent that does not remember its earlier runs is told again who it is. `apart`, it is told so in every run: no
-    conversation keeps that. `tools` are ours, which it was given to talk with.
+    conversation keeps that. `tools` are ours, which it was given to talk with. `hands_to`: only these may it hand work to.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
     said["role"] = said[ROLES.get(task.mode, "role")]
     if agent.talks:
-        said["communication"] = _communication(said, task.mode, TOOLS if tools else COMMANDS)
+        said["communication"] = _communication(said, task.mode, TOOLS if tools else COMMANDS, hands_to)
     who = _who(agent, workplace, said) if workplace and agent.role else []
     talk = [] if who else _some(said, "communication")
     system = _system(who, agent) if apart else ""
@@ -185,11 +186,12 @@ def _first(
     ]
 
 
-def _communication(said: Mapping[str, str], mode: Mode, block: str) -> str:
+def _communication(said: Mapping[str, str], mode: Mode, block: str, hands_to: Sequence[str]) -> str:
     """How an agent talks that may speak to others: the same for all, and then with what it has; little for planners."""
     if mode in ROLES:
         return said[LITTLE]
-    return f"{said['communication']}\n\n{said[block]}\n\n{said[MANNERS]}"
+    only = f"\n- You call on others to work, or hand work on, only to: {', '.join(hands_to)}." if hands_to else ""
+    return f"{said['communication']}\n\n{said[block]}\n\n{said[MANNERS]}{only}"
 
 
 def _some(said: Mapping[str, str], *names: str) -> list[Section]:

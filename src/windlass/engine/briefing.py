@@ -16,6 +16,7 @@ from windlass.core.store import Reading
 from windlass.core.task import Task
 from windlass.core.workdir import Site
 from windlass.engine import instances
+from windlass.engine.handoffs import Handoffs
 from windlass.engine.say import home_channel
 
 RECENT = 20
@@ -30,6 +31,7 @@ class Briefings:
         self.git = ports.git
         self.library = ports.library
         self.providers = ports.providers
+        self.handoffs = Handoffs(ports)
 
     async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
         """The prompt of a run, with what the project adds to it; who is called hears what was said before."""
@@ -51,6 +53,7 @@ class Briefings:
             else {},
             apart=provider.system,
             tools=provider.tools,
+            hands_to=(await self.handoffs.terms(agent, project)).names,
         )
 
     async def _workplace(self, project: Project, worktree: str) -> Workplace:
