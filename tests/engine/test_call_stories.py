@@ -117,3 +117,25 @@ class TestJustSpokenTo:
             assert (await room.run_of(given)).number == 2, "it was reminded"
 
         play(story)
+
+    def test_what_started_it_is_its_task_and_not_what_waited_there(self, room: Room) -> None:
+        """A broadcast starts nobody, and says so; it is told with what does, whose words are the task's title."""
+
+        async def story() -> None:
+            await room.begin("coder", "tester")
+            await room.send(to=("coder",), body="Begin.")
+            await room.send(to=("tester",), body="Begin.")
+            await room.move()
+            cast = await room.send(everyone=True, body="Main is red.")
+            outlook = await room.engine.prospects.of(cast.id)
+            assert outlook["coder"] == "waits: busy; it is told when it next works"
+            await room.exit("coder")
+            await room.move()
+            assert (await room.receipts(cast))["coder"][0] == "pending"
+            await room.send(await room.speaker("tester"), body="@coder please look")
+            await room.move()
+            run, task = await room.run_of("coder"), await room.task_of("coder")
+            assert (run.number, task.title) == (2, "@coder please look")
+            assert "Main is red." in room.prompt_of(run)
+
+        play(story)

@@ -6,7 +6,7 @@ from functools import partial
 
 from windlass.core import policy
 from windlass.core.address import HUMAN
-from windlass.core.message import Delivery, Receipt
+from windlass.core.message import Delivery, Message, Receipt
 from windlass.core.ports import Ports
 from windlass.core.store import Reading
 from windlass.engine.deliver import Deliver, mail_of
@@ -46,7 +46,10 @@ class Prospects:
             return "waits: nobody has that name any more"
         if not delivery.wakes:
             return "is not woken; it is told when it next works"
+        said = store.find(Message, delivery.message)
         match self.deliver.decide(mail, now):
+            case policy.Wait(reason=policy.BUSY) if said and not said.spawns:
+                return "waits: busy; it is told when it next works"  # for which nobody starts it
             case policy.Wait(reason):
                 return f"waits: {reason}"
             case policy.Wake() if not self.deliver.slots.fits(store, mail.agent):

@@ -324,8 +324,9 @@ class Claim:
         return [Letter(found, each) for each in self._owed(store) if (found := store.find(Message, each.message))]
 
     def _called(self, store: Writing) -> Task | None:
-        """What the first that calls it wants, as a task; nothing if all has been read meanwhile."""
-        calling = next((each.message for each in self._letters(store) if each.calls), None)
+        """What the first that starts it wants, as a task; nothing if all has been read meanwhile."""
+        mail = [each.message for each in self._letters(store) if each.calls]
+        calling = next((each for each in mail if each.spawns), mail[0] if mail else None)
         if calling is None:
             return None
         hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and these words are not
