@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from talk_room import Room, play
 
+from windlass.core.errors import BadInput
+from windlass.core.message import Kind
 from windlass.core.notification import Ending, Notification, notification_of, write_notification
 from windlass.core.run import Usage
 from windlass.workdir.notification import read_notification
@@ -87,5 +89,41 @@ class TestNotification:
             found = await told(room, "alice")
             assert found is not None and (found.status, found.summary) == (Ending.STOPPED, "stopped by hand")
             assert notification_of(None, ()) is None
+
+        play(story)
+
+
+GOOD = "<task-notification><task-id>t1</task-id><status>completed</status><summary>It is done</summary></task-notification>"
+
+
+class TestSaid:
+    @pytest.mark.parametrize("prologue", ["", "  \n", '<?xml version="1.0"?>\n', "<!-- hello -->"])
+    def test_in_whatever_way_it_comes_it_is_a_report(self, room: Room, prologue: str) -> None:
+        """Which starts nobody, and reads the same for all."""
+
+        async def story() -> None:
+            await room.begin("alice")
+            sent = await room.send(to=("human",), body=prologue + GOOD)
+            assert (sent.kind, read_notification(sent.body).summary) == (Kind.REPORT, "It is done")
+
+        play(story)
+
+    @pytest.mark.parametrize(
+        ("wrong", "why"),
+        [
+            (GOOD.replace("completed", "weird"), "weird"),
+            (GOOD.replace("<summary>", "<summary>a & b"), "is no XML"),
+            (f'<!DOCTYPE x [<!ENTITY a "b">]>{GOOD}', "no document type"),
+            (f'<?xml version="1.0"?><!DOCTYPE x SYSTEM "file:///etc/passwd">{GOOD}', "no document type"),
+        ],
+    )
+    def test_one_that_is_none_is_refused(self, room: Room, wrong: str, why: str) -> None:
+        """Nobody is told something that only looks like one."""
+
+        async def story() -> None:
+            await room.begin("alice")
+            with pytest.raises(BadInput, match=why):
+                await room.send(to=("human",), body=wrong)
+            assert (await room.send(to=("human",), body=f"Look: {GOOD}")).kind is Kind.SAY
 
         play(story)

@@ -56,6 +56,14 @@ _ENDINGS = {
 }
 
 
+_BEGINNING = re.compile(rf"\s*(?:<[?!][^>]*>\s*|\]>\s*)*<{ROOT}\b")
+
+
+def is_notification(text: str) -> bool:
+    """Whether a text means to be one: it begins so, whatever XML allows before it."""
+    return _BEGINNING.match(text) is not None
+
+
 def notification_of(task: Task | None, runs: Sequence[Run]) -> Notification | None:
     """What whoever waits for a task may be told: nothing while it is still at it."""
     own = [each for each in runs if task and each.task == task.id]

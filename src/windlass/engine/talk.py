@@ -16,6 +16,7 @@ from windlass.core.keys import Repeated, check_same
 from windlass.core.mentions import Mentions, mentions, strangers
 from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.near import near_miss
+from windlass.core.notification import is_notification, write_notification
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.run import Run
@@ -87,6 +88,7 @@ class Talk:
     def __init__(self, ports: Ports, bell: Bell, fences: Fences, directory: Directory) -> None:
         self.store = ports.store
         self.clock = ports.clock
+        self.chats = ports.chats
         self.bell = bell
         self.fences = fences
         self.directory = directory
@@ -116,6 +118,7 @@ class Talk:
     async def put(self, speaker: Speaker, post: Post) -> Message:
         """The same, whatever its speaker may have said before."""
         project = await self.store.read(partial(_project, post.project))
+        post = self._notified(post)
         body = await self._words(speaker, project, post)
         if known := await self.store.read(partial(_said_before, speaker, replace(post, body=body), project.name)):
             return known
@@ -191,6 +194,12 @@ class Talk:
         answered = await self.store.write(partial(letters.settle, speaker, ask, body, self.clock.now()))
         self.bell.ring()
         return answered
+
+    def _notified(self, post: Post) -> Post:
+        """A task notification is a report, in whatever way it comes; and it must be one."""
+        if post.kind not in (Kind.SAY, Kind.REPORT) or not is_notification(post.body):
+            return post
+        return replace(post, kind=Kind.REPORT, body=write_notification(self.chats.notification(post.body)))
 
     async def _words(self, speaker: Speaker, project: Project, post: Post) -> str:
         """What is said, without an agent's secrets."""
