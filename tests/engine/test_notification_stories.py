@@ -93,7 +93,7 @@ class TestNotification:
         play(story)
 
 
-GOOD = "<task-notification><task-id>t1</task-id><status>completed</status><summary>It is done</summary></task-notification>"
+GOOD = write_notification(Notification(task="t1", status=Ending.COMPLETED, summary="It is done"))
 
 
 class TestSaid:

@@ -106,7 +106,7 @@ def build_prompt(
     """The prompt of a run: the whole briefing for a first one, what is new for a later one.
 
     An agent that does not remember its earlier runs is told again who it is. `apart`, it is told so in every run: no
-    conversation keeps that. `tools` are ours, which it was given to talk with. `hands_to`: only these may it hand work to.
+    conversation keeps that. `tools` are ours, which it has to talk with. `hands_to`: to whom alone it may hand work.
     """
     said = _filled(blocks, main=main, branch=agent.branch)
     said["role"] = said[ROLES.get(task.mode, "role")]
