@@ -214,8 +214,7 @@ class TestEntries:
                     ({"done": "x"}, "says whom it is for"),
                     ({"to": ["human"], "all": True}, "either for"),
                 ):
-                    refused = await person.call_tool("channel_send", {"message": "x", **wrong})
-                    assert refused.is_error and why in refused.content[0].text
+                    assert why in await refused(person, "channel_send", message="x", **wrong)
 
         asyncio.run(story())
 
