@@ -11,7 +11,7 @@ from stage import Stage, play
 from windlass.core.errors import Unavailable
 from windlass.core.message import Kind, Message
 from windlass.core.project import Project
-from windlass.engine.chat import LIMIT
+from windlass.engine.hearing import LIMIT
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 
@@ -390,7 +390,7 @@ class TestCrash:
             async def halt(*_: object) -> None:
                 raise Halt
 
-            monkeypatch.setattr(stage.engine._chat, "_save", halt)
+            monkeypatch.setattr(stage.engine._chat.hearing, "save", halt)
             lines = f"[human-to-{stage.one}]: a\n[human-to-{stage.one}]: a\n"
             stage.own.write_text(lines)
             with pytest.raises(Halt):
@@ -414,7 +414,7 @@ class TestCrash:
             port: Any = stage.engine.ports.chats
             append = port.append
 
-            async def halt(*given: str) -> bool:
+            async def halt(*given: Any) -> bool:
                 if written:
                     await append(*given)
                 raise Halt
@@ -437,7 +437,7 @@ class TestCrash:
             await stage.begin()
             port: Any = stage.engine.ports.chats
 
-            async def full(*_: str) -> bool:
+            async def full(*_: Any) -> bool:
                 raise Unavailable("the disk is full")
 
             with monkeypatch.context() as patch:
