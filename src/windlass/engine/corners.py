@@ -117,6 +117,14 @@ def save(store: Writing, corner: Corner, place: Place, now: float) -> None:
     store.record("chat.read", corner.mark, after)
 
 
+def begin(project: Project, agent: Agent, now: float, store: Writing) -> None:
+    """Within a transaction: an agent gets a new worktree, and so a new file. What is written there was never read."""
+    corner = Corner(project, agent, "")
+    before = revived(*stored(corner, store))
+    if before.anew() != before:
+        save(store, corner, before.anew(), now)
+
+
 def speaker_of(corner: Corner, store: Reading) -> Speaker:
     """Who speaks there: the person, or the agent in its latest run."""
     if corner.agent is None:
