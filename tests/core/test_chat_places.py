@@ -156,6 +156,15 @@ def test_a_file_that_comes_back_is_not_read_twice() -> None:
     assert read_on(place, content + line("three"))[1] == ["three"]
 
 
+def test_a_file_that_begins_anew_has_no_past() -> None:
+    """Whatever is written there is new, under keys of its own; also if the file is replaced then."""
+    place, _, keys = read_on(Place(), lines("one", "two"))
+    place, said, again = read_on(place.anew(), lines("one"))
+    assert (said, len({*keys, *again})) == (["one"], 3)
+    place, _, _ = read_on(place.anew(), lines("three"))
+    assert read_on(place, lines("one", "two"))[1] == ["one", "two"]
+
+
 def test_what_we_wrote_is_settled_when_it_is_read() -> None:
     """Twice the same is owed twice."""
     text = write_line("coder", ("tester",), "hi")

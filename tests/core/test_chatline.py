@@ -123,6 +123,16 @@ def test_ends_are_told_in_bytes() -> None:
     assert [each.end for each in read(first + b"\n" + second + b"\n")] == [len(first), len(first) + 1 + len(second)]
 
 
+def test_only_so_many_are_read_of_what_others_wrote() -> None:
+    """None of them may go on, where another follows; ours do not count."""
+    ours, line = write_line("tester", ("coder",), "ours"), "[coder-to-tester]: x\n"
+    content, own = f"{ours}{line}{ours}{line}{line}".encode(), {digest_of(ours): 2}
+    first, open_ended = parse(content, NAMES, own=own, most=2)
+    assert ([type(each) for each in first], open_ended) == ([Own, Entry, Own, Entry], False)
+    assert first[-1].end == len(content) - len(line)
+    assert parse(content, NAMES, own=own, most=3)[1]
+
+
 @pytest.mark.parametrize("before", [b"", b"[coder-to-reviewer]: x\n", b"\n"])
 @pytest.mark.parametrize("last", [b"[coder-to-tester]: y", b"[coder-to-tester]:\n y", b"[coder-to-tester]: y\n\n"])
 def test_a_line_without_its_end_is_read_where_nothing_follows(before: bytes, last: bytes) -> None:

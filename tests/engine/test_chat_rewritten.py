@@ -9,7 +9,7 @@ import pytest
 from stage import play
 from test_chat_stories import HUMAN, ChatStage, Halt, add, text
 
-from windlass.engine.hearing import LIMIT
+from windlass.engine.hearing import LIMIT, TURN
 from windlass.engine.talk import Post
 
 
@@ -73,6 +73,28 @@ def test_it_may_be_longer_than_we_read_at_once(stage: ChatStage) -> None:
         assert stage.own.stat().st_size > LIMIT
         await stage.restart_and_pass()
         assert [each[0] for each in await stage.bodies()] == list("012345")
+
+    play(story)
+
+
+def test_what_was_known_further_on_is_new_when_it_comes_later(stage: ChatStage) -> None:
+    """The file was written anew, and cut before we came to what is known in it: who says that now says it again."""
+
+    async def story() -> None:
+        await stage.begin()
+        lines = [f"[human-to-{stage.one}]: {number}\n" for number in range(TURN + 2)]
+        stage.own.write_text(lines[0])
+        await stage.pass_time()
+        stage.own.write_text("".join((*lines[1:], lines[0])))
+        for _ in range(2):
+            await stage.engine.ticks["chat"].tick()
+            stage.clock.time += 1
+        assert len(await stage.bodies()) == 1 + TURN
+        stage.own.write_text("".join(lines[1 : TURN + 1]))
+        await stage.pass_time()
+        add(stage.own, lines[0])
+        await stage.pass_time()
+        assert await stage.bodies() == [*map(str, range(TURN + 1)), "0"]
 
     play(story)
 

@@ -260,6 +260,24 @@ class TestIn:
 
         play(story)
 
+    def test_nothing_of_ours_gets_into_what_is_too_long(self, stage: ChatStage) -> None:
+        """Its writer may still be at it."""
+
+        async def story() -> None:
+            await stage.begin()
+            add(stage.own, f"[human-to-{stage.one}]: {'x' * LIMIT}")
+            await stage.pass_time()
+            project = (await stage.project()).id
+            await stage.engine.talk.send(HUMAN, Post(body="meanwhile", project=project, everyone=True))
+            await stage.pass_time()
+            assert "meanwhile" not in text(stage.own)
+            add(stage.own, f"x\n[human-to-{stage.one}]: a\n")
+            await stage.pass_time()
+            assert await stage.bodies() == ["meanwhile", "a"]
+            assert text(stage.own).endswith("]: a\n[human-to-all]: meanwhile\n")
+
+        play(story)
+
     def test_a_task_notification_is_a_report(self, stage: ChatStage) -> None:
         """If it is one; hostile XML is refused and told."""
 

@@ -30,6 +30,10 @@ class Slice:
     size: int
     """Of the whole file."""
 
+    def goes_on_from(self, other: Slice) -> bool:
+        """Whether it shows what another showed, and perhaps more."""
+        return self.before == other.before and self.content.startswith(other.content)
+
 
 class Chats(Protocol):
     """Files that others write, too, by their path below a folder. Links are never followed; nothing ever blocks."""
@@ -179,7 +183,7 @@ def _survey(top: Place, read: Callable[[int], Slice | None]) -> _Survey:
         met = [(end, digest) for end, digest in ends if digest in recent]
         there.known.update(digest for _, digest in met)
         there.last = here.at(found, met[-1][0]) if met else there.last
-        there.end = here.at(found, ends[-1][0] if ends else len(found.content))
+        there.end = here.at(found, ends[-1][0] if ends else len(found.content) if more else 0)
         if not more:
             break
     return there

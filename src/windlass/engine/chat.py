@@ -145,8 +145,8 @@ class Chat:
         if new or shown // corners.AT_ONCE > before.shown // corners.AT_ONCE:
             await self.hearing.save(corner, place, [])
         self.hearing.kept(corner).place = place
-        text = "".join(text for text, _, _ in lines)
-        if text and await self.chats.append(corner.top, FILE, text, place.offset):
+        text, read = "".join(text for text, _, _ in lines), 0 if place.skipping else place.offset
+        if text and await self.chats.append(corner.top, FILE, text, read):
             self._stir(corner.top)
         if len(said) == corners.AT_ONCE:
             self.ear.set()

@@ -89,6 +89,8 @@ class _Part:
 
     found: Slice
     items: Sequence[Item]
+    is_full: bool
+    """More may follow."""
     rest: Rest
 
 
@@ -182,6 +184,8 @@ class Hearing:
             most -= heard
             if rest is not Rest.MORE or not most:
                 break
+        if rest is Rest.NOTHING and (place := await self.place(corner)).known:  # it was cut before they were met
+            await self.save(corner, replace(place, known=()), [])
         return rest
 
     async def _take(self, corner: Corner, haste: Haste, most: int) -> tuple[Rest, int]:
@@ -197,29 +201,32 @@ class Hearing:
             await self._mind_emptied(corner, place, found)
             return Rest.NOTHING, 0
         voice = await self._voice(corner)
-        part = None if place.skipping else await self._read(corner, place, voice.names, haste, most)
-        if part is None:
-            await self._skip(corner, place)
-            return Rest.MORE, 0
-        if part.items:
+        reading = partial(self._read, corner, place, names=voice.names, haste=haste, most=most)
+        part = await reading(found, SLICE)
+        if place.skipping or (part.is_full and not part.items):  # one message, or a line, is longer
+            start, found = found, self._look(corner, place, LIMIT)
+            if found is None or not found.goes_on_from(start):  # it has changed meanwhile
+                return Rest.OPEN, 0
+            part = await reading(found, LIMIT)
+        if place.skipping or (part.is_full and not part.items):
+            await self._skip(corner, place, found)
+        elif part.items:
             await self._accept(corner, place, part, voice)
         return part.rest, _others(part.items)
 
-    async def _read(self, corner: Corner, place: Place, names: Names, haste: Haste, most: int) -> _Part | None:
-        """The next messages of a file that are whole, but only so many; None where one is too long to be any."""
-        for limit in (SLICE, LIMIT):
-            found = self._look(corner, place, limit) or Slice(b"", b"", 0)
-            full = len(found.content) == limit
-            ended = haste is Haste.GONE and not full
-            reading = partial(parse, found.content, names, line=place.line, own=place.own, ended=ended)
-            items, goes_on = reading() if limit == SLICE else await asyncio.to_thread(reading)
-            is_open = goes_on and bool(items) and not isinstance(items[-1], Own)
-            if is_open and (full or not (haste or self._is_still(corner, found))):
-                items = items[:-1]
-            if items or not full:
-                first = _first(items, most)
-                return _Part(found, first, _rest(found, first, more=full or len(first) < len(items)))
-        return None
+    async def _read(
+        self, corner: Corner, place: Place, found: Slice, limit: int, *, names: Names, haste: Haste, most: int
+    ) -> _Part:
+        """The messages of this part of a file that are whole, but only so many."""
+        is_full = len(found.content) == limit
+        ended = haste is Haste.GONE and not is_full
+        reading = partial(parse, found.content, names, line=place.line, own=place.own, most=most, ended=ended)
+        items, goes_on = reading() if limit == SLICE else await asyncio.to_thread(reading)
+        is_open = goes_on and bool(items) and not isinstance(items[-1], Own)
+        if is_open and (is_full or not (haste or self._is_still(corner, found))):
+            items = items[:-1]
+        more = is_full or place.skipping or _others(items) >= most
+        return _Part(found, items, is_full, Rest.MORE if more else _rest(found, items))
 
     def _look(self, corner: Corner, place: Place, limit: int) -> Slice | None:
         return self.chats.look(corner.top, FILE, place.offset, limit)
@@ -259,13 +266,10 @@ class Hearing:
                 raise
             refused += [f"line {item.line} {reason}"] if reason else []
             place, end = place.past(item), item.end
-        place = replace(place, known=()) if part.rest is Rest.NOTHING else place
         await self.save(corner, place.at(part.found, end), refused)
 
-    async def _skip(self, corner: Corner, place: Place) -> None:
+    async def _skip(self, corner: Corner, place: Place, found: Slice) -> None:
         """Go past a line that is too long for a message, or past the rest of it."""
-        if (found := self._look(corner, place, LIMIT)) is None:
-            return
         end = (found.content.find(b"\n") if place.skipping else found.content.rfind(b"\n")) + 1
         refused = [] if place.skipping else [f"line {place.line} is longer than a message may be"]
         await self.save(corner, replace(place, skipping=not end).at(found, end or len(found.content)), refused)
@@ -331,21 +335,13 @@ class Hearing:
         return _Voice(speaker, Names(frozenset(known) | instances, corner.names))
 
 
-def _first(items: Sequence[Item], most: int) -> Sequence[Item]:
-    """The first items, with at most so many that are not ours."""
-    others = [place for place, each in enumerate(items) if not isinstance(each, Own)]
-    return items[: others[most]] if len(others) > most else items
-
-
 def _others(items: Sequence[Item]) -> int:
     return sum(not isinstance(each, Own) for each in items)
 
 
-def _rest(found: Slice, items: Sequence[Item], *, more: bool) -> Rest:
+def _rest(found: Slice, items: Sequence[Item]) -> Rest:
     """What is left behind these."""
     whole, _, half = found.content[items[-1].end if items else 0 :].rpartition(b"\n")
-    if more:
-        return Rest.MORE
     if whole.strip(_BLANK):
         return Rest.OPEN
     return Rest.HALF if half.strip(_BLANK) else Rest.NOTHING
