@@ -124,6 +124,15 @@ def test_nothing_is_added_to_an_unfinished_line(stage: ChatStage) -> None:
     assert stage.text() == b"one\ntwo\nthree\n"
 
 
+def test_a_line_that_nobody_will_end_is_ended(stage: ChatStage) -> None:
+    """Where all that stands there was read as it is, and nothing was added since."""
+    stage.put(b"one\ntw")
+    assert not asyncio.run(stage.port.append(stage.top, NAME, "three\n", 4))
+    assert asyncio.run(stage.port.append(stage.top, NAME, "three\n", 6))
+    assert asyncio.run(stage.port.append(stage.top, NAME, "four\n", 13))
+    assert stage.text() == b"one\ntw\nthree\nfour\n"
+
+
 def test_a_file_is_only_replaced_if_it_is_what_was_expected(stage: ChatStage) -> None:
     """What someone has written meanwhile is not overwritten."""
 

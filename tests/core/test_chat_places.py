@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windlass.core import codec
 from windlass.core.chatline import Entry, Names, digest_of, parse, write_line
 from windlass.core.chats import BEFORE, Place, Slice, found_again
 
@@ -33,7 +35,7 @@ def read_on(place: Place, content: bytes, *, limit: int = 1 << 20) -> tuple[Plac
     if not place.fits(found):
         place = found_again(place, lambda offset: look(content, offset, limit))
         found = look(content, place.offset)
-    items, _ = parse(found.content, NAMES, line=place.line, own=[digest for digest, _ in place.owed])
+    items, _ = parse(found.content, NAMES, line=place.line, own=place.own)
     said, keys = [], []
     for item in items:
         if isinstance(item, Entry):
@@ -117,6 +119,20 @@ def test_new_words_beside_old_ones_are_read_also_after_many() -> None:
     assert read_on(place, lines("new", many[-1], "newer", many[-2]))[1] == ["new", "newer"]
 
 
+def test_a_known_line_that_stands_there_often_is_read_in_time() -> None:
+    """Each of thousands is known, in a time that grows with their number, and the place that is kept stays small."""
+
+    def taken(size: int) -> float:
+        place, _, _ = read_on(Place(), lines("x", "y"))
+        content, begin = line("new") + line("x") * size + line("y"), time.process_time()
+        found = found_again(place, lambda offset: look(content, offset))
+        assert len(codec.encode(found)) < 1000
+        assert read_on(place, content)[1] == ["new"]
+        return time.process_time() - begin
+
+    assert taken(16_000) < 20 * taken(2_000)
+
+
 def test_a_crash_before_a_file_that_was_written_anew_is_read_changes_nothing() -> None:
     """What is known is found again, once, and what we owe is still owed."""
     owed = ((digest_of(line("owed").decode()), "m1"),)
@@ -138,6 +154,15 @@ def test_a_file_that_comes_back_is_not_read_twice() -> None:
     place, said, _ = read_on(place, b"")
     assert said == []
     assert read_on(place, content + line("three"))[1] == ["three"]
+
+
+def test_a_file_that_begins_anew_has_no_past() -> None:
+    """Whatever is written there is new, under keys of its own; also if the file is replaced then."""
+    place, _, keys = read_on(Place(), lines("one", "two"))
+    place, said, again = read_on(place.anew(), lines("one"))
+    assert (said, len({*keys, *again})) == (["one"], 3)
+    place, _, _ = read_on(place.anew(), lines("three"))
+    assert read_on(place, lines("one", "two"))[1] == ["one", "two"]
 
 
 def test_what_we_wrote_is_settled_when_it_is_read() -> None:

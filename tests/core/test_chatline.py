@@ -123,6 +123,27 @@ def test_ends_are_told_in_bytes() -> None:
     assert [each.end for each in read(first + b"\n" + second + b"\n")] == [len(first), len(first) + 1 + len(second)]
 
 
+def test_only_so_many_are_read_of_what_others_wrote() -> None:
+    """None of them may go on, where another follows; ours do not count."""
+    ours, line = write_line("tester", ("coder",), "ours"), "[coder-to-tester]: x\n"
+    content, own = f"{ours}{line}{ours}{line}{line}".encode(), {digest_of(ours): 2}
+    first, open_ended = parse(content, NAMES, own=own, most=2)
+    assert ([type(each) for each in first], open_ended) == ([Own, Entry, Own, Entry], False)
+    assert first[-1].end == len(content) - len(line)
+    assert parse(content, NAMES, own=own, most=3)[1]
+
+
+@pytest.mark.parametrize("before", [b"", b"[coder-to-reviewer]: x\n", b"\n"])
+@pytest.mark.parametrize("last", [b"[coder-to-tester]: y", b"[coder-to-tester]:\n y", b"[coder-to-tester]: y\n\n"])
+def test_a_line_without_its_end_is_read_where_nothing_follows(before: bytes, last: bytes) -> None:
+    """It says the same as with a newline, and ends where the text does."""
+    items, _ = parse(before + last, NAMES, ended=True)
+    whole = last.rstrip(b"\n")
+    assert isinstance(items[-1], Entry) and (items[-1].to, items[-1].body) == (("tester",), "y")
+    assert items[-1].digest == digest_of(whole.decode())
+    assert items[-1].end in (len(before + last), len(before + whole) + 1)
+
+
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
     """The message is there, and what is odd about it."""
     (entry,) = read(b"[coder-to-reviewer]: caf\xe9\n")
@@ -133,7 +154,7 @@ def test_bytes_that_are_no_text_are_shown_as_such() -> None:
 def test_what_we_wrote_is_known_again() -> None:
     """Once for each time that we wrote it, and also where someone has added to it."""
     line = write_line("coder", ("tester",), "one\ntwo")
-    own = [digest_of(line)]
+    own = {digest_of(line): 1}
     content = f"{line}{line}".encode()
     once, again = parse(content, NAMES, own=own)[0]
     ours, added = parse(f"{line}\n   three\n".encode(), NAMES, own=own)[0]
@@ -186,6 +207,6 @@ def test_no_bytes_do_harm_and_reading_on_finds_the_same(content: bytes, cut: int
 def test_hostile_files_take_no_longer_than_their_length(part: bytes) -> None:
     """A megabyte of anything is read in a moment."""
     began = time.process_time()
-    parse(part * (1_000_000 // len(part)) + b"\n", NAMES, own=["no such digest"])
+    parse(part * (1_000_000 // len(part)) + b"\n", NAMES, own={"no such digest": 1})
 
     assert time.process_time() - began < 15

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,10 @@ def add(file: Path, line: str) -> None:
         open_file.write(line)
 
 
+def is_said(house: Stage, words: str) -> bool:
+    return words in house.wl("peek", "--limit", "10000").out
+
+
 def test_agents_and_a_person_talk_by_files_alone(house: Stage) -> None:
     """Each hears what is for it, and the project's file shows all of it."""
     own = house.repo / CHAT
@@ -63,6 +68,22 @@ def test_the_last_words_are_heard_and_the_worktree_goes(house: Stage) -> None:
     name = house.work("Bye", lines("echo a > a && git add a", "git commit -qm a", says("human", "bye")))
     until(lambda: "bye" in text(house.repo / CHAT), "its last words")
     until(lambda: not [*(house.state / "worktrees").glob(f"*/{name}")], "its worktree to go")
+
+
+def test_one_that_never_stops_writing_holds_up_nobody_else(house: Stage) -> None:
+    """Each file has its turn: others are heard meanwhile, by their files and by commands."""
+    stop, speak = house.flag("stop"), house.flag("speak")
+    noise = f"for n in $(seq 100); do {says('human', 'noise $n')}; done"
+    house.work("Flood", f"while [ ! -e {stop} ]; do {noise}; sleep 0.1; done")
+    words = says("human", "HELP by file"), "windlass send 'HELP by command' --to human"
+    house.work("Speak", lines(house.waits_for(speak), *words, house.waits_for(stop)))
+    until(lambda: "noise 100" in text(house.repo / CHAT), "the noise")
+    speak.touch()
+    try:
+        for each in ("HELP by file", "HELP by command"):
+            until(partial(is_said, house, each), each)
+    finally:
+        stop.touch()
 
 
 def test_lines_are_heard_after_a_crash(house: Stage) -> None:

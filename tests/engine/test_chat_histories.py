@@ -73,9 +73,9 @@ class Crowd:
 
     async def die(self) -> None:
         """The daemon is killed, sometimes in the middle of something."""
-        chat: Any = self.stage.engine._chat
+        hearing: Any = self.stage.engine._chat.hearing
         port: Any = self.stage.engine.ports.chats
-        place, method = self.chance.choice([(chat, "_save"), (port, "append")])
+        place, method = self.chance.choice([(hearing, "save"), (port, "append")])
         done, before, turns = getattr(place, method), self.chance.random() < 0.5, self.chance.randrange(3)
 
         async def halt(*given: object) -> object:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from stage import play
-from test_chat_stories import ChatStage, add
+from test_chat_stories import HUMAN, ChatStage, add
 from test_review_stories import proposed, reviewed, said, says
 
 from windlass.engine.pages import QUIET
@@ -61,6 +61,45 @@ def test_an_agent_that_writes_bad_lines_again_and_again_is_left_alone(stage: Cha
                 return
         runs = len(await stage.store.read(lambda store: store.runs_of(stage.one)))
         raise AssertionError(f"woken {runs - before} times within {stage.clock.time - 1000} s, without a person")
+
+    play(story)
+
+
+def test_good_lines_between_the_bad_ones_wake_nobody_for_ever(stage: ChatStage) -> None:
+    """It is woken a few times only, until a person writes to it; then a few times again."""
+
+    async def story() -> None:
+        await stage.begin()
+        file, project = await stage.file(stage.one), (await stage.project()).id
+        for _ in range(2):
+            for number in range(5):
+                for to in ("human", "human", "system"):
+                    add(file, f"[{stage.one}-to-{to}]: {number}\n")
+                    await stage.pass_time()
+            await stage.engine.talk.send(HUMAN, Post(body="mind the form", project=project, to=(stage.one,)))
+        letters = await stage.engine.talk.inbox(stage.one, everything=True)
+        woken = [each.delivery.wakes for each in letters if each.message.sender == "system"]
+        assert woken == [True, True, True, False, False] * 2
+
+    play(story)
+
+
+def test_one_that_writes_a_bad_line_now_and_then_is_left_alone(stage: ChatStage) -> None:
+    """Two good ones, each for itself, and one bad one: that is no reason to be woken for ever, either."""
+
+    async def story() -> None:
+        await stage.begin()
+        stage.limit(runs=10, hops=5, wakes=5)
+        file = await stage.file(stage.one)
+        for number in range(8):
+            for to in ("human", "human", "system"):
+                add(file, f"[{stage.one}-to-{to}]: {number}\n")
+                await stage.pass_time()
+            if (await stage.run_of(stage.one)).live:
+                await stage.signal(stage.one, '{"status": "questions", "questions": [{"id": "q", "question": "?"}]}')
+                await stage.exit(stage.one)
+            await stage.pass_time()
+        assert not (await stage.run_of(stage.one)).live
 
     play(story)
 

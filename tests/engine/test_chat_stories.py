@@ -11,7 +11,7 @@ from stage import Stage, play
 from windlass.core.errors import Unavailable
 from windlass.core.message import Kind, Message
 from windlass.core.project import Project
-from windlass.engine.chat import LIMIT
+from windlass.engine.hearing import LIMIT
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 
@@ -260,6 +260,24 @@ class TestIn:
 
         play(story)
 
+    def test_nothing_of_ours_gets_into_what_is_too_long(self, stage: ChatStage) -> None:
+        """Its writer may still be at it."""
+
+        async def story() -> None:
+            await stage.begin()
+            add(stage.own, f"[human-to-{stage.one}]: {'x' * LIMIT}")
+            await stage.pass_time()
+            project = (await stage.project()).id
+            await stage.engine.talk.send(HUMAN, Post(body="meanwhile", project=project, everyone=True))
+            await stage.pass_time()
+            assert "meanwhile" not in text(stage.own)
+            add(stage.own, f"x\n[human-to-{stage.one}]: a\n")
+            await stage.pass_time()
+            assert await stage.bodies() == ["meanwhile", "a"]
+            assert text(stage.own).endswith("]: a\n[human-to-all]: meanwhile\n")
+
+        play(story)
+
     def test_a_task_notification_is_a_report(self, stage: ChatStage) -> None:
         """If it is one; hostile XML is refused and told."""
 
@@ -390,7 +408,7 @@ class TestCrash:
             async def halt(*_: object) -> None:
                 raise Halt
 
-            monkeypatch.setattr(stage.engine._chat, "_save", halt)
+            monkeypatch.setattr(stage.engine._chat.hearing, "save", halt)
             lines = f"[human-to-{stage.one}]: a\n[human-to-{stage.one}]: a\n"
             stage.own.write_text(lines)
             with pytest.raises(Halt):
@@ -414,7 +432,7 @@ class TestCrash:
             port: Any = stage.engine.ports.chats
             append = port.append
 
-            async def halt(*given: str) -> bool:
+            async def halt(*given: Any) -> bool:
                 if written:
                     await append(*given)
                 raise Halt
@@ -437,7 +455,7 @@ class TestCrash:
             await stage.begin()
             port: Any = stage.engine.ports.chats
 
-            async def full(*_: str) -> bool:
+            async def full(*_: Any) -> bool:
                 raise Unavailable("the disk is full")
 
             with monkeypatch.context() as patch:

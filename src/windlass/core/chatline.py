@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 
@@ -125,16 +126,34 @@ def digests(content: bytes) -> list[tuple[int, str]]:
     return [(each.end, _digest(each.lines)) for each in _blocks(whole.split(b"\n"), 1)] if newline else []
 
 
-def parse(content: bytes, names: Names, *, line: int = 1, own: Iterable[str] = ()) -> tuple[list[Item], bool]:
+def parse(
+    content: bytes,
+    names: Names,
+    *,
+    line: int = 1,
+    own: Mapping[str, int] | None = None,
+    most: int = sys.maxsize,
+    ended: bool = False,
+) -> tuple[list[Item], bool]:
     """What the whole lines of a text say, and whether the last of it may go on with what is still to come.
 
-    An unfinished line is left, and so is the message that it goes on with. `own` are the digests of what we wrote.
+    An unfinished line is left, and so is the message that it goes on with; but where the text has `ended`, nothing will
+    finish it, and it is read as it is. `own` are the digests of what we wrote, and how often we did; of what others
+    wrote, we read so many at `most`.
     """
     whole, newline, rest = content.rpartition(b"\n")
+    if ended and rest:
+        whole, newline, rest = content, b"\n", b""
     blocks = list(_blocks(whole.split(b"\n"), line)) if newline else []
-    goes_on = rest[:1] in _INDENTED
-    ours = Counter(own)
-    items = [item for each in blocks[: len(blocks) - goes_on] for item in _read(each, names, ours)]
+    closed = blocks[: len(blocks) - (rest[:1] in _INDENTED)]
+    ours, items = Counter(own), list[Item]()
+    for place, each in enumerate(closed, 1):
+        items += _read(each, names, ours)
+        most -= not isinstance(items[-1], Own)
+        if not most and place < len(blocks):
+            return items, False
+    if items and items[-1].end > len(content):  # it has no newline
+        items[-1] = replace(items[-1], end=len(content))
     return items, bool(blocks) and not rest.strip(b"\r")
 
 

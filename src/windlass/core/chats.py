@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from windlass.core.chatline import Item, Own, digests
@@ -12,8 +13,8 @@ from windlass.core.notification import Notification
 
 BEFORE = 1024
 """Bytes before a place by which it is known again."""
-BLAME, MOST_BLAME = 2, 8
-"""How much refused lines count, each time; and from where on nobody is woken for them."""
+MOST_BLAME = 3
+"""How often refused lines wake their writer before a person writes to it."""
 REMEMBERED = 64
 """Messages by which a place is found in a file that was replaced."""
 
@@ -29,6 +30,10 @@ class Slice:
     size: int
     """Of the whole file."""
 
+    def goes_on_from(self, other: Slice) -> bool:
+        """Whether it shows what another showed, and perhaps more."""
+        return self.before == other.before and self.content.startswith(other.content)
+
 
 class Chats(Protocol):
     """Files that others write, too, by their path below a folder. Links are never followed; nothing ever blocks."""
@@ -37,8 +42,11 @@ class Chats(Protocol):
         """At most `limit` bytes from a place on; None if there is no such file, or if it is none."""
         ...
 
-    async def append(self, top: str, name: str, text: str, /) -> bool:
-        """Add to a file what others may add to at the same moment; not while its last line is unfinished."""
+    async def append(self, top: str, name: str, text: str, read: int = 0, /) -> bool:
+        """Add to a file what others may add to at the same moment; not while its last line is unfinished.
+
+        What stands before `read` is as it will be: where nothing follows, its last line is ended if it is not.
+        """
         ...
 
     async def replace(self, top: str, name: str, text: str, /, *, expecting: bytes | None) -> bool:
@@ -73,9 +81,13 @@ class Place:
     shown: int = 0
     """The number of the last message of the log that was written there, or need not be."""
     owed: tuple[tuple[str, str], ...] = ()
-    """What we are about to write: the digest, and the message's id. Without an id: what stands there, and was read."""
+    """What we are about to write: the digest, and the message's id."""
+    known: tuple[tuple[str, int], ...] = ()
+    """What stands further on and was read before, in a file that was written anew: the digest, and how often."""
     refused: int = 0
-    """How much was refused, and lately."""
+    """How often something was refused since a person wrote to its writer."""
+    blamed_at: int = 0
+    """The number of the last message that told of it."""
 
     def fits(self, found: Slice) -> bool:
         """Whether what stands before the place is what stood there."""
@@ -87,33 +99,42 @@ class Place:
         """What tells this message from all others in the file, also from one that says the same."""
         return hashlib.blake2b(f"{self.chain} {item.digest}".encode(), digest_size=12).hexdigest()
 
+    @property
+    def own(self) -> Mapping[str, int]:
+        """The digests of what will be read there and is not to be said, and how often."""
+        return Counter(digest for digest, _ in self.owed) + Counter(dict(self.known))
+
     def past(self, item: Item) -> Place:
         """The same, with one message more; where it ends is not told yet."""
         recent = (*self.recent, item.digest)[-REMEMBERED:]
         noted = replace(self, recent=recent, first=self.first or item.digest)
-        if isinstance(item, Own):
-            owed = list(noted.owed)
-            owed.remove(next(each for each in owed if each[0] == item.digest))
-            return replace(noted, owed=tuple(owed))
-        return replace(noted, chain=self.key(item))
+        return noted._settled(item.digest) if isinstance(item, Own) else replace(noted, chain=self.key(item))
 
-    def without(self, there: Sequence[str]) -> Place:
-        """The same, where those of these messages that are known are not to be said again."""
-        known = [(each, "") for each in there if each in self.recent]
-        return replace(self, owed=(*known, *self.owed))
+    def _settled(self, digest: str) -> Place:
+        """The same, where one that was not to be said was met."""
+        known = Counter(dict(self.known))
+        if known[digest]:
+            return replace(self, known=_counted(known - Counter([digest])))
+        first = next(place for place, (each, _) in enumerate(self.owed) if each == digest)
+        return replace(self, owed=(*self.owed[:first], *self.owed[first + 1 :]))
 
-    def blamed(self) -> Place:
-        """The same, with lines that were refused."""
-        return replace(self, refused=min(self.refused + BLAME, MOST_BLAME))
+    def at_the_top(self) -> Place:
+        """The same, before all that stands in the file."""
+        return replace(self, offset=0, line=1, mark="", skipping=False, known=())
 
-    def forgiven(self) -> Place:
-        """The same, with lines of which none was refused."""
-        return replace(self, refused=max(0, self.refused - 1))
+    def anew(self) -> Place:
+        """The same for a file in which nothing of the old one stands: whatever is written there is new."""
+        return replace(self.at_the_top(), first="", recent=())
+
+    def blamed(self, told: int, *, pardoned: bool) -> Place:
+        """The same, after a message told of refused lines; `pardoned`: a person has written since the one before."""
+        refused = 0 if pardoned else self.refused
+        return replace(self, refused=min(refused, MOST_BLAME) + 1, blamed_at=told)
 
     @property
     def is_hopeless(self) -> bool:
         """So much was refused that its writer is told, and woken for it no more."""
-        return self.refused >= MOST_BLAME
+        return self.refused > MOST_BLAME
 
     def at(self, found: Slice, end: int) -> Place:
         """The same, so many bytes further."""
@@ -128,29 +149,54 @@ def found_again(place: Place, read: Callable[[int], Slice | None]) -> Place:
     Where none is, all of it is new, unless it begins like the file that was read: then all of it is old. And where it
     begins with something else, it was written anew: all of it is read, but what is known is not said again.
     """
-    owed = tuple((digest, key) for digest, key in place.owed if key)
-    start = here = replace(place, offset=0, line=1, mark="", skipping=False, owed=owed)
-    known: Place | None = None
-    there: list[str] = []
-    while (found := read(here.offset)) and found.content:
+    top = place.at_the_top()
+    there = _survey(top, read)
+    if there.last is None:
+        return there.end if place.first and there.first == place.first else top
+    if _is_anew(place, there):
+        return replace(top, known=_counted(there.known))
+    return there.last
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What stands in a file, as far as it matters to whoever looks for a place in it."""
+
+    end: Place
+    first: str = ""
+    """The digest of its first message."""
+    last: Place | None = None
+    """Behind the last message that is known; None: none is."""
+    known: Counter[str] = field(default_factory=Counter)
+    """How often each of those that are known stands there."""
+
+
+def _survey(top: Place, read: Callable[[int], Slice | None]) -> _Survey:
+    """Look through a file, one part after the other."""
+    there, recent = _Survey(top), frozenset(top.recent)
+    while (found := read(there.end.offset)) and found.content:
+        here = there.end
         more = here.offset + len(found.content) < found.size
         ends = digests(found.content)
         ends = ends[:-1] if more and len(ends) > 1 else ends  # the last may go on
-        there += [digest for _, digest in ends]
-        last = next((end for end, digest in reversed(ends) if digest in place.recent), 0)
-        known = here.at(found, last) if last else known
-        here = here.at(found, ends[-1][0] if ends else len(found.content))
+        there.first = there.first or next((digest for _, digest in ends), "")
+        met = [(end, digest) for end, digest in ends if digest in recent]
+        there.known.update(digest for _, digest in met)
+        there.last = here.at(found, met[-1][0]) if met else there.last
+        there.end = here.at(found, ends[-1][0] if ends else len(found.content) if more else 0)
         if not more:
             break
-    if known is None:
-        return here if place.first in there[:1] else start
-    return start.without(there) if _is_new(place, there) else known
+    return there
 
 
-def _is_new(place: Place, there: Sequence[str]) -> bool:
+def _is_anew(place: Place, there: _Survey) -> bool:
     """Whether a file in which something is known begins with what was never read, and not with what was forgotten."""
-    forgets = len(place.recent) == REMEMBERED and place.recent[0] in there
-    return not forgets and there[0] not in (place.first, *place.recent)
+    forgets = len(place.recent) == REMEMBERED and place.recent[0] in there.known
+    return not forgets and there.first not in (place.first, *place.recent)
+
+
+def _counted(digests: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(digests.items())
 
 
 def _mark(before: bytes) -> str:

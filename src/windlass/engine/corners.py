@@ -44,7 +44,7 @@ class Corner:
 
     @property
     def mark(self) -> str:
-        """What the keys of its messages begin with: no other file's do."""
+        """The id of that document. The keys of the file's messages begin with it: no other file's do."""
         return f"{self.project.id}/{self.key}"
 
     @property
@@ -97,7 +97,7 @@ def newest(projects: Collection[str], store: Reading) -> dict[str, int]:
 
 def stored(corner: Corner, store: Reading) -> tuple[str, int]:
     """How far a file was read, as it was kept; and for one that is new, after which message it begins."""
-    found = store.find(Document, f"{corner.project.id}/{corner.key}")
+    found = store.find(Document, corner.mark)
     if found:
         return found.body, 0
     said = store.said(corner.project.id, viewer=_viewer(corner), home=_home(corner, store), limit=AT_FIRST + 1)
@@ -111,11 +111,18 @@ def revived(text: str, begin: int) -> Place:
 
 def save(store: Writing, corner: Corner, place: Place, now: float) -> None:
     """Within a transaction: keep how far a file was read."""
-    key = f"{corner.project.id}/{corner.key}"
     blank = Document(project=corner.project.id, name=corner.key, body="", author=str(SYSTEM), revision=0)
-    before = store.find(Document, key) or blank
+    before = store.find(Document, corner.mark) or blank
     after = before.revise(codec.encode(place).decode(), author=str(SYSTEM), now=now)
-    store.record("chat.read", key, after)
+    store.record("chat.read", corner.mark, after)
+
+
+def begin(project: Project, agent: Agent, now: float, store: Writing) -> None:
+    """Within a transaction: an agent gets a new worktree, and so a new file. What is written there was never read."""
+    corner = Corner(project, agent, "")
+    before = revived(*stored(corner, store))
+    if before.anew() != before:
+        save(store, corner, before.anew(), now)
 
 
 def speaker_of(corner: Corner, store: Reading) -> Speaker:
@@ -159,11 +166,11 @@ def found(keys: list[str], store: Reading) -> list[Message]:
     return [each for each in several if each is not None]
 
 
-def note(store: Writing, corner: Corner, body: str, now: float, *, wakes: bool) -> None:
-    """Within a transaction: tell the writer of a file what is wrong with it."""
+def blame(store: Writing, corner: Corner, place: Place, body: str, now: float) -> Place:
+    """Within a transaction: tell the writer of a file what is wrong with it. Returns the place with that in mind."""
     message = Message(
         id=store.next_id(Message),
-        channel=home_channel(store, corner.agent) if corner.agent else "main",
+        channel=_home(corner, store),
         sender=str(SYSTEM),
         to=(corner.writer,),
         body=body,
@@ -172,7 +179,15 @@ def note(store: Writing, corner: Corner, body: str, now: float, *, wakes: bool) 
         project=corner.project.id,
         direct=True,
     )
-    put(store, message, quiet=() if wakes else message.to)
+    place = place.blamed(number(message), pardoned=_is_pardoned(store, corner, place))
+    put(store, message, quiet=message.to if place.is_hopeless else ())
+    return place
+
+
+def _is_pardoned(store: Reading, corner: Corner, place: Place) -> bool:
+    """Whether a person has written to the writer of a file since it was last told what is wrong there."""
+    heard = store.said(corner.project.id, to=corner.writer, after=place.blamed_at, limit=MOST)
+    return corner.agent is None or any(each.sender == str(HUMAN) for each in heard)
 
 
 def number(message: Message) -> int:

@@ -35,10 +35,22 @@ MOST_KEPT = 1000
 QUIET = 0.2
 """Seconds without a change, after which what someone writes is taken to be whole."""
 
+FORGOTTEN = 60.0
+"""Seconds after which a file that nobody asks about is no longer remembered: it may be gone."""
+
 _OURS = ".windlass/context/"
 """Where files are, if nothing else is said."""
 
 Stir = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """How a file looked, since when, and when that was last asked."""
+
+    looks: str
+    since: float
+    asked: float
 
 
 class Stillness:
@@ -46,17 +58,18 @@ class Stillness:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._seen: dict[str, tuple[object, float]] = {}
+        self._seen: dict[str, _Sight] = {}
 
-    def lasts(self, key: str, looks: object, stir: Stir) -> bool:
-        """Whether it has looked so for a moment; if not, `stir` is called when it may have."""
+    def lasts(self, key: str, looks: str, stir: Stir, *, seconds: float = QUIET) -> bool:
+        """Whether it has looked so for a moment; if not, `stir` is called when it may have. `looks` is a digest."""
         now = self.clock.monotonic()
-        before, since = self._seen.get(key, (None, now))
-        if before == looks and now - since >= QUIET:
+        before = self._seen.get(key)
+        since = before.since if before and before.looks == looks else now
+        self._seen = {each: sight for each, sight in self._seen.items() if now - sight.asked < FORGOTTEN}
+        self._seen[key] = _Sight(looks, since, now)
+        if now - since >= seconds:
             return True
-        if before != looks:
-            self._seen[key] = (looks, now)
-        asyncio.get_running_loop().call_later(QUIET, stir)
+        asyncio.get_running_loop().call_later(seconds, stir)
         return False
 
 
@@ -106,7 +119,7 @@ def decide_page(synced: Synced, content: bytes | None, document: Document | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What has a channel and pages: a project itself, or an shared."""
+    """What has a channel and pages: a project itself, or an instance."""
 
     project: Project
     name: str = ""
@@ -212,7 +225,8 @@ class Pages:
         content = found.content if found else None
         document, synced = await self.store.read(partial(_page, shared))
         step = decide_page(synced, content, document)
-        if step in (Step.TAKE, Step.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", content, stir):
+        looks = _digest(content or b"")
+        if step in (Step.TAKE, Step.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", looks, stir):
             return
         if found and step in (Step.TAKE, Step.CONFLICT) and len(_bytes(_text(found.content))) > LARGEST:
             await self._refuse(shared, synced, found)

@@ -24,6 +24,7 @@ from windlass.core.store import Reading, Writing
 from windlass.core.task import Task, TaskState
 from windlass.core.workdir import Site
 from windlass.engine.bell import Bell
+from windlass.engine.corners import begin
 from windlass.engine.fences import Fences
 from windlass.engine.instances import enter, writer_beside
 from windlass.engine.say import channel_of, say
@@ -87,6 +88,8 @@ class Setup:
             await self._renew(run, project, agent, at=await self._newest(project, agent) or line)
         elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
+        if not self.git.has_worktree(project, agent):
+            await self.store.write(partial(begin, project, agent, self.clock.now()))
         worktree, main = await self.git.worktree(project, agent)
         base = seen.head if seen else main
         settings = self.settings.at(project.path).worktree

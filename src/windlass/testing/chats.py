@@ -34,10 +34,12 @@ class FakeChats:
         before = content[max(0, offset - BEFORE) : offset]
         return Slice(content[offset : offset + limit], before, len(content))
 
-    async def append(self, top: str, name: str, text: str, /) -> bool:
+    async def append(self, top: str, name: str, text: str, read: int = 0, /) -> bool:
         content = self.files.get((top, name), b"")
         if content and not content.endswith(b"\n"):
-            return False
+            if len(content) != read:
+                return False
+            content += b"\n"
         self.files[top, name] = content + text.encode("utf-8", "replace")
         return True
 

@@ -42,9 +42,9 @@ class ChatFiles:
         except (OSError, inside.Odd):
             return None
 
-    async def append(self, top: str, name: str, text: str, /) -> bool:
+    async def append(self, top: str, name: str, text: str, read: int = 0, /) -> bool:
         """Add to the end in one write, which the kernel puts behind whatever others have added."""
-        return await asyncio.to_thread(_append, top, name, text.encode("utf-8", "replace"))
+        return await asyncio.to_thread(_append, top, name, text.encode("utf-8", "replace"), read)
 
     async def replace(self, top: str, name: str, text: str, /, *, expecting: bytes | None) -> bool:
         """Put a file into place, if what stands there is what was expected."""
@@ -69,7 +69,7 @@ def _slice(handle: int, offset: int, limit: int) -> Slice | None:
     return Slice(content[offset - start :], content[: offset - start], found.st_size)
 
 
-def _append(top: str, name: str, content: bytes) -> bool:
+def _append(top: str, name: str, content: bytes, read: int) -> bool:
     *folders, last = _parts(name)
     try:
         with inside.folder(top, *folders, make=True) as where:
@@ -77,7 +77,9 @@ def _append(top: str, name: str, content: bytes) -> bool:
             try:
                 size = _size(handle)
                 if size and os.pread(handle, 1, size - 1) != b"\n":
-                    return False
+                    if size != read:
+                        return False
+                    content = b"\n" + content
                 if os.write(handle, content) != len(content):
                     raise Unavailable(f"{top}/{name} could not be written as a whole: the disk is full.")
             finally:
