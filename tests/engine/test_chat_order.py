@@ -173,3 +173,20 @@ def test_a_comment_on_a_change_comes_after_what_was_written_before(stage: ChatSt
         assert mine == ["I begin with the lock.", comment.body, "I was wrong.", "It is held elsewhere."]
 
     play(story)
+
+
+def test_a_person_s_line_is_not_overtaken_by_their_answer(stage: ChatStage) -> None:
+    """`windlass answer NAME` is a command like any other."""
+
+    async def story() -> None:
+        await stage.begin()
+        await stage.signal(stage.one, '{"status": "questions", "questions": [{"id": "q", "question": "Which?"}]}')
+        await stage.exit(stage.one)
+        await stage.pass_time()
+        add(stage.own, f"[human-to-{stage.one}]: first\n")
+        await stage.engine.talk.answer(stage.one, ["second"])
+        await stage.pass_time()
+        mine = [each.body for each in await stage.said() if each.sender == "human"]
+        assert ["first" in mine[0], "second" in mine[1]] == [True, True], mine
+
+    play(story)

@@ -45,3 +45,21 @@ def test_a_quiet_agent_is_not_shown_everything_anew(room: Room, monkeypatch: pyt
         assert corners.number(later) > place.shown
 
     play(story)
+
+
+def test_what_is_shown_can_not_steer_a_terminal(room: Room) -> None:
+    """People look at these files with programs that obey what stands in them; the log keeps every character."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        await room.send(to=("alice",), body="Begin.")
+        await room.move()
+        sent = await room.send(to=("alice",), body="a\x1b[2Jb\x07\r\nc\u202ed")
+        await room.move()
+        project = await room.store.read(lambda store: store.find(Project, room.project))
+        assert project is not None and sent.body == "a\x1b[2Jb\x07\r\nc\u202ed"
+        top = Path(room.engine.ports.git.worktree_path(project, await room.agent("alice")))
+        shown = (top / ".windlass/chat.md").read_bytes().decode()
+        assert "[human-to-alice]: a\\x1b[2Jb\\x07\n    c\\u202ed\n" in shown
+
+    play(story)

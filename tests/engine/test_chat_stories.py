@@ -138,7 +138,7 @@ class TestIn:
             await stage.pass_time()
 
             assert [(each.sender, each.claims) for each in await stage.said()] == [("human", ""), ("human", stage.two)]
-            assert f"[human-to-{stage.one}]: hi\n" in text(await stage.file(stage.one))
+            assert f"[human-to-{stage.one}]: (claims to be {stage.two}) hi\n" in text(await stage.file(stage.one))
 
         play(story)
 

@@ -30,6 +30,11 @@ def harmless(text: str) -> str:
     return _HARMFUL.sub(_escape, text)
 
 
+def harmless_lines(text: str) -> str:
+    """The same for a file that people look at; lines end as they do there."""
+    return harmless(text.replace("\r\n", "\n"))
+
+
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

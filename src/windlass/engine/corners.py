@@ -13,6 +13,7 @@ from windlass.core.chatline import EVERYONE, digest_of, write_line
 from windlass.core.chats import Place
 from windlass.core.document import Document
 from windlass.core.message import Kind, Message
+from windlass.core.plain import harmless_lines
 from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
@@ -153,9 +154,10 @@ def shows(corner: Corner, message: Message) -> bool:
 
 def line_of(message: Message) -> tuple[str, str]:
     """The line that shows a message, and its digest."""
-    body = message.body
+    claimed = f"(claims to be {message.claims}) " if message.claims else ""
+    body = harmless_lines(f"{claimed}{message.body}")
     if len(body) > LONGEST_SHOWN:
-        body = f"{body[:LONGEST_SHOWN]}\n… ({len(body)} characters; `windlass peek` shows them all)"
+        body = f"{body[:LONGEST_SHOWN]}\n… ({len(body)} characters; `windlass peek --full` shows them all)"
     text = write_line(message.sender, (EVERYONE,) if message.broadcast else message.to, body)
     return text, digest_of(text)
 

@@ -17,9 +17,7 @@ from windlass.core.address import HUMAN
 from windlass.core.chatline import EVERYONE, Entry, Item, Names, Own, Problem, parse
 from windlass.core.chats import Place, Slice, found_again
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
-from windlass.core.message import Kind
 from windlass.core.near import near_miss
-from windlass.core.notification import ROOT, write_notification
 from windlass.core.ports import Ports
 from windlass.core.store import Writing
 from windlass.engine import corners
@@ -309,24 +307,15 @@ class Hearing:
         return now - kept.stuck[1] < PATIENCE
 
     def _post(self, corner: Corner, entry: Entry, key: str, voice: _Voice) -> Post:
-        kind, body = self._words(entry)
         everyone = EVERYONE in entry.to and EVERYONE not in voice.names.known
         return Post(
-            body=body,
+            body=entry.body,
             project=corner.project.id,
             to=() if everyone else entry.to,
             everyone=everyone,
-            kind=kind,
             key=key,
-            hands_on=corner.agent is not None,
             claims="" if corner.agent or entry.sender == str(HUMAN) else entry.sender,
         )
-
-    def _words(self, entry: Entry) -> tuple[Kind, str]:
-        """What a line says; a task notification is a report, and must be one."""
-        if not entry.body.lstrip().startswith(f"<{ROOT}"):
-            return Kind.SAY, entry.body
-        return Kind.REPORT, write_notification(self.chats.notification(entry.body))
 
     async def _voice(self, corner: Corner) -> _Voice:
         speaker = await self.store.read(partial(corners.speaker_of, corner))

@@ -17,6 +17,7 @@ from windlass.core.document import Document
 from windlass.core.errors import Unavailable
 from windlass.core.instance import Instance
 from windlass.core.message import Kind, Message
+from windlass.core.plain import harmless_lines
 from windlass.core.ports import Clock, Ports
 from windlass.core.project import Project
 from windlass.core.store import Reading, Writing
@@ -382,7 +383,7 @@ def _report(store: Writing, shared: Shared, body: str, now: float) -> Message:
 
 
 def _entry(message: Message) -> Said:
-    return Said(_time(message.sent_at), message.sender, message.body)
+    return Said(_time(message.sent_at), message.sender, harmless_lines(message.body))
 
 
 def _time(seconds: float) -> str:

@@ -59,8 +59,6 @@ class Post:
     """Whether a person's words that name nobody look for their reader: by triggers, or the only one at work."""
     about: str = ""
     """The task or phase that a question is put to."""
-    hands_on: bool = False
-    """It hands work on, whatever its kind, unless it answers or starts nobody."""
 
 
 @dataclass(frozen=True, slots=True)
