@@ -29,6 +29,7 @@ MEANT = (
     "WINDLASS_TEST_CROWD",
     "WINDLASS_TEST_HISTORIES",
     "WINDLASS_TEST_CRASHES",
+    "WINDLASS_TEST_VOICES",
     "WINDLASS_SIMULATION_",
 )
 """Those that are meant for the tests themselves."""
