@@ -14,7 +14,7 @@ from windlass.core.errors import BadInput
 from windlass.core.message import Receipt
 from windlass.core.ports import Launch
 from windlass.core.run import Outcome, Run
-from windlass.engine import finish, intake, lanes, reviews, runs, slots, talk, tidy, verdicts, watch
+from windlass.engine import finish, intake, lanes, letters, reviews, runs, slots, tidy, verdicts, watch
 from windlass.engine.say import say as real_say
 from windlass.store.memory import MemoryReading
 
@@ -175,7 +175,7 @@ def let_a_question_hang(patch: Patch) -> None:
     def silent(store: Any, **given: Any) -> Any:
         return real_say(store, **given | ({"to": ("human",)} if given["sender"] == "human" else {}))
 
-    patch.setattr(talk, "say", silent)
+    patch.setattr(letters, "say", silent)
 
 
 def act_before_commit(patch: Patch) -> None:
