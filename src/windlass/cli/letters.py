@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from windlass.cli.client import Client, NotRunning, OutOfReach, repository
+from windlass.cli.client import Client, NotRunning, OutOfReach, inside_a_run, repository
 from windlass.cli.command import Channel, Reader, SaidId
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
 from windlass.cli.watch import when_back
@@ -48,10 +48,6 @@ limit_option = click.option(
 )
 
 full_option = click.option("--full", is_flag=True, help="Show long messages whole.")
-
-
-def inside_a_run() -> bool:
-    return bool(os.environ.get("WINDLASS_RUN"))
 
 
 def place() -> str | None:
@@ -197,7 +193,7 @@ def wait_for(
     with suppress(Gone, NotRunning):
         answer = once(first)
     while not answer:
-        answer = when_back(partial(once, first.only_if_running()))
+        answer = when_back(partial(once, first.going_on()))
     return answer
 
 

@@ -7,9 +7,9 @@ from functools import partial
 import click
 
 from windlass.cli.agents import given_text
-from windlass.cli.client import Client
+from windlass.cli.client import Client, inside_a_run
 from windlass.cli.command import AgentName, MessageId, command, here_option, json_option
-from windlass.cli.letters import inside_a_run, retried
+from windlass.cli.letters import retried
 from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_json, say_json_line, tell
 from windlass.core.plain import age
 

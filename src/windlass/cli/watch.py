@@ -97,11 +97,11 @@ def _events(daemon: Client, lines: Iterator[bytes], last: int | None, feed: int 
                 last = last if number is None else max(number, last or 0)
         except Gone:
             pass
-        lines = when_back(partial(daemon.only_if_running().lines, "events", since=last, feed=feed))
+        lines = when_back(partial(daemon.going_on().lines, "events", since=last, feed=feed))
 
 
 def when_back(ask: Callable[[], T]) -> T:
-    """Ask the next daemon, once there is one; it is not ours to start one that someone stopped."""
+    """Ask the next daemon, once there is one. `ask` may start one that was killed, not one that someone stopped."""
     said = False
     while True:
         try:
