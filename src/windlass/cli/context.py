@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from windlass.cli.agents import given_text
 from windlass.cli.client import Client
 from windlass.cli.command import DocumentName, Duration, Word, command, json_option
 from windlass.cli.letters import (
+    UNSEEN,
     as_option,
     channel_option,
     everyone_option,
@@ -17,10 +19,13 @@ from windlass.cli.letters import (
     limit_option,
     place,
     post,
+    reach,
+    retried,
     say_messages,
     say_sent,
     since_option,
     to_option,
+    unrepeated,
     wait_for,
 )
 from windlass.cli.output import Column, Row, as_of, bold, one_line, say, say_json, table
@@ -86,7 +91,8 @@ def read_command(daemon: Client, limit: int | None, channel: str | None, as_json
 @click.pass_obj
 def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
     """Show what was said in your channel, without acknowledging anything. --json: {id, time, from, message, …}."""
-    answer = daemon.get("messages", path=place(), limit=limit, **which)
+    asked = {"path": place(), "limit": limit, **which}
+    answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
     else:
@@ -164,7 +170,7 @@ def document_command() -> None:
 @click.pass_obj
 def list_command(daemon: Client, instance: str | None, as_json: bool) -> None:
     """Show which documents there are. --json: a list of {name, revision, author, time, age_seconds, bytes}."""
-    answer = daemon.get("documents", path=place(), instance=instance)
+    answer = _looked(daemon, instance=instance)
     _say_list(answer, 'No document yet. Write one: windlass context document append "…"', as_json=as_json)
 
 
@@ -188,7 +194,7 @@ def _say_list(answer: Row, none: str, *, as_json: bool) -> None:
 @click.pass_obj
 def document_read_command(daemon: Client, name: str, revision: int | None, instance: str | None, as_json: bool) -> None:
     """Print a document. --json has its revision, which `write --revision` wants."""
-    document = daemon.get("documents", name, path=place(), instance=instance, revision=revision)
+    document = _looked(daemon, name, instance=instance, revision=revision)
     if as_json:
         say_json(document)
     else:
@@ -223,7 +229,9 @@ def say_document(body: str) -> None:
 @click.pass_obj
 def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **given: Any) -> None:
     """Write a document anew. TEXT may be - to read standard input. With --revision 0 it must not be there yet."""
-    _say_written(daemon.post("documents", name, body=given_text(text, "TEXT"), path=place(), **given), as_json)
+    body = {"body": given_text(text, "TEXT"), **given}
+    sure = unrepeated if given["revision"] is not None else retried  # a revision is there once
+    _say_written(_written(daemon, sure, name, **body), as_json)
 
 
 @command(
@@ -242,8 +250,18 @@ def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **give
 def append_command(daemon: Client, text: str, name: str, instance: str | None, as_json: bool) -> None:
     """Add to the end of a document, whoever else writes at the same time. TEXT may be - to read standard input."""
     body = given_text(text, "TEXT")
-    written = daemon.post("documents", name, body=body, append=True, path=place(), instance=instance)
-    _say_written(written, as_json)
+    _say_written(_written(daemon, unrepeated, name, body=body, append=True, instance=instance), as_json)
+
+
+def _written(daemon: Client, sure: Callable[..., Row], name: str, **given: Any) -> Row:
+    """Write a document, as often as `sure` thinks right."""
+    given["path"] = place()
+    return sure(daemon, lambda client: client.post("documents", name, **given), "it was NOT written")
+
+
+def _looked(daemon: Client, *path: str, **given: Any) -> Row:
+    asked = {"path": place(), **given}
+    return reach(daemon, lambda client: client.get("documents", *path, **asked), UNSEEN)
 
 
 def _say_written(document: Row, as_json: bool) -> None:
@@ -262,4 +280,4 @@ def _say_written(document: Row, as_json: bool) -> None:
 @click.pass_obj
 def history_command(daemon: Client, name: str, instance: str | None, as_json: bool) -> None:
     """Show who wrote which revision of a document, and when."""
-    _say_list(daemon.get("documents", name, "history", path=place(), instance=instance), "", as_json=as_json)
+    _say_list(_looked(daemon, name, "history", instance=instance), "", as_json=as_json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
@@ -84,7 +83,8 @@ def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, a
     else:
         say(block(answered["answer"]))
     if answered["unread"]:
-        retried(partial(daemon.post, "messages", answered["answerId"], "ack"))  # only now that it has been shown
+        ack = ("messages", answered["answerId"], "ack")  # only now that it has been shown
+        retried(daemon, lambda client: client.post(*ack), "it was NOT acknowledged")
 
 
 @command(

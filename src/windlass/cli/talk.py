@@ -11,6 +11,7 @@ from windlass.cli.agents import given_text
 from windlass.cli.client import Client, repository
 from windlass.cli.command import MessageId, Reader, SaidId, command, json_option
 from windlass.cli.letters import (
+    UNSEEN,
     as_option,
     channel_option,
     everyone_option,
@@ -19,6 +20,7 @@ from windlass.cli.letters import (
     limit_option,
     place,
     post,
+    reach,
     retried,
     say_messages,
     say_sent,
@@ -99,7 +101,8 @@ def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None
     --json is a list of messages: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by
     reader) and readers.
     """
-    answer = daemon.get("messages", path=place(), limit=limit, **which)
+    asked = {"path": place(), "limit": limit, **which}
+    answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
         return
@@ -126,7 +129,8 @@ def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: b
     --json is a list of messages as in `windlass peek`, each with reader, receipt (pending, delivered, read, acked or
     failed) and reason.
     """
-    answer = daemon.get("inbox", name=name, all=1 if everything else None, path=repository() if name else None)
+    asked = {"name": name, "all": 1 if everything else None, "path": repository() if name else None}
+    answer = reach(daemon, lambda client: client.get("inbox", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
         return
@@ -149,7 +153,8 @@ def read_command(daemon: Client, limit: int | None, channel: str | None, as_json
 
 def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: bool) -> None:
     """Show what is unread, and acknowledge it once it has been shown."""
-    answer = retried(partial(daemon.post, "inbox", "read", limit=limit, channel=channel, look=True))
+    given = {"limit": limit, "channel": channel, "look": True}
+    answer = retried(daemon, lambda client: client.post("inbox", "read", **given), "nothing was read")
     items, told = answer["items"], answer["told"]
     if as_json:
         say_json(items)
@@ -158,7 +163,7 @@ def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: boo
         if told:
             say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
     if seen := [*told, *(each["id"] for each in items)]:
-        retried(partial(daemon.post, "inbox", "ack", ids=seen))
+        retried(daemon, lambda client: client.post("inbox", "ack", ids=seen), "it was NOT acknowledged")
 
 
 @command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m14 --before")
@@ -171,13 +176,18 @@ def ack_command(daemon: Client, messages: tuple[str, ...], before: bool, as_json
     acknowledge(daemon, messages, before=before, as_json=as_json)
 
 
+def _acknowledged(message: str, before: bool, daemon: Client) -> Row:
+    acked: Row = daemon.post("messages", message, "ack", before=before or None)
+    return acked
+
+
 def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = False, as_json: bool) -> None:
     """Acknowledge messages. One that was never sent keeps none of the others."""
     acked: list[Row] = []
     problems: list[WindlassError] = []
     for each in dict.fromkeys(messages):
         try:
-            acked.append(retried(partial(daemon.post, "messages", each, "ack", before=before or None)))
+            acked.append(retried(daemon, partial(_acknowledged, each, before), f"{each} was NOT acknowledged"))
         except WindlassError as error:
             problems.append(error)
     if as_json and acked:

@@ -17,7 +17,7 @@ from windlass.cli.wire import Gone, watch_outlet
 
 T = TypeVar("T")
 
-_RETRY_SECONDS = 0.2
+RETRY_SECONDS = 0.2
 
 
 _DERIVED = ("status.changed", "files.changed")
@@ -110,7 +110,7 @@ def when_back(ask: Callable[[], T]) -> T:
             if not said:
                 tell("windlass: the daemon has gone; waiting for the next one.")
             said = True
-            watch_outlet(_RETRY_SECONDS)
+            watch_outlet(RETRY_SECONDS)
 
 
 def _parsed(lines: Iterator[bytes]) -> Iterator[tuple[int | None, dict[str, Any] | None]]:

@@ -112,8 +112,9 @@ async def wait(call: Call) -> Response:
     who = await speaking.speaker(call)
     project, which = await speaking.project(call, who, call.path), _which(call)
     which["since"] = which["since"] or await call.engine.talk.newest(who, project)
-    found = await call.engine.talk.wait(who, project, **which, patience=wire.patience(call.request))
-    return await _listing(call, found, since=found[-1].id if found else which["since"])
+    channel, since, patience = which["channel"], which["since"], wire.patience(call.request)
+    found = await call.engine.talk.wait(who, project, channel=channel, since=since, patience=patience)
+    return await _listing(call, found, since=found[-1].id if found else since)
 
 
 def _which(call: Call) -> dict[str, str]:
