@@ -205,6 +205,19 @@ class TestAgents:
         said = [each for each in house.wl("peek", "--json").value if each["from"] != "human"]
         assert [each["message"] for each in said if each["kind"] != "report"] == ["It is me."]
 
+    def test_are_themselves_under_their_bare_name(self, house: Stage) -> None:
+        """In an instance, too: nobody else there has it. One of the same name elsewhere is somebody else."""
+        notes = house.flag("tried")
+        tries = (
+            "windlass listen --agent-id coder --timeout 0.2s",
+            "windlass send 'It is me.' --to human --from coder",
+            "windlass send 'It is me.' --to human --from coder@pr-8",
+        )
+        plays(house, "coder@pr-7", *(f'code=0; {each} || code=$?; echo $code >> "{notes}"' for each in tries), DONE)
+        house.wl("send", "Begin.", "--to", "coder@pr-7")
+        until(lambda: notes.exists() and len(notes.read_text().split()) == len(tries), "all tries")
+        assert notes.read_text().split() == ["7", "0", "5"]
+
     def test_see_no_direct_message_of_others(self, house: Stage) -> None:
         """In no view: not by peeking, not in the inbox, not in the stream of events."""
         out = house.flag("seen")

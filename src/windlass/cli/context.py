@@ -17,8 +17,8 @@ from windlass.cli.letters import (
     everyone_option,
     full_option,
     limit_option,
-    place,
     post,
+    project_place,
     reach,
     retried,
     say_messages,
@@ -91,7 +91,7 @@ def read_command(daemon: Client, limit: int | None, channel: str | None, as_json
 @click.pass_obj
 def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
     """Show what was said in your channel, without acknowledging anything. --json: {id, time, from, message, …}."""
-    asked = {"path": place(), "limit": limit, **which}
+    asked = {"path": project_place(), "limit": limit, **which}
     answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
@@ -121,7 +121,7 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
         nonlocal since
         asked = {**which, "since": since}
         patience = round(left, 3) if since else 0  # a wait that is cut off goes on from where it began
-        answer = client.get("messages", "wait", path=place(), timeout=patience, **asked)
+        answer = client.get("messages", "wait", path=project_place(), timeout=patience, **asked)
         since = answer["since"]  # so that nothing is missed between two requests
         items: list[Row] = answer["items"]
         return items
@@ -255,12 +255,12 @@ def append_command(daemon: Client, text: str, name: str, instance: str | None, a
 
 def _written(daemon: Client, sure: Callable[..., Row], name: str, **given: Any) -> Row:
     """Write a document, as often as `sure` thinks right."""
-    given["path"] = place()
+    given["path"] = project_place()
     return sure(daemon, lambda client: client.post("documents", name, **given), "it was NOT written")
 
 
 def _looked(daemon: Client, *path: str, **given: Any) -> Row:
-    asked = {"path": place(), **given}
+    asked = {"path": project_place(), **given}
     return reach(daemon, lambda client: client.get("documents", *path, **asked), UNSEEN)
 
 

@@ -9,7 +9,7 @@ import click
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
 from windlass.cli.command import AgentName, Askable, Duration, MessageId, Word, command, json_option
-from windlass.cli.letters import begin, key_option, retried, wait_for
+from windlass.cli.letters import begin, key_option, place, retried, wait_for
 from windlass.cli.output import Row, block, say, say_json, say_json_line
 from windlass.core.errors import Unanswered
 
@@ -121,9 +121,8 @@ def _hear(daemon: Client, agent: str, timeout: float | None, *, as_json: bool) -
     """Print the next question to an agent."""
 
     def look(client: Client, left: float) -> Row | None:
-        found: Row | None = client.get("conversations", "listen", agent_id=agent, timeout=round(left, 3))[
-            "conversation"
-        ]
+        asked = {"agent_id": agent, "path": place(), "timeout": round(left, 3)}
+        found: Row | None = client.get("conversations", "listen", **asked)["conversation"]
         return found
 
     later = f"A question that comes later is not lost: `windlass inbox {agent}` shows it."

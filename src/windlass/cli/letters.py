@@ -17,7 +17,7 @@ from windlass.cli.command import Channel, Reader, SaidId
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
 from windlass.cli.watch import RETRY_SECONDS, when_back
 from windlass.cli.wire import Gone, watch_outlet
-from windlass.core.errors import TimedOut, Unavailable
+from windlass.core.errors import NotFound, TimedOut, Unavailable
 
 LONGEST_SHOWN = 4000
 """Characters of a message that are shown to someone who only looks."""
@@ -56,6 +56,14 @@ full_option = click.option("--full", is_flag=True, help="Show long messages whol
 def place() -> str | None:
     """The repository that we stand in; inside a run the daemon knows the project by itself."""
     return None if inside_a_run() else repository()
+
+
+def project_place() -> str | None:
+    """The same, where it must be some project's."""
+    found = place()
+    if found is None and not inside_a_run():
+        raise NotFound("This folder belongs to no project.", hint="Change to one that does, or run `windlass init`.")
+    return found
 
 
 # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,8 +18,8 @@ from windlass.cli.letters import (
     full_option,
     key_option,
     limit_option,
-    place,
     post,
+    project_place,
     reach,
     retried,
     say_messages,
@@ -101,7 +101,7 @@ def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None
     --json is a list of messages: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by
     reader) and readers.
     """
-    asked = {"path": place(), "limit": limit, **which}
+    asked = {"path": project_place(), "limit": limit, **which}
     answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])

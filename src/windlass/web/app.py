@@ -112,7 +112,7 @@ RULES = (
     Rule(
         *(READ, "/conversations/listen", conversations.listen),
         by_runs=True,
-        asks={"agent_id": schemas.TEXT, **_WAITS},
+        asks={**_PLACE, "agent_id": schemas.TEXT, **_WAITS},
         gives=schemas.LISTENED,
     ),
     Rule(READ, "/conversations/{id}", conversations.show, by_runs=True, asks=_WAITS, gives=schemas.CONVERSATION),

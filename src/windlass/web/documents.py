@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from windlass.core.errors import BadInput, NotFound
+from windlass.core.project import Project
 from windlass.web import letters, speaking, wire
 from windlass.web.call import Call
 
@@ -43,7 +44,7 @@ async def write(call: Call) -> Response:
     """Write a document anew, if it still is at the revision that was given; or add to its end."""
     given = await wire.body(call.request)
     who = await speaking.speaker(call)
-    project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
+    project = await speaking.placed(call, who, wire.text(given, "path", ""), new=True)
     body, documents = wire.text(given, "body"), call.engine.documents
     where = {"name": _name(call), "instance": await documents.instance(who, wire.text(given, "instance", ""))}
     if wire.truth(given, "append"):
@@ -57,7 +58,10 @@ async def _place(call: Call) -> tuple[str, str]:
     """The project and the instance whose documents are asked for."""
     who = await speaking.speaker(call)
     wanted = call.request.query_params.get("instance", "")
-    return await speaking.project(call, who, call.path), await call.engine.documents.instance(who, wanted)
+    project = await speaking.placed(call, who, call.path)
+    if await call.engine.ports.store.read(lambda store: store.find(Project, project)) is None:
+        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
+    return project, await call.engine.documents.instance(who, wanted)
 
 
 def _name(call: Call) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
-from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Letter, Message
-from windlass.core.store import Reading
 from windlass.engine.handoffs import Handoff
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
@@ -30,7 +27,7 @@ async def send(call: Call) -> Response:
     to = tuple(wire.texts(given, "to")) if given.get("to") else ()
     if to and wire.truth(given, "all"):
         raise BadInput("It is either for some or for all.", hint="Leave out --to or --all.")
-    where = await _project(call, who, wire.text(given, "path", ""), to)
+    where, foreign = await _project(call, who, wire.text(given, "path", ""), to)
     post = Post(
         body=wire.text(given, "body"),
         project=where,
@@ -50,20 +47,14 @@ async def send(call: Call) -> Response:
     outlooks = await call.engine.prospects.of(message.id)
     project = await call.engine.projects.get(message.project)
     hint = hint if message.to else await call.engine.directory.missed(project, who, message.body)
+    hint = f"{foreign} {hint}".strip()
     return wire.answer({"message": letters.message(message, receipts[message.id], outlooks), "hint": hint}, status=201)
 
 
-async def _project(call: Call, who: Speaker, path: str, to: Sequence[str]) -> str:
-    """Where it is said. A person who stands in no repository, and names one agent, means that agent's project."""
-    if found := await speaking.project(call, who, path, new=True):
-        return found
-    agents = [await call.engine.ports.store.read(partial(_agent, each)) for each in to]
-    projects = {each.project for each in agents if each}
-    return projects.pop() if len(projects) == 1 else ""
-
-
-def _agent(key: str, store: Reading) -> Agent | None:
-    return store.find(Agent, key)
+async def _project(call: Call, who: Speaker, path: str, to: Sequence[str]) -> tuple[str, str]:
+    """Where it is said. A person who stands in no repository, and names agents of one, means theirs, and is told so."""
+    found = await speaking.project(call, who, path, new=True)
+    return (found, "") if found else await speaking.elsewhere(call, to)
 
 
 def _kind(given: Mapping[str, Any], handoff: Handoff | None) -> Kind:
@@ -94,7 +85,7 @@ def _handoff(given: Mapping[str, Any]) -> Handoff | None:
 async def every(call: Call) -> Response:
     """What was said, as far as the caller may see it; nothing is acknowledged."""
     who = await speaking.speaker(call)
-    project = await speaking.project(call, who, call.path)
+    project = await speaking.placed(call, who, call.path)
     to, which = call.request.query_params.get("to", ""), _which(call)
     found = await call.engine.talk.peek(
         who,
@@ -110,7 +101,7 @@ async def every(call: Call) -> Response:
 async def wait(call: Call) -> Response:
     """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
     who = await speaking.speaker(call)
-    project, which = await speaking.project(call, who, call.path), _which(call)
+    project, which = await speaking.placed(call, who, call.path), _which(call)
     which["since"] = which["since"] or await call.engine.talk.newest(who, project)
     channel, since, patience = which["channel"], which["since"], wire.patience(call.request)
     found = await call.engine.talk.wait(who, project, channel=channel, since=since, patience=patience)
