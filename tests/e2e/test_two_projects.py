@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
+import json
+import socket
+import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
-from e2e_stage import Stage, stage, until
+from e2e_stage import WITHIN, Stage, stage, until
 
 PLAYER = """
 [providers.player]
@@ -54,6 +61,80 @@ def test_a_question_is_heard_where_it_was_asked(street: Street) -> None:
     assert "Nobody asked coder" in wl("listen", "--agent-id", "coder", "--timeout", "0.5s", cwd=street.two, code=7).err
     assert wl("inbox", "coder", "--json", cwd=street.two).value == []
     assert wl("peek", "--to", "coder", "--json", cwd=street.two).value == []
+
+
+def test_mail_of_another_project_says_of_which(street: Street) -> None:
+    """It is shown, and acknowledged, wherever its reader stands; but never as if it were this project's."""
+    wl = street.house.wl
+    for name, folder in (("one", street.one), ("two", street.two)):
+        wl("send", f"Of {name}.", "--to", "human", cwd=folder)
+    for words in (("inbox",), ("read",)):
+        heads = [each for each in wl(*words, cwd=street.two).out.splitlines() if "human → human" in each]
+        assert [each.endswith("of repo)") for each in heads] == [True, False], heads
+    assert wl("read", "--json", cwd=street.one).value == []
+    kept = wl("inbox", "--all", "--json", cwd=street.two).value
+    assert [(each["message"], each["project"], each["here"]) for each in kept[-2:]] == [
+        ("Of one.", "repo", False),
+        ("Of two.", "shop", True),
+    ]
+    assert "of shop)" in wl("inbox", "--all", cwd=OUTSIDE).out
+
+
+class TestWatch:
+    """What happens in the project that one stands in; in all, where one says so or stands in none."""
+
+    def said(self, street: Street, *words: str, cwd: Path, last: str) -> list[dict[str, Any]]:
+        """Every event from the beginning, until one message is told."""
+        program = (*street.house.program, "watch", "--since", "0", *words)
+        seen = []
+        with subprocess.Popen(program, cwd=cwd, env=street.house.environment, stdout=subprocess.PIPE) as watching:
+            assert watching.stdout
+            for line in watching.stdout:
+                seen.append(json.loads(line))
+                if seen[-1].get("message", {}).get("message") == last:
+                    watching.kill()
+        return seen
+
+    def test_only_this_project_is_told(self, street: Street) -> None:
+        """Runs, messages and receipts of the other are left out; statuses and files, too."""
+        wl = street.house.wl
+        wl("send", "First of one.", "--to", "human", cwd=street.one)
+        wl("send", "Last of two.", "--to", "human", cwd=street.two)
+        seen = self.said(street, cwd=street.two, last="Last of two.")
+        assert "First of one." not in json.dumps(seen)
+        assert {each["kind"].partition(".")[0] for each in seen} >= {"project", "message"}
+        assert not {each["kind"] for each in seen} & {"run.started", "status.changed"}, "nobody works in this one"
+        for words, folder in ((("--all", "--json"), street.two), ((), OUTSIDE)):
+            everything = self.said(street, *words, cwd=folder, last="Last of two.")
+            assert "First of one." in json.dumps(everything)
+            assert "run.started" in {each["kind"] for each in everything}
+
+    def test_numbers_go_on_where_nothing_is_told(self, street: Street) -> None:
+        """Whoever is cut off does not begin far back. The header of the standard says where, unless `since` does."""
+        wl = street.house.wl
+        wl("send", "The end of two.", "--to", "human", cwd=street.two)
+        wl("send", "The end of one.", "--to", "human", cwd=street.one)
+        end = self.said(street, cwd=street.two, last="The end of two.")[-1]["seq"]
+        last = self.said(street, cwd=street.one, last="The end of one.")[-1]["seq"]
+        ask = partial(first_lines, street.house)
+        begin, _, later = ask(f"/events?since={end}&path={quote(str(street.two))}", 3)
+        assert begin == b"id: %d" % end and int(later.removeprefix(b"id: ")) >= last
+        assert ask("/events", 1, **{"Last-Event-ID": str(end)}) == [b"id: %d" % end]
+        assert ask(f"/events?since={last}", 1, **{"Last-Event-ID": str(end)}) == [b"id: %d" % last]
+
+
+def first_lines(house: Stage, path: str, count: int, **headers: str) -> list[bytes]:
+    """The first lines of a stream."""
+    connection = http.client.HTTPConnection("windlass")
+    with socket.socket(socket.AF_UNIX) as door:
+        door.settimeout(WITHIN)
+        door.connect(str(house.state / "daemon.sock"))
+        connection.sock = door
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        lines = [answer.readline().strip() for _ in range(count)]
+        answer.close()
+    return lines
 
 
 class TestOutsideEveryProject:

@@ -203,7 +203,10 @@ class TestReading:
         """What is read is acknowledged when it has been shown, and nothing else."""
         assert "Look at it." in keyboard.type("read", "--limit", "1").stdout
         assert [each[1] for each in daemon.asked] == ["/inbox/read", "/inbox/ack"]
-        assert [each[3] for each in daemon.asked] == [{"limit": 1, "look": True}, {"ids": ["m12"]}]
+        assert [each[3] for each in daemon.asked] == [
+            {"limit": 1, "look": True, "path": str(keyboard.folder)},
+            {"ids": ["m12"]},
+        ]
         assert keyboard.type("ack", "m12").stdout == "m12 is acked.\n"
         assert json.loads(keyboard.type("ack", "m12", "--json").stdout)["status"] == "acked"
         assert keyboard.type("ack", "m/1").returncode == 2

@@ -261,6 +261,7 @@ def _headline(message: Row) -> str:
     about += [f"in reply to {message['reply_to']}"] if message.get("reply_to") else []
     about += ["direct"] if message.get("direct") else []
     about += [_stands(message)] if message.get("receipt") else []
+    about += [f"of {one_line(message['project'])}"] if message.get("project") and not message.get("here") else []
     at = time.strftime("%H:%M:%S", time.localtime(message["time"]))
     head = f"{bold(message['id'])}  {at}  {bold(one_line(message['from']))}{claims}" + (f" → {to}" if to else "")
     return f"{head}  {dim('(' + ', '.join(about) + ')')}"

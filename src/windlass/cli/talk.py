@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from windlass.cli.agents import given_text
-from windlass.cli.client import Client, repository
+from windlass.cli.client import Client
 from windlass.cli.command import MessageId, Reader, SaidId, command, json_option
 from windlass.cli.letters import (
     UNSEEN,
@@ -18,6 +18,7 @@ from windlass.cli.letters import (
     full_option,
     key_option,
     limit_option,
+    place,
     post,
     project_place,
     reach,
@@ -127,9 +128,9 @@ def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: b
     """Show what someone was told and has not acknowledged, and how far each message got.
 
     --json is a list of messages as in `windlass peek`, each with reader, receipt (pending, delivered, read, acked or
-    failed) and reason.
+    failed), reason, project and here (whether that is the project where you stand).
     """
-    asked = {"name": name, "all": 1 if everything else None, "path": repository() if name else None}
+    asked = {"name": name, "all": 1 if everything else None, "path": place()}
     answer = reach(daemon, lambda client: client.get("inbox", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
@@ -146,14 +147,15 @@ def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: b
 def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
     """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`.
 
-    Inside a run, what your prompt has told you is acknowledged with it, and not shown again.
+    Your mail of every project is there; what is not of this one says of which it is. Inside a run, what your prompt has
+    told you is acknowledged with it, and not shown again.
     """
     read(daemon, limit, channel, as_json=as_json)
 
 
 def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: bool) -> None:
     """Show what is unread, and acknowledge it once it has been shown."""
-    given = {"limit": limit, "channel": channel, "look": True}
+    given = {"limit": limit, "channel": channel, "look": True, "path": place()}
     answer = retried(daemon, lambda client: client.post("inbox", "read", **given), "nothing was read")
     items, told = answer["items"], answer["told"]
     if as_json:

@@ -167,7 +167,7 @@ RULES = (
     Rule(READ, "/rescue", rescue.every, by_runs=True),
     Rule(READ, "/rescue/show", rescue.show, by_runs=True),
     Rule(WRITE, "/rescue/restore", rescue.restore),
-    Rule(READ, "/events", events.stream, by_runs=True, asks={"since": schemas.WHOLE, "feed": schemas.TRUTH}),
+    Rule(READ, "/events", events.stream, by_runs=True, asks={**_PLACE, "since": schemas.WHOLE, "feed": schemas.TRUTH}),
     Rule(READ, "/openapi.json", describe, by_runs=True),
 )
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
 from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Letter, Message
+from windlass.core.project import Project
+from windlass.core.store import Reading
 from windlass.engine.handoffs import Handoff
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
@@ -127,7 +130,7 @@ async def inbox(call: Call) -> Response:
     """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
     reader = await speaking.listener(call, call.request.query_params.get("name", ""))
     found = await call.engine.talk.inbox(reader.address, everything=wire.flag(call.request, "all"))
-    return await _letters(call, found)
+    return await _letters(call, found, await speaking.project(call, await speaking.speaker(call), call.path))
 
 
 async def read(call: Call) -> Response:
@@ -142,13 +145,23 @@ async def read(call: Call) -> Response:
     talk = call.engine.talk
     take = talk.unread if wire.truth(given, "look") else talk.read
     found = await take(who, channel=channel, limit=limit)
-    return await _letters(call, found, told=[each.message.id for each in told])
+    here = await speaking.project(call, who, wire.text(given, "path", ""))
+    return await _letters(call, found, here, told=[each.message.id for each in told])
 
 
-async def _letters(call: Call, found: Sequence[Letter], **more: Sequence[str]) -> Response:
+async def _letters(call: Call, found: Sequence[Letter], here: str, **more: Sequence[str]) -> Response:
+    """Mail, of whichever project; each letter says of which, and whether that is the one where its reader stands."""
     receipts = await _receipts(call, [each.message for each in found])
-    items = [letters.letter(each, _with_own(each, receipts[each.message.id])) for each in found]
+    names = await call.engine.ports.store.read(partial(_names, {each.message.project for each in found}))
+    items = []
+    for each in found:
+        place = {"project": names.get(each.message.project), "here": each.message.project == here}
+        items.append(letters.letter(each, _with_own(each, receipts[each.message.id])) | place)
     return wire.answer({"as_of": call.now, "items": items, **more})
+
+
+def _names(projects: Iterable[str], store: Reading) -> dict[str, str]:
+    return {each: found.name for each in projects if (found := store.find(Project, each)) is not None}
 
 
 def _with_own(letter: Letter, receipts: Sequence[Delivery]) -> list[Delivery]:

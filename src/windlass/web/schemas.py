@@ -58,8 +58,10 @@ MESSAGE = shape(
 )
 
 LETTER = shape(
-    *(*MESSAGE["required"], "reader", "receipt", "wakes", "reason"),
+    *(*MESSAGE["required"], "reader", "receipt", "wakes", "reason", "project", "here"),
     **MESSAGE["properties"],
+    project=maybe(TEXT),
+    here=TRUTH,
     reader=TEXT,
     receipt=RECEIPT,
     wakes=TRUTH,
@@ -83,7 +85,7 @@ SEND = shape(
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
 READING = shape(*("as_of", "items", "told"), as_of=NUMBER, items={"type": "array", "items": LETTER}, told=TEXTS)
 ACK = shape(before=TRUTH)
-READ = shape(limit=WHOLE, channel=TEXT, look=TRUTH)
+READ = shape(path=TEXT, limit=WHOLE, channel=TEXT, look=TRUTH)
 ACKS = shape("ids", ids=TEXTS)
 
 ASK = shape(

@@ -130,6 +130,12 @@ def number(request: Request, key: str, default: int) -> int:
     return int(given)
 
 
+def last_event(request: Request, default: int) -> int:
+    """Where a client of server-sent events was cut off, by the header that it sends then."""
+    given = request.headers.get("last-event-id", "").strip()
+    return int(given) if given.isdecimal() and len(given) <= 18 else default
+
+
 def seconds(request: Request, key: str) -> float | None:
     """A span of time from a request's query."""
     given = request.query_params.get(key)
