@@ -118,7 +118,7 @@ def events(
     daemon: Client, last: int | None = None, *, feed: bool = False, path: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Each event once, in order, from now on or after one. We listen already when this returns."""
-    which = {"feed": 1 if feed else None, "path": path}
+    which: dict[str, Any] = {"feed": 1 if feed else None, "path": path}
     return _events(daemon, daemon.lines("events", since=last, **which), last, which)
 
 

@@ -42,10 +42,10 @@ HOSTS = frozenset(["windlass", "localhost", "127.0.0.1", "[::1]"])
 def _refuse_browsers(request: Request) -> None:
     """No page may call: the socket may have been forwarded to where a browser reaches it."""
     if "origin" in request.headers or request.headers.get("sec-fetch-site"):
-        raise NotAllowed("Pages in a browser may not call this daemon.")
+        raise NotAllowed("Pages in a browser may not call this daemon.", hint="Programs may, without an Origin.")
     host = request.headers.get("host", "")
     if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
-        raise NotAllowed(f"This daemon is not {host[:80]!r}.")
+        raise NotAllowed(f"This daemon is not {host[:80]!r}.", hint="Call it http://localhost.")
 
 
 class Keeper(Protocol):

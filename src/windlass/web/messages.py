@@ -96,7 +96,7 @@ async def every(call: Call) -> Response:
         channel=which["channel"],
         since=which["since"],
         to=await speaking.resolved(call, who, project, to) if to else "",
-        limit=min(wire.number(call.request, "limit", LIMIT), MOST),
+        limit=min(wire.number(call.request, "limit", LIMIT, least=1), MOST),
     )
     return await _listing(call, found)
 
@@ -136,9 +136,9 @@ async def inbox(call: Call) -> Response:
 async def read(call: Call) -> Response:
     """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
     given = await wire.body(call.request)
-    limit = given.get("limit", 0)
-    if type(limit) is not int or limit < 0:
-        raise BadInput("limit must be a whole number.")
+    limit = given.get("limit", MOST)
+    if type(limit) is not int or limit < 1:
+        raise BadInput("limit must be a whole number of at least 1.", hint="Leave it out to have all.")
     who = await speaking.speaker(call)
     channel = wire.text(given, "channel", "")
     told = await call.engine.talk.told(who, channel=channel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from windlass.core.agent import Agent
 from windlass.core.change import Change
@@ -13,12 +13,8 @@ from windlass.core.run import Run
 from windlass.core.store import Reading
 from windlass.core.task import Task
 
-_NOUNS: Mapping[str, type[Agent | Change | Message | Task]] = {
-    "agent": Agent,
-    "change": Change,
-    "message": Message,
-    "task": Task,
-}
+Placed = TypeVar("Placed", Agent, Change, Message, Task)
+"""What belongs to a project."""
 
 
 def concerns(event: Event, project: str, store: Reading) -> bool:
@@ -41,13 +37,21 @@ def _of(row: Mapping[str, Any], store: Reading) -> str:
 
 def _named(event: Event, store: Reading) -> str:
     """The project of what an event without rows is about, such as a run's output."""
-    noun = event.kind.partition(".")[0]
-    if noun == "run":
-        run = store.find(Run, event.subject)
-        return _find(Agent, run.agent, store) if run else ""
-    return _find(_NOUNS[noun], event.subject, store) if noun in _NOUNS else ""
+    match event.kind.partition(".")[0]:
+        case "run":
+            run = store.find(Run, event.subject)
+            return _find(Agent, run.agent, store) if run else ""
+        case "agent":
+            return _find(Agent, event.subject, store)
+        case "change":
+            return _find(Change, event.subject, store)
+        case "message":
+            return _find(Message, event.subject, store)
+        case "task":
+            return _find(Task, event.subject, store)
+    return ""
 
 
-def _find(kind: type[Agent | Change | Message | Task], key: str, store: Reading) -> str:
+def _find(kind: type[Placed], key: str, store: Reading) -> str:
     found = store.find(kind, key)
     return found.project if found else ""
