@@ -74,6 +74,20 @@ def test_a_slip_is_refused_with_what_to_send(house: Stage, slip: tuple[str, str,
     assert (status, says in f"{answer['error']['message']} {answer['error']['hint']}") == (number, True), answer
 
 
+def test_reading_takes_what_came_after_and_leaves_the_rest(house: Stage) -> None:
+    """With a limit the oldest of them; with `look` nothing is acknowledged."""
+    first, second, third = (
+        call(house, "POST", "/messages", {"body": text, "to": ["human"], "path": str(house.repo)})[1]["message"]["id"]
+        for text in "abc"
+    )
+    looked = call(house, "POST", "/inbox/read", {"since": first, "limit": 1, "look": True})[1]["items"]
+    assert [each["id"] for each in looked] == [second]
+    taken = call(house, "POST", "/inbox/read", {"since": first})[1]["items"]
+    assert [each["id"] for each in taken] == [second, third]
+    left = [each["id"] for each in call(house, "GET", "/inbox")[1]["items"]]
+    assert first in left and second not in left
+
+
 def test_a_wrong_host_says_the_right_one(house: Stage) -> None:
     """As some clients make one up for a socket."""
     status, answer = call(house, "GET", "/status", host="socket")

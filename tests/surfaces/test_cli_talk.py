@@ -207,6 +207,8 @@ class TestReading:
             {"limit": 1, "look": True, "path": str(keyboard.folder)},
             {"ids": ["m12"]},
         ]
+        keyboard.type("context", "read", "--since", "m9", "--channel", "main")
+        assert daemon.asked[-2][3] == {"since": "m9", "channel": "main", "look": True, "path": str(keyboard.folder)}
         assert keyboard.type("ack", "m12").stdout == "m12 is acked.\n"
         assert json.loads(keyboard.type("ack", "m12", "--json").stdout)["status"] == "acked"
         assert keyboard.type("ack", "m/1").returncode == 2

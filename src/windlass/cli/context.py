@@ -17,6 +17,7 @@ from windlass.cli.letters import (
     everyone_option,
     full_option,
     limit_option,
+    oldest_option,
     post,
     project_place,
     reach,
@@ -72,14 +73,15 @@ def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> N
     say_sent(post(daemon, **message, to=to, all=everyone), as_json)
 
 
-@command("read", "windlass context read\nwindlass context read --limit 5 --json", group=context_command)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
+@command("read", "windlass context read\nwindlass context read --since m12 --limit 5 --json", group=context_command)
+@since_option
+@oldest_option
 @channel_option
 @json_option
 @click.pass_obj
-def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
+def read_command(daemon: Client, /, as_json: bool, **which: Any) -> None:
     """Show what you have not read, and acknowledge it; what your prompt has told you is acknowledged with it."""
-    read(daemon, limit, channel, as_json=as_json)
+    read(daemon, as_json=as_json, **which)
 
 
 @command("peek", "windlass context peek\nwindlass context peek --since m12 --limit 5", group=context_command)

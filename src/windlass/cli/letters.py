@@ -50,6 +50,9 @@ limit_option = click.option(
     "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
 )
 
+oldest_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first."
+)
 full_option = click.option("--full", is_flag=True, help="Show long messages whole.")
 
 

@@ -18,6 +18,7 @@ from windlass.cli.letters import (
     full_option,
     key_option,
     limit_option,
+    oldest_option,
     place,
     post,
     project_place,
@@ -140,22 +141,23 @@ def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: b
 
 
 @command("read", "windlass read\nwindlass read --limit 1 --json")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
+@since_option
+@oldest_option
 @channel_option
 @json_option
 @click.pass_obj
-def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
+def read_command(daemon: Client, /, as_json: bool, **which: Any) -> None:
     """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`.
 
     Your mail of every project is there; what is not of this one says of which it is. Inside a run, what your prompt has
     told you is acknowledged with it, and not shown again.
     """
-    read(daemon, limit, channel, as_json=as_json)
+    read(daemon, as_json=as_json, **which)
 
 
-def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: bool) -> None:
+def read(daemon: Client, *, as_json: bool, **which: Any) -> None:
     """Show what is unread, and acknowledge it once it has been shown."""
-    given = {"limit": limit, "channel": channel, "look": True, "path": place()}
+    given = {**which, "look": True, "path": place()}
     answer = retried(daemon, lambda client: client.post("inbox", "read", **given), "nothing was read")
     items, told = answer["items"], answer["told"]
     if as_json:

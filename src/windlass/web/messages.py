@@ -13,6 +13,7 @@ from windlass.core.message import Delivery, Kind, Letter, Message
 from windlass.core.project import Project
 from windlass.core.store import Reading
 from windlass.engine.handoffs import Handoff
+from windlass.engine.letters import place
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 from windlass.web import letters, speaking, wire
@@ -142,9 +143,11 @@ async def read(call: Call) -> Response:
     who = await speaking.speaker(call)
     channel = wire.text(given, "channel", "")
     told = await call.engine.talk.told(who, channel=channel)
-    talk = call.engine.talk
-    take = talk.unread if wire.truth(given, "look") else talk.read
-    found = await take(who, channel=channel, limit=limit)
+    after, look = place(wire.text(given, "since", "")), wire.truth(given, "look")
+    waiting = await call.engine.talk.unread(who, channel=channel)
+    found = [each for each in waiting if place(each.message.id) > after][:limit]
+    if not look and (seen := [each.message.id for each in (*told, *found)]):
+        await call.engine.talk.ack(who, *seen)
     here = await speaking.project(call, who, wire.text(given, "path", ""))
     return await _letters(call, found, here, told=[each.message.id for each in told])
 
@@ -155,8 +158,8 @@ async def _letters(call: Call, found: Sequence[Letter], here: str, **more: Seque
     names = await call.engine.ports.store.read(partial(_names, {each.message.project for each in found}))
     items = []
     for each in found:
-        place = {"project": names.get(each.message.project), "here": each.message.project == here}
-        items.append(letters.letter(each, _with_own(each, receipts[each.message.id])) | place)
+        where = {"project": names.get(each.message.project), "here": each.message.project == here}
+        items.append(letters.letter(each, _with_own(each, receipts[each.message.id])) | where)
     return wire.answer({"as_of": call.now, "items": items, **more})
 
 

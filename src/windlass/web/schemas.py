@@ -86,7 +86,7 @@ SEND = shape(
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
 READING = shape(*("as_of", "items", "told"), as_of=NUMBER, items={"type": "array", "items": LETTER}, told=TEXTS)
 ACK = shape(before=TRUTH)
-READ = shape(path=PATH, limit=WHOLE, channel=TEXT, look=TRUTH)
+READ = shape(path=PATH, since=TEXT, limit=WHOLE, channel=TEXT, look=TRUTH)
 ACKS = shape("ids", ids=TEXTS)
 
 ASK = shape(
