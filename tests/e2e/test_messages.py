@@ -41,6 +41,10 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     (("context", "document", "read"), 3, "There is no document notes"),
     (("context", "document", "write", "x", "--name", "a/b"), 2, "no name for a document"),
     (("send", "Hello.", "--to", "coder", "--all"), 2, "either for some or for all"),
+    (("send", "Hello."), 2, "--all is everyone, --channel main posts it"),
+    (("answer", "hiden-hare", "x"), 3, "There is no agent hiden-hare."),
+    (("context", "document", "write", "x", "--revision", "3"), 4, "There is no document notes yet"),
+    (("agent", "complete"), 5, "`windlass list` shows who is at work"),
     (("context", "document", "write", "x", "--name", "a b"), 2, "no name for a document"),
 ]
 
@@ -148,6 +152,8 @@ class TestAPerson:
         """A slip is seen at once; the sign may be written wherever an instance is named."""
         assert "@pr-7 is a new instance." in house.wl("send", "Hello.", "--to", "coder@pr-7").err
         assert house.wl("send", "Hello again.", "--to", "coder@pr-7").err == ""
+        for words in (("logs", "coder@pr7"), ("show", "coder"), ("stop", "coder"), ("answer", "coder", "x")):
+            assert "Did you mean coder@pr-7?" in house.wl(*words, code=3).err
         slip = house.wl("ask", "--no-wait", "Why?", "--agent-id", "coder@pr-77")
         assert "@pr-77 is a new instance. Did you mean @pr-7?" in slip.err
         house.wl("context", "document", "append", "A note.", "--instance", "@pr-7")

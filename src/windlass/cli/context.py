@@ -9,7 +9,7 @@ import click
 
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
-from windlass.cli.command import DocumentName, Duration, Word, command, json_option
+from windlass.cli.command import DocumentName, Duration, Taught, Word, command, json_option
 from windlass.cli.letters import (
     UNSEEN,
     as_option,
@@ -31,6 +31,7 @@ from windlass.cli.letters import (
 )
 from windlass.cli.output import Column, Row, as_of, bold, one_line, say, say_json, table
 from windlass.cli.talk import read
+from windlass.core.errors import TimedOut
 from windlass.core.plain import age
 
 _PATIENCE = 60.0
@@ -50,6 +51,12 @@ def context_command() -> None:
     """For agents: talk to the others, and share documents with them. What you say is said in your name."""
 
 
+class _Send(Taught):
+    """Says how a text and its reader are told apart."""
+
+    surplus = 'Put the text into quotes, and name its reader with --to: windlass context send "…" --to NAME.'
+
+
 @command(
     "send",
     """
@@ -58,6 +65,7 @@ def context_command() -> None:
     windlass context send - < report.md
     """,
     group=context_command,
+    cls=_Send,
 )
 @click.argument("text")
 @to_option
@@ -114,7 +122,8 @@ def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None
 def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str | None) -> None:
     """Wait until something is said that you can see, and show it; exit code 7 if nothing is in that time.
 
-    It is not acknowledged: `windlass context read` does that.
+    It is not acknowledged: `windlass context read` does that. --json is a list as in `windlass context peek`; where
+    nothing was said, {items, since}, and waiting again with that --since misses nothing.
     """
 
     since = which["since"]
@@ -128,9 +137,13 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
         items: list[Row] = answer["items"]
         return items
 
-    items = wait_for(
-        look, daemon, timeout, "Nothing was said", hint="What comes later waits in `windlass context read`."
-    )
+    later = "What comes later waits in `windlass context read`."
+    try:
+        items = wait_for(look, daemon, timeout, "Nothing was said", hint=later)
+    except TimedOut:
+        if as_json:
+            say_json({"items": [], "since": since})
+        raise
     if as_json:
         say_json(items)
     else:
@@ -230,8 +243,8 @@ def say_document(body: str) -> None:
 @json_option
 @click.pass_obj
 def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **given: Any) -> None:
-    """Write a document anew. TEXT may be - to read standard input. With --revision 0 it must not be there yet."""
-    body = {"body": given_text(text, "TEXT"), **given}
+    """Write a document anew. TEXT may be - for standard input, and empty. With --revision 0 it must be new."""
+    body = {"body": given_text(text, "TEXT", may_be_empty=True), **given}
     sure = unrepeated if given["revision"] is not None else retried  # a revision is there once
     _say_written(_written(daemon, sure, name, **body), as_json)
 

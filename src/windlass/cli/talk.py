@@ -9,7 +9,7 @@ import click
 
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
-from windlass.cli.command import MessageId, Reader, SaidId, command, json_option
+from windlass.cli.command import MessageId, Reader, SaidId, Taught, command, json_option
 from windlass.cli.letters import (
     UNSEEN,
     as_option,
@@ -33,6 +33,12 @@ from windlass.cli.output import Row, as_of, dim, say, say_json
 from windlass.core.errors import WindlassError
 
 
+class _Send(Taught):
+    """Says how a text and its reader are told apart."""
+
+    surplus = 'Put the text into quotes, and name its reader with --to: windlass send "…" --to NAME.'
+
+
 @command(
     "send",
     """
@@ -43,6 +49,7 @@ from windlass.core.errors import WindlassError
     windlass send - --to coder@pr-7 < findings.md
     windlass send "Write the tests." --to tester --done "The parser works." --file src/parser.py --why "0.3 needs it"
     """,
+    cls=_Send,
 )
 @click.argument("text")
 @to_option
@@ -185,6 +192,11 @@ def _acknowledged(message: str, before: bool, daemon: Client) -> Row:
     return acked
 
 
+def _acked_line(acked: Row) -> str:
+    earlier = acked.get("acknowledged", 1) - 1
+    return f"{acked['message']} is {acked['status']}" + (f", with {earlier} before it." if earlier else ".")
+
+
 def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = False, as_json: bool) -> None:
     """Acknowledge messages. One that was never sent keeps none of the others."""
     acked: list[Row] = []
@@ -197,6 +209,6 @@ def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = Fal
     if as_json and acked:
         say_json(acked if len(messages) > 1 else acked[0])
     elif acked:
-        say("\n".join(f"{each['message']} is {each['status']}." for each in acked))
+        say("\n".join(map(_acked_line, acked)))
     if problems:
         raise problems[0]

@@ -31,7 +31,10 @@ class Caller:
 
     def must_be_run(self) -> str:
         if not self.run:
-            raise NotAllowed("Only an agent can give its own signal; this caller is outside every run.")
+            raise NotAllowed(
+                "Only an agent can give its own signal; this caller is outside every run.",
+                hint="`windlass list` shows who is at work; `windlass stop NAME` ends it, `windlass send` tells it.",
+            )
         return self.run
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from windlass.core.errors import BadInput
+from windlass.core.errors import BadInput, NotFound
 from windlass.core.instance import Instance, Motion
 from windlass.core.message import Message
+from windlass.core.near import near_miss
 from windlass.core.run import Cost, Outcome, Usage
 from windlass.core.store import Reading
 from windlass.engine import Engine
@@ -72,7 +73,12 @@ async def drain(call: Call) -> Response:
 async def stop(call: Call) -> Response:
     """End it, with all that its agents started."""
     path = await _path(call)
-    files = (await call.engine.workflows.look(path, call.name)).instance.files
+    try:
+        files = (await call.engine.workflows.look(path, call.name)).instance.files
+    except NotFound as error:
+        known = [each.channel for each in await call.engine.workflows.every(path)]
+        error.hint = f"{near_miss(f'@{call.name}', known)} {error.hint}".strip()
+        raise
     stopped = await call.engine.workflows.stop(path, call.name)
     return wire.answer({"stopped": stopped, "instance": call.name, "files": dict(files)})
 

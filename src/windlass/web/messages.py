@@ -143,11 +143,12 @@ async def read(call: Call) -> Response:
     who = await speaking.speaker(call)
     channel = wire.text(given, "channel", "")
     told = await call.engine.talk.told(who, channel=channel)
-    after, look = place(wire.text(given, "since", "")), wire.truth(given, "look")
-    waiting = await call.engine.talk.unread(who, channel=channel)
-    found = [each for each in waiting if place(each.message.id) > after][:limit]
-    if not look and (seen := [each.message.id for each in (*told, *found)]):
-        await call.engine.talk.ack(who, *seen)
+    after, talk = place(wire.text(given, "since", "")), call.engine.talk
+    looks = after or wire.truth(given, "look")
+    found = await (talk.unread if looks else talk.read)(who, channel=channel, limit=0 if after else limit)
+    found = [each for each in found if place(each.message.id) > after][:limit]
+    if after and not wire.truth(given, "look") and (seen := [each.message.id for each in (*told, *found)]):
+        await talk.ack(who, *seen)
     here = await speaking.project(call, who, wire.text(given, "path", ""))
     return await _letters(call, found, here, told=[each.message.id for each in told])
 

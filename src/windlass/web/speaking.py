@@ -62,6 +62,13 @@ async def listener(call: Call, named: str) -> Speaker:
     return Speaker(agent.id, agent.project)
 
 
+async def agent(call: Call) -> str:
+    """The agent that a request's path names, which must be there. Raises NotFound with the near miss."""
+    if await call.engine.ports.store.read(lambda store: store.find(Agent, call.name)) is None:
+        raise NotFound(f"There is no agent {call.name}.", hint=await near_agent(call, call.name))
+    return call.name
+
+
 async def near_agent(call: Call, name: str) -> str:
     """The agent of any project that was probably meant, and how to see them all."""
 
