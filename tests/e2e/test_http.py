@@ -91,7 +91,7 @@ def test_reading_takes_what_came_after_and_leaves_the_rest(house: Stage) -> None
 def test_a_wrong_host_says_the_right_one(house: Stage) -> None:
     """As some clients make one up for a socket."""
     status, answer = call(house, "GET", "/status", host="socket")
-    assert (status, answer["error"]["hint"]) == (403, "Call it http://localhost.")
+    assert (status, answer["error"]["hint"]) == (403, "Use http://localhost as its address.")
 
 
 def test_every_query_says_what_its_path_is(house: Stage) -> None:

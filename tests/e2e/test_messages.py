@@ -159,6 +159,14 @@ class TestAPerson:
         house.wl("context", "document", "append", "A note.", "--instance", "@pr-7")
         assert "A note." in house.wl("context", "document", "read", "--instance", "pr-7").out
 
+    def test_stops_all_of_an_instance_that_no_workflow_began(self, house: Stage) -> None:
+        """By the name under which they are written to; a slip is told, and stops nobody."""
+        plays(house, "coder@pr-7", house.waits_for(house.flag("go")))
+        house.wl("send", "Begin.", "--to", "coder@pr-7")
+        until(lambda: "Begin." in told(house, "coder@pr-7"), "its run")
+        assert "Did you mean @pr-7?" in house.wl("stop", "@pr7", code=3).err
+        assert house.wl("stop", "@pr-7").out.startswith("Stopped coder@pr-7.")
+
     def test_elsewhere_means_the_project_of_whom_they_name(self, house: Stage) -> None:
         """Outside every repository an agent can be written to by its name; what is said where is not known."""
         name = house.work("Wait", house.waits_for(house.flag("go")))

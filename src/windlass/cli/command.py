@@ -47,7 +47,7 @@ class Taught(click.Command):
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             if self.surplus and "unexpected extra argument" in error.message:
-                error.message = f"{error.message.rstrip('.')}. {self.surplus}"
+                raise click.UsageError(f"{error.message.rstrip('.')}. {self.surplus}", ctx) from error
             raise
 
 

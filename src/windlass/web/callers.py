@@ -48,7 +48,7 @@ def _refuse_browsers(request: Request) -> None:
         raise NotAllowed("Pages in a browser may not call this daemon.", hint="Programs may, without an Origin.")
     host = request.headers.get("host", "")
     if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
-        raise NotAllowed(f"This daemon is not {host[:80]!r}.", hint="Call it http://localhost.")
+        raise NotAllowed(f"This daemon is not {host[:80]!r}.", hint="Use http://localhost as its address.")
 
 
 class Keeper(Protocol):

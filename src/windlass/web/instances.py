@@ -76,11 +76,24 @@ async def stop(call: Call) -> Response:
     try:
         files = (await call.engine.workflows.look(path, call.name)).instance.files
     except NotFound as error:
-        known = [each.channel for each in await call.engine.workflows.every(path)]
-        error.hint = f"{near_miss(f'@{call.name}', known)} {error.hint}".strip()
-        raise
+        return wire.answer({"stopped": await _stop_members(call, path, error), "instance": call.name, "files": {}})
     stopped = await call.engine.workflows.stop(path, call.name)
     return wire.answer({"stopped": stopped, "instance": call.name, "files": dict(files)})
+
+
+async def _stop_members(call: Call, path: str, error: NotFound) -> list[str]:
+    """Stop each agent of an instance that no workflow began; where there is none, say which was probably meant."""
+    project = await call.engine.projects.known_at(path)
+    agents = await call.engine.ports.store.read(lambda store: store.agents(limit=MOST))
+    here = [each for each in agents if project and each.project == project.id and each.instance]
+    members = [each.id for each in here if each.instance == call.name]
+    if not members:
+        known = {f"@{each.instance}" for each in here} | {
+            each.channel for each in await call.engine.workflows.every(path)
+        }
+        error.hint = f"{near_miss(f'@{call.name}', sorted(known))} {error.hint}".strip()
+        raise error
+    return [each for each in members if await call.engine.runs.stop(each, "stopped by hand")]
 
 
 async def _path(call: Call) -> str:
