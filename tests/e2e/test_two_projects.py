@@ -7,7 +7,6 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -93,6 +92,7 @@ class TestWatch:
                 seen.append(json.loads(line))
                 if seen[-1].get("message", {}).get("message") == last:
                     watching.kill()
+                    break
         return seen
 
     def test_only_this_project_is_told(self, street: Street) -> None:
@@ -116,25 +116,27 @@ class TestWatch:
         wl("send", "The end of one.", "--to", "human", cwd=street.one)
         end = self.said(street, cwd=street.two, last="The end of two.")[-1]["seq"]
         last = self.said(street, cwd=street.one, last="The end of one.")[-1]["seq"]
-        ask = partial(first_lines, street.house)
-        begin, _, later = ask(f"/events?since={end}&path={quote(str(street.two))}", 3)
-        assert begin == b"id: %d" % end and int(later.removeprefix(b"id: ")) >= last
-        assert ask("/events", 1, **{"Last-Event-ID": str(end)}) == [b"id: %d" % end]
-        assert ask(f"/events?since={last}", 1, **{"Last-Event-ID": str(end)}) == [b"id: %d" % last]
+        begun, seen = stream(street.house, f"/events?since={end}&path={quote(str(street.two))}", until=last)
+        assert begun == end and b"The end of one." not in seen
+        assert stream(street.house, "/events", last=end)[0] == end
+        assert stream(street.house, f"/events?since={last}", last=end)[0] == last
 
 
-def first_lines(house: Stage, path: str, count: int, **headers: str) -> list[bytes]:
-    """The first lines of a stream."""
+def stream(house: Stage, path: str, *, until: int = 0, last: int | None = None) -> tuple[int, bytes]:
+    """The first number of a stream, and all that it has said when it gets to another."""
     connection = http.client.HTTPConnection("windlass")
+    seen = b""
     with socket.socket(socket.AF_UNIX) as door:
         door.settimeout(WITHIN)
         door.connect(str(house.state / "daemon.sock"))
         connection.sock = door
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        lines = [answer.readline().strip() for _ in range(count)]
-        answer.close()
-    return lines
+        connection.request("GET", path, headers={"Last-Event-ID": str(last)} if last else {})
+        with connection.getresponse() as answer:
+            numbers: list[int] = []
+            while not numbers or numbers[-1] < until:
+                seen += (line := answer.readline())
+                numbers += [int(line[4:])] if line.startswith(b"id: ") else []
+    return numbers[0], seen
 
 
 class TestOutsideEveryProject:

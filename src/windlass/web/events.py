@@ -107,19 +107,20 @@ async def _follow(engine: Engine, after: int, sight: Sight, feed: Feed | None) -
 def _piece(after: int, sight: Sight, store: Reading) -> tuple[int, bytes]:
     """The next events, as they are sent, and the number of the last of them: a page, or less where they are large.
 
-    Where others happened than this one sees, only the number: whoever is cut off goes on from there.
+    Where others happened since than this one sees, the number alone: whoever is cut off goes on from there.
     """
     told: list[bytes] = []
     room = LARGEST_PIECE
-    passed = 0
+    passed, unseen = 0, False
     while len(told) < PAGE and passed < MOST_PASSED and (events := store.events(after=after, limit=FEW)):
         for event in events:
             after = event.seq
-            if not sight.covers(event, store):
+            unseen = not sight.covers(event, store)
+            if unseen:
                 continue
             told.append(b"id: %d\ndata: %s\n\n" % (event.seq, codec.encode(shapes.event(sight.of(event)))))
             room -= len(told[-1])
             if room < 0:
                 return after, b"".join(told)
         passed += len(events)
-    return after, b"".join(told) or (b"id: %d\n\n" % after if passed else b"")
+    return after, b"".join(told) + (b"id: %d\n\n" % after if unseen else b"")
