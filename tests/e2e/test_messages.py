@@ -41,6 +41,10 @@ MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
     (("context", "document", "read"), 3, "There is no document notes"),
     (("context", "document", "write", "x", "--name", "a/b"), 2, "no name for a document"),
     (("send", "Hello.", "--to", "coder", "--all"), 2, "either for some or for all"),
+    (("send", "Hello."), 2, "--all is everyone, --channel main posts it"),
+    (("answer", "hiden-hare", "x"), 3, "There is no agent hiden-hare."),
+    (("context", "document", "write", "x", "--revision", "3"), 4, "There is no document notes yet"),
+    (("agent", "complete"), 5, "`windlass list` shows who is at work"),
     (("context", "document", "write", "x", "--name", "a b"), 2, "no name for a document"),
 ]
 
@@ -148,10 +152,20 @@ class TestAPerson:
         """A slip is seen at once; the sign may be written wherever an instance is named."""
         assert "@pr-7 is a new instance." in house.wl("send", "Hello.", "--to", "coder@pr-7").err
         assert house.wl("send", "Hello again.", "--to", "coder@pr-7").err == ""
+        for words in (("logs", "coder@pr7"), ("show", "coder"), ("stop", "coder"), ("answer", "coder", "x")):
+            assert "Did you mean coder@pr-7?" in house.wl(*words, code=3).err
         slip = house.wl("ask", "--no-wait", "Why?", "--agent-id", "coder@pr-77")
         assert "@pr-77 is a new instance. Did you mean @pr-7?" in slip.err
         house.wl("context", "document", "append", "A note.", "--instance", "@pr-7")
         assert "A note." in house.wl("context", "document", "read", "--instance", "pr-7").out
+
+    def test_stops_all_of_an_instance_that_no_workflow_began(self, house: Stage) -> None:
+        """By the name under which they are written to; a slip is told, and stops nobody."""
+        plays(house, "coder@pr-7", house.waits_for(house.flag("go")))
+        house.wl("send", "Begin.", "--to", "coder@pr-7")
+        until(lambda: "Begin." in told(house, "coder@pr-7"), "its run")
+        assert "Did you mean @pr-7?" in house.wl("stop", "@pr7", code=3).err
+        assert house.wl("stop", "@pr-7").out.startswith("Stopped coder@pr-7.")
 
     def test_elsewhere_means_the_project_of_whom_they_name(self, house: Stage) -> None:
         """Outside every repository an agent can be written to by its name; what is said where is not known."""
@@ -204,6 +218,19 @@ class TestAgents:
         assert notes.read_text().split() == ["5"] * 7 + ["0"], house.flag("tried.out").read_text()
         said = [each for each in house.wl("peek", "--json").value if each["from"] != "human"]
         assert [each["message"] for each in said if each["kind"] != "report"] == ["It is me."]
+
+    def test_are_themselves_under_their_bare_name(self, house: Stage) -> None:
+        """In an instance, too: nobody else there has it. One of the same name elsewhere is somebody else."""
+        notes = house.flag("tried")
+        tries = (
+            "windlass listen --agent-id coder --timeout 0.2s",
+            "windlass send 'It is me.' --to human --from coder",
+            "windlass send 'It is me.' --to human --from coder@pr-8",
+        )
+        plays(house, "coder@pr-7", *(f'code=0; {each} || code=$?; echo $code >> "{notes}"' for each in tries), DONE)
+        house.wl("send", "Begin.", "--to", "coder@pr-7")
+        until(lambda: notes.exists() and len(notes.read_text().split()) == len(tries), "all tries")
+        assert notes.read_text().split() == ["7", "0", "5"]
 
     def test_see_no_direct_message_of_others(self, house: Stage) -> None:
         """In no view: not by peeking, not in the inbox, not in the stream of events."""
@@ -417,14 +444,14 @@ class TestTheApi:
         for path, real in (
             ("/messages", "/messages?"),
             ("/inbox", "/inbox?name=coder&all=1&"),
-            ("/conversations/{id}", f"/conversations/{asked}?"),
+            ("/conversations/{id}", f"/conversations/{asked}"),
             ("/conversations/listen", "/conversations/listen?agent_id=tester&"),
             ("/documents", "/documents?"),
             ("/documents/{name}", "/documents/notes?"),
             ("/documents/{name}/history", "/documents/notes/history?"),
         ):
             schema = described["paths"][path]["get"]["responses"]["2XX"]["content"]["application/json"]["schema"]
-            fits(house.ask(f"{real}path={house.repo}"), schema)
+            fits(house.ask(f"{real}path={house.repo}" if real.endswith(("?", "&")) else real), schema)
         assert "id" in [each["name"] for each in described["paths"]["/messages/{id}/ack"]["post"]["parameters"]]
 
     def test_the_stream_of_events_goes_on_from_any_number(self, house: Stage) -> None:

@@ -127,6 +127,9 @@ class TestConversations:
         assert (ended.returncode, ended.stdout) == (8, "")
         assert "No answer to m12 will come: coder's run 3 ended (done) without an answer." in ended.stderr
         assert "windlass show coder" in ended.stderr and "m12 stays open" in ended.stderr
+        told = keyboard.type("ask", "--agent-id", "coder", "Why?", "--json")
+        assert (told.returncode, json.loads(told.stdout)["conversationId"]) == (8, "m12")
+        assert "ended (done)" in json.loads(told.stdout)["reason"]
 
     def test_an_answer_can_be_waited_for_later(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """As if one had never stopped waiting; and one listens for one thing."""
@@ -237,6 +240,8 @@ class TestWaiting:
         ended = keyboard.type("context", "wait", "--timeout", "0.2s")
         assert (ended.returncode, ended.stdout) == (7, "")
         assert "Nothing was said in 0.2 s." in ended.stderr
+        told = keyboard.type("context", "wait", "--timeout", "0.2s", "--json")
+        assert (told.returncode, json.loads(told.stdout)) == (7, {"items": [], "since": "m0"})
 
 
 class TestDocuments:
@@ -263,6 +268,12 @@ class TestDocuments:
         shown = json.loads(keyboard.type("context", "document", "append", "more", "--json").stdout)
         assert shown == TITLE
 
+    def test_a_document_can_be_emptied(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """No revision of it is lost."""
+        daemon.teach("POST /documents/notes", TITLE | {"body": ""})
+        assert keyboard.type("context", "document", "write", "").returncode == 0
+        assert daemon.asked[-1][3]["body"] == ""
+
     def test_a_conflict_is_said_with_both_revisions(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """Exit code 4."""
         daemon.teach("POST /documents/notes", Refusal("Conflict", "It has revision 3 by now, not 2.", "Read it again."))
@@ -280,7 +291,7 @@ class TestDocuments:
         daemon.teach("GET /documents", {"as_of": time.time(), "items": []})
         assert "No document yet" in keyboard.type("context", "document", "list").stdout
 
-    @pytest.mark.parametrize("words", [("write",), ("write", ""), ("append", " "), ("read", "--name", " ")])
+    @pytest.mark.parametrize("words", [("write",), ("append", " "), ("read", "--name", " ")])
     def test_what_is_empty_is_refused(self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]) -> None:
         """Before the daemon is asked."""
         assert keyboard.type("context", "document", *words).returncode == 2

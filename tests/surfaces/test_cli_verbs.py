@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon, Stream, events
-from typing_room import WITHIN, Keyboard
+from typing_room import SOURCE, WITHIN, Keyboard
+
+from windlass.cli.watch import KINDS
 
 
 @pytest.fixture
@@ -94,6 +97,23 @@ class TestWatch:
         process.communicate(timeout=WITHIN)
         silence.set()
         assert daemon.asked[-1][2] == "", "nobody derives what is not wanted"
+
+    def test_a_kind_that_nothing_has_is_said(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """With the near miss; it is waited for all the same, and a pattern may be for what comes."""
+        daemon.teach("GET /events", lambda _: Stream(events(1)))
+        with keyboard.open("watch", "--json", "--kind", "message.snt", "--kind", "run.*") as process:
+            assert process.stdout and process.stderr
+            said = process.stderr.readline()
+            assert json.loads(process.stdout.readline())["seq"] == 1
+            process.kill()
+        assert said == "windlass: no event of kind 'message.snt' is known. Did you mean message.sent?\n"
+
+    def test_every_kind_that_is_recorded_is_known(self) -> None:
+        """A new step has its name in the list by which slips are seen."""
+        sources = [*(SOURCE / "windlass/engine").glob("*.py"), *(SOURCE / "windlass/store").glob("*.py")]
+        recorded = re.compile(r"""record\(\s*"([a-z]+\.[a-z]+)\"""")
+        found = {kind for each in sources for kind in recorded.findall(each.read_text())}
+        assert len(found) > 30 and found - set(KINDS) == set()
 
     def test_messages_status_and_files_are_lines_too(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """What is in no journal has no number, is told again by the next daemon, and printed once."""

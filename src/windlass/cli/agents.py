@@ -9,7 +9,7 @@ from contextlib import suppress
 import click
 
 from windlass.cli.client import Client, here
-from windlass.cli.command import AgentName, Reader, command, here_option, json_option
+from windlass.cli.command import AgentName, Stoppable, command, here_option, json_option
 from windlass.cli.output import (
     Column,
     Row,
@@ -231,10 +231,10 @@ def diff_line(line: str) -> str:
     return paint(harmless(line), colour)
 
 
-def given_text(text: str, what: str) -> str:
-    """A text from the command line, or from standard input for `-`; never an empty one."""
+def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
+    """A text from the command line, or from standard input for `-`; most must not be empty."""
     text = sys.stdin.read() if text == "-" and sys.stdin else text
-    if not text.strip():
+    if not text.strip() and not may_be_empty:
         raise click.UsageError(f"{what} is empty.", click.get_current_context())
     if any("\ud800" <= each <= "\udfff" for each in text):  # what Python makes of bytes that are no letters
         raise click.UsageError(f"{what} is not UTF-8 text.", click.get_current_context())
@@ -242,7 +242,7 @@ def given_text(text: str, what: str) -> str:
 
 
 @command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all")
-@click.argument("names", nargs=-1, type=Reader(), metavar="NAME…")
+@click.argument("names", nargs=-1, type=Stoppable(), metavar="NAME…")
 @click.option("--all", "everyone", is_flag=True, help="Every agent that is at work.")
 @json_option
 @click.pass_context

@@ -47,6 +47,11 @@ def here() -> str:
         raise NotFound("The folder you stand in is gone.", hint="Change to one that exists.") from error
 
 
+def inside_a_run() -> bool:
+    """Whether an agent types this."""
+    return bool(os.environ.get("WINDLASS_RUN"))
+
+
 def repository() -> str | None:
     """The folder the command was typed in, if that is in a repository at all."""
     folder = here()
@@ -69,6 +74,21 @@ class Client:
     def only_if_running(self, patience: float = PATIENCE) -> Client:
         """The same, but it raises NotRunning where this one would start the daemon."""
         return Client(self.home, start=None, waiting=self.waiting, patience=patience)
+
+    def going_on(self) -> Client:
+        """The same for someone who waits already: it starts a daemon in the place of one that was killed.
+
+        One that somebody stopped is theirs to start, and inside a run none is started.
+        """
+        start = None if inside_a_run() or self.start is None else self._revive
+        return Client(self.home, start=start, waiting=self.waiting, patience=self.patience)
+
+    def _revive(self, home: str) -> None:
+        from windlass.cli.launch import was_killed  # noqa: PLC0415 - heavy, and seldom needed
+
+        if self.start is None or not was_killed(home):
+            raise NotRunning("The daemon is not running.")
+        self.start(home)
 
     def get(self, *path: str, **query: Any) -> Any:
         """Ask. A daemon that was just leaving is asked again."""

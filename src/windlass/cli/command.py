@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.client import Client, here, home
-from windlass.core.errors import BadInput, WindlassError
+from windlass.cli import offers
+from windlass.cli.client import here
+from windlass.core.errors import BadInput
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from click.shell_completion import CompletionItem
-
-COMPLETION_PATIENCE = 0.5
-"""Seconds that a shell waits for names; after that there are none."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="For programs: JSON with stable keys.")
 here_option = click.option(
@@ -32,7 +31,37 @@ def command(
     """A command whose help ends with examples."""
     lines = "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
     make = group.command if group else click.command
-    return make(name, epilog=f"\b\nExamples:\n{lines}", **options)
+    return make(name, cls=options.pop("cls", Taught), epilog=f"\b\nExamples:\n{lines}", **options)
+
+
+class Taught(click.Command):
+    """A command whose slips say where its examples are."""
+
+    surplus = ""
+    """What to do about words that it has no place for."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Some of click's own complaints do not know of which command they are."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            if self.surplus and "unexpected extra argument" in error.message:
+                raise click.UsageError(f"{error.message.rstrip('.')}. {self.surplus}", ctx) from error
+            raise
+
+
+def _address(value: str) -> str:
+    """Who is meant, as it is written everywhere. Raises BadInput, with the near miss where only capitals are wrong."""
+    from windlass.core.address import Address  # noqa: PLC0415 - most commands take no name
+
+    try:
+        return str(Address.parse(value))
+    except BadInput as error:
+        small = value.lower()
+        with suppress(BadInput):
+            error.hint = f"Did you mean {Address.parse(small)}? {error.hint}" if small != value else error.hint
+        raise
 
 
 class AgentName(click.ParamType[str]):
@@ -41,21 +70,19 @@ class AgentName(click.ParamType[str]):
     name = "name"
 
     def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        from windlass.core.address import Address  # noqa: PLC0415 - most commands take no name
-
-        if not Address.parse(value).name:
+        if _address(value).startswith("@"):
             raise BadInput(f"{value} names everyone there; one agent is needed here.")
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _offered(ctx, param, _completed(incomplete, "name", "task_title", "agents", all=1))
+        return offers.offered(ctx, param, incomplete, offers.at_work(everyone=True))
 
 
 class Askable(AgentName):
     """An agent that may only be defined so far."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _offered(ctx, param, _everyone(incomplete))
+        return offers.offered(ctx, param, incomplete, offers.readers())
 
 
 class Reader(click.ParamType[str]):
@@ -64,13 +91,18 @@ class Reader(click.ParamType[str]):
     name = "whom"
 
     def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        from windlass.core.address import Address  # noqa: PLC0415 - most commands take no name
-
-        return str(Address.parse(value))
+        return _address(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        person = _words(incomplete, "human")
-        return _offered(ctx, param, [*_everyone(incomplete), *_instances(incomplete), *person])
+        found = [*offers.readers(), *offers.instances(), ("human", "")]
+        return offers.offered(ctx, param, incomplete, found)
+
+
+class Stoppable(Reader):
+    """Who can be stopped: an agent at work, or everyone in @pr-7."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return offers.offered(ctx, param, incomplete, [*offers.at_work(), *offers.instances()])
 
 
 class Channel(click.ParamType[str]):
@@ -79,8 +111,8 @@ class Channel(click.ParamType[str]):
     name = "channel"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        said = _completed(incomplete, "channel", "", "messages", path=here())
-        return _offered(ctx, param, [*_words(incomplete, "main"), *_instances(incomplete), *said])
+        said = offers.known("channel", "", "messages", path=here())
+        return offers.offered(ctx, param, incomplete, [("main", ""), *offers.instances(), *said])
 
 
 class MessageId(click.ParamType[str]):
@@ -94,14 +126,15 @@ class MessageId(click.ParamType[str]):
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _offered(ctx, param, _completed(incomplete, "id", "message", "inbox"))
+        return offers.offered(ctx, param, incomplete, offers.known("id", "message", "inbox"))
 
 
 class SaidId(MessageId):
     """The id of a message that was said here, to whomever."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _offered(ctx, param, _completed(incomplete, "id", "message", "messages", path=here()))
+        said = offers.known("id", "message", "messages", path=here())
+        return offers.offered(ctx, param, incomplete, said)
 
 
 class Word(click.ParamType[str]):
@@ -125,8 +158,8 @@ class DocumentName(Word):
             )
         return super().convert(value, param, ctx)
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _completed(incomplete, "name", "author", "documents", path=here())
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return offers.offered(ctx, param, incomplete, offers.known("name", "author", "documents", path=here()))
 
 
 class ChangeId(click.ParamType[str]):
@@ -139,8 +172,8 @@ class ChangeId(click.ParamType[str]):
             raise BadInput(f"{value!r} is not the id of a change.", hint="Run `windlass queue --all` to see the ids.")
         return value
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _completed(incomplete, "id", "title", "queue", all=1)
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return offers.offered(ctx, param, incomplete, offers.known("id", "title", "queue", all=1))
 
 
 class CommentId(click.ParamType[str]):
@@ -153,9 +186,10 @@ class CommentId(click.ParamType[str]):
             raise BadInput(f"{value!r} is not the id of a comment.", hint="Run `windlass change show` to see the ids.")
         return value
 
-    def shell_complete(self, ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         change = ctx.params.get("change")
-        return _completed(incomplete, "id", "body", "changes", change, within="comments") if change else []
+        found = offers.known("id", "body", "changes", change, within="comments") if change else []
+        return offers.offered(ctx, param, incomplete, found)
 
 
 change_argument = click.argument("change", type=ChangeId())
@@ -171,55 +205,8 @@ class SavedWork(click.ParamType[str]):
             raise BadInput(f"{value!r} names nothing that could be saved.", hint="See `windlass rescue list`.")
         return value
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _completed(incomplete, "id", "why", "rescue", all=1)
-
-
-def _offered(ctx: click.Context, param: click.Parameter, found: list[CompletionItem]) -> list[CompletionItem]:
-    """Each once, and none that stands there already."""
-    given = ctx.params.get(param.name or "")
-    there = given if isinstance(given, tuple) else ()
-    once: dict[str, CompletionItem] = {}
-    for each in found:
-        once.setdefault(each.value, each)
-    return [each for each in once.values() if each.value not in there]
-
-
-def _everyone(incomplete: str) -> list[CompletionItem]:
-    """Those who are defined here, and those at work."""
-    defined = _completed(incomplete, "name", "role", "projects", "agents", within="agents", path=here())
-    return [*defined, *_completed(incomplete, "name", "task_title", "agents")]
-
-
-def _instances(incomplete: str) -> list[CompletionItem]:
-    places = (each.value.partition("@")[2] for each in _completed("", "name", "task_title", "agents"))
-    return _words(incomplete, *(f"@{each}" for each in places if each))
-
-
-def _words(incomplete: str, *words: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem  # noqa: PLC0415
-
-    return [CompletionItem(each) for each in words if each.startswith(incomplete)]
-
-
-def _completed(
-    incomplete: str, key: str, title: str, *path: str, within: str = "items", **query: Any
-) -> list[CompletionItem]:
-    """Names that the daemon knows, if it runs; completing never starts one and never complains."""
-    from click.shell_completion import CompletionItem  # noqa: PLC0415
-
-    from windlass.cli.output import one_line  # noqa: PLC0415
-
-    daemon = Client(home(), start=None, waiting=lambda _seconds: None, patience=COMPLETION_PATIENCE)
-    try:
-        items = daemon.get(*path, **query)[within]
-    except (WindlassError, OSError, ValueError, KeyError):
-        return []
-    return [
-        CompletionItem(each[key], help=one_line(each.get(title) or ""))
-        for each in items
-        if each[key].startswith(incomplete)
-    ]
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return offers.offered(ctx, param, incomplete, offers.known("id", "why", "rescue", all=1))
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

@@ -9,7 +9,8 @@ from windlass.cli.main import COMPLETE_VARIABLE, windlass
 from windlass.cli.output import say
 
 _SHORT_NAME = {
-    "bash": "complete -o nosort -F _windlass_completion wl",
+    "bash": "complete -o nosort -F _windlass_completion wl\n"
+    'COMP_WORDBREAKS="${COMP_WORDBREAKS//@/}"',  # else coder@pr-7 were three words
     "zsh": "(( $+functions[compdef] )) && compdef _windlass_completion wl",
     "fish": 'complete --no-files --command wl --arguments "(_windlass_completion)"',
 }

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
-from windlass.cli.command import DocumentName, Duration, Word, command, json_option
+from windlass.cli.command import DocumentName, Duration, Taught, Word, command, json_option
 from windlass.cli.letters import (
+    UNSEEN,
     as_option,
     channel_option,
     everyone_option,
     full_option,
     limit_option,
-    place,
+    oldest_option,
     post,
+    project_place,
+    reach,
+    retried,
     say_messages,
     say_sent,
     since_option,
     to_option,
+    unrepeated,
     wait_for,
 )
 from windlass.cli.output import Column, Row, as_of, bold, one_line, say, say_json, table
 from windlass.cli.talk import read
+from windlass.core.errors import TimedOut
 from windlass.core.plain import age
 
 _PATIENCE = 60.0
@@ -44,6 +51,12 @@ def context_command() -> None:
     """For agents: talk to the others, and share documents with them. What you say is said in your name."""
 
 
+class _Send(Taught):
+    """Says how a text and its reader are told apart."""
+
+    surplus = 'Put the text into quotes, and name its reader with --to: windlass context send "…" --to NAME.'
+
+
 @command(
     "send",
     """
@@ -52,6 +65,7 @@ def context_command() -> None:
     windlass context send - < report.md
     """,
     group=context_command,
+    cls=_Send,
 )
 @click.argument("text")
 @to_option
@@ -67,14 +81,15 @@ def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> N
     say_sent(post(daemon, **message, to=to, all=everyone), as_json)
 
 
-@command("read", "windlass context read\nwindlass context read --limit 5 --json", group=context_command)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
+@command("read", "windlass context read\nwindlass context read --since m12 --limit 5 --json", group=context_command)
+@since_option
+@oldest_option
 @channel_option
 @json_option
 @click.pass_obj
-def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
+def read_command(daemon: Client, /, as_json: bool, **which: Any) -> None:
     """Show what you have not read, and acknowledge it; what your prompt has told you is acknowledged with it."""
-    read(daemon, limit, channel, as_json=as_json)
+    read(daemon, as_json=as_json, **which)
 
 
 @command("peek", "windlass context peek\nwindlass context peek --since m12 --limit 5", group=context_command)
@@ -86,7 +101,8 @@ def read_command(daemon: Client, limit: int | None, channel: str | None, as_json
 @click.pass_obj
 def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
     """Show what was said in your channel, without acknowledging anything. --json: {id, time, from, message, …}."""
-    answer = daemon.get("messages", path=place(), limit=limit, **which)
+    asked = {"path": project_place(), "limit": limit, **which}
+    answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
     else:
@@ -106,7 +122,8 @@ def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None
 def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str | None) -> None:
     """Wait until something is said that you can see, and show it; exit code 7 if nothing is in that time.
 
-    It is not acknowledged: `windlass context read` does that.
+    It is not acknowledged: `windlass context read` does that. --json is a list as in `windlass context peek`; where
+    nothing was said, {items, since}, and waiting again with that --since misses nothing.
     """
 
     since = which["since"]
@@ -115,14 +132,18 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
         nonlocal since
         asked = {**which, "since": since}
         patience = round(left, 3) if since else 0  # a wait that is cut off goes on from where it began
-        answer = client.get("messages", "wait", path=place(), timeout=patience, **asked)
+        answer = client.get("messages", "wait", path=project_place(), timeout=patience, **asked)
         since = answer["since"]  # so that nothing is missed between two requests
         items: list[Row] = answer["items"]
         return items
 
-    items = wait_for(
-        look, daemon, timeout, "Nothing was said", hint="What comes later waits in `windlass context read`."
-    )
+    later = "What comes later waits in `windlass context read`."
+    try:
+        items = wait_for(look, daemon, timeout, "Nothing was said", hint=later)
+    except TimedOut:
+        if as_json:
+            say_json({"items": [], "since": since})
+        raise
     if as_json:
         say_json(items)
     else:
@@ -164,7 +185,7 @@ def document_command() -> None:
 @click.pass_obj
 def list_command(daemon: Client, instance: str | None, as_json: bool) -> None:
     """Show which documents there are. --json: a list of {name, revision, author, time, age_seconds, bytes}."""
-    answer = daemon.get("documents", path=place(), instance=instance)
+    answer = _looked(daemon, instance=instance)
     _say_list(answer, 'No document yet. Write one: windlass context document append "…"', as_json=as_json)
 
 
@@ -188,7 +209,7 @@ def _say_list(answer: Row, none: str, *, as_json: bool) -> None:
 @click.pass_obj
 def document_read_command(daemon: Client, name: str, revision: int | None, instance: str | None, as_json: bool) -> None:
     """Print a document. --json has its revision, which `write --revision` wants."""
-    document = daemon.get("documents", name, path=place(), instance=instance, revision=revision)
+    document = _looked(daemon, name, instance=instance, revision=revision)
     if as_json:
         say_json(document)
     else:
@@ -222,8 +243,10 @@ def say_document(body: str) -> None:
 @json_option
 @click.pass_obj
 def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **given: Any) -> None:
-    """Write a document anew. TEXT may be - to read standard input. With --revision 0 it must not be there yet."""
-    _say_written(daemon.post("documents", name, body=given_text(text, "TEXT"), path=place(), **given), as_json)
+    """Write a document anew. TEXT may be - for standard input, and empty. With --revision 0 it must be new."""
+    body = {"body": given_text(text, "TEXT", may_be_empty=True), **given}
+    sure = unrepeated if given["revision"] is not None else retried  # a revision is there once
+    _say_written(_written(daemon, sure, name, **body), as_json)
 
 
 @command(
@@ -242,8 +265,18 @@ def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **give
 def append_command(daemon: Client, text: str, name: str, instance: str | None, as_json: bool) -> None:
     """Add to the end of a document, whoever else writes at the same time. TEXT may be - to read standard input."""
     body = given_text(text, "TEXT")
-    written = daemon.post("documents", name, body=body, append=True, path=place(), instance=instance)
-    _say_written(written, as_json)
+    _say_written(_written(daemon, unrepeated, name, body=body, append=True, instance=instance), as_json)
+
+
+def _written(daemon: Client, sure: Callable[..., Row], name: str, **given: Any) -> Row:
+    """Write a document, as often as `sure` thinks right."""
+    given["path"] = project_place()
+    return sure(daemon, lambda client: client.post("documents", name, **given), "it was NOT written")
+
+
+def _looked(daemon: Client, *path: str, **given: Any) -> Row:
+    asked = {"path": project_place(), **given}
+    return reach(daemon, lambda client: client.get("documents", *path, **asked), UNSEEN)
 
 
 def _say_written(document: Row, as_json: bool) -> None:
@@ -262,4 +295,4 @@ def _say_written(document: Row, as_json: bool) -> None:
 @click.pass_obj
 def history_command(daemon: Client, name: str, instance: str | None, as_json: bool) -> None:
     """Show who wrote which revision of a document, and when."""
-    _say_list(daemon.get("documents", name, "history", path=place(), instance=instance), "", as_json=as_json)
+    _say_list(_looked(daemon, name, "history", instance=instance), "", as_json=as_json)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
 
 from windlass.cli.agents import given_text
 from windlass.cli.client import Client
-from windlass.cli.command import AgentName, Askable, Duration, MessageId, Word, command, json_option
-from windlass.cli.letters import begin, key_option, retried, wait_for
+from windlass.cli.command import AgentName, Askable, Duration, MessageId, Taught, Word, command, json_option
+from windlass.cli.letters import begin, key_option, place, retried, wait_for
 from windlass.cli.output import Row, block, say, say_json, say_json_line
-from windlass.core.errors import Unanswered
+from windlass.core.errors import TimedOut, Unanswered
 
 timeout_option = click.option(
     "--timeout", type=Duration(), metavar="TIME", help="Give up waiting after this, such as 10m, with exit code 7."
 )
+
+
+class _Ask(Taught):
+    """Says how a question and the one who is asked are told apart."""
+
+    surplus = 'Put the question into quotes, and name the agent with --agent-id: windlass ask --agent-id NAME "…".'
 
 
 @command(
@@ -26,6 +31,7 @@ timeout_option = click.option(
     windlass ask --from tester --task-id t12 "Is open() safe to call twice?"    inside tester's run
     windlass ask --agent-id coder --no-wait "When you have time: why 0.3?"      the answer comes to your inbox
     """,
+    cls=_Ask,
 )
 @click.argument("question")
 @click.option("--from", "sender", type=AgentName(), metavar="NAME", help="Inside a run: your own name, and no other.")
@@ -41,7 +47,8 @@ def ask_command(ctx: click.Context, /, question: str, **given: Any) -> None:
     """Ask an agent, wait, and print its answer. QUESTION may be - to read standard input.
 
     An agent that is not at work is resumed to answer. Exit code 8: it has ended, or is kept from it, and no answer will
-    come as things stand; the question stays open. --json is {conversationId, status, answer, fromAgentId}.
+    come as things stand; the question stays open. --json is {conversationId, status, answer, fromAgentId}, also where
+    there is no answer: then with reason.
     """
     chosen = [name for name in ("agent", "task", "phase") if given[name]]
     if len(chosen) != 1:
@@ -78,13 +85,20 @@ def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, a
             raise Unanswered(f"No answer to {conversation} will come: {found['reason']}.", hint=f"{more}\n{stays}")
         return None
 
-    answered = wait_for(look, daemon, seconds, f"Nobody answered {conversation}", hint=stays)
+    try:
+        answered = wait_for(look, daemon, seconds, f"Nobody answered {conversation}", hint=stays)
+    except (TimedOut, Unanswered) as error:
+        if as_json:
+            nothing = {"conversationId": conversation, "status": "pending", "answer": None, "fromAgentId": None}
+            say_json(nothing | {"reason": str(error)})
+        raise
     if as_json:
         say_json({key: answered[key] for key in ("conversationId", "status", "answer", "fromAgentId")})
     else:
         say(block(answered["answer"]))
     if answered["unread"]:
-        retried(partial(daemon.post, "messages", answered["answerId"], "ack"))  # only now that it has been shown
+        ack = ("messages", answered["answerId"], "ack")  # only now that it has been shown
+        retried(daemon, lambda client: client.post(*ack), "it was NOT acknowledged")
 
 
 @command(
@@ -121,9 +135,8 @@ def _hear(daemon: Client, agent: str, timeout: float | None, *, as_json: bool) -
     """Print the next question to an agent."""
 
     def look(client: Client, left: float) -> Row | None:
-        found: Row | None = client.get("conversations", "listen", agent_id=agent, timeout=round(left, 3))[
-            "conversation"
-        ]
+        asked = {"agent_id": agent, "path": place(), "timeout": round(left, 3)}
+        found: Row | None = client.get("conversations", "listen", **asked)["conversation"]
         return found
 
     later = f"A question that comes later is not lost: `windlass inbox {agent}` shows it."

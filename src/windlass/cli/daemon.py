@@ -67,22 +67,13 @@ def stop_command(daemon: Client) -> None:
 
 def _wait_until_gone(pid: int) -> None:
     began, note = time.monotonic(), waiting_note("Waiting for the daemon to leave,")
-    while _lives(pid):
+    while launch.lives(pid):
         waited = time.monotonic() - began
         if waited > _LEAVES_WITHIN:
             raise TimedOut(f"The daemon, pid {pid}, is still finishing something.", hint="Run `windlass daemon logs`.")
         note(waited)
         time.sleep(0.02)
     note(0.0)
-
-
-def _lives(pid: int) -> bool:
-    """Whether a process still does something; one that only waits to be buried does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return not state.lstrip().startswith("Z")
 
 
 @command("status", "windlass daemon status\nwindlass daemon status --json", group=daemon_command)

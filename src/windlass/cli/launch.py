@@ -104,12 +104,40 @@ def listens(home: str) -> bool:
     return True
 
 
+def was_killed(home: str) -> bool:
+    """Whether the last daemon died at its work: one that leaves in order takes its socket away before it ends."""
+    pid = _holder(home)
+    if pid is None or lives(pid):
+        return False
+    try:
+        dial(home).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False  # the next one is here already
+
+
+def lives(pid: int) -> bool:
+    """Whether a process still does something; one that only waits to be buried does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return not state.lstrip().startswith("Z")
+
+
+def _holder(home: str) -> int | None:
+    """The process that was the daemon of a home last, if that can be told."""
+    try:
+        return int(Path(home, "daemon.lock").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
 def _serves(home: str, pid: int) -> bool:
     """Whether this process is the daemon of a home."""
-    try:
-        return Path(home, "daemon.lock").read_text(encoding="ascii").strip() == str(pid)
-    except (OSError, ValueError):
-        return True
+    return _holder(home) in (None, pid)
 
 
 def _last_lines(log: Path, began: int) -> str:

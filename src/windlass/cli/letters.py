@@ -12,15 +12,18 @@ from typing import Any
 
 import click
 
-from windlass.cli.client import Client, NotRunning, OutOfReach, repository
+from windlass.cli.client import Client, NotRunning, OutOfReach, inside_a_run, repository
 from windlass.cli.command import Channel, Reader, SaidId
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
-from windlass.cli.watch import when_back
-from windlass.cli.wire import Gone
-from windlass.core.errors import TimedOut, Unavailable
+from windlass.cli.watch import RETRY_SECONDS, when_back
+from windlass.cli.wire import Gone, watch_outlet
+from windlass.core.errors import NotFound, TimedOut, Unavailable
 
 LONGEST_SHOWN = 4000
 """Characters of a message that are shown to someone who only looks."""
+AWAY = 60.0
+"""Seconds that a command inside a run waits for a daemon that is away."""
+UNSEEN = "nothing was looked at"
 SLICE = 20.0
 """Seconds that one request waits at most: a daemon that leaves meanwhile is asked again."""
 
@@ -47,16 +50,23 @@ limit_option = click.option(
     "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
 )
 
+oldest_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first."
+)
 full_option = click.option("--full", is_flag=True, help="Show long messages whole.")
-
-
-def inside_a_run() -> bool:
-    return bool(os.environ.get("WINDLASS_RUN"))
 
 
 def place() -> str | None:
     """The repository that we stand in; inside a run the daemon knows the project by itself."""
     return None if inside_a_run() else repository()
+
+
+def project_place() -> str | None:
+    """The same, where it must be some project's."""
+    found = place()
+    if found is None and not inside_a_run():
+        raise NotFound("This folder belongs to no project.", hint="Change to one that does, or run `windlass init`.")
+    return found
 
 
 # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -67,22 +77,15 @@ def post(daemon: Client, **message: Any) -> Row | None:
     keyed = bool(message.get("key"))
     message["key"] = message.get("key") or os.urandom(10).hex()
     message["path"] = place()
-    client = daemon.only_if_running() if inside_a_run() else daemon
-    send = partial(_sent, client, message)
-    try:
-        return send()
-    except (NotRunning, OutOfReach):
-        if not inside_a_run():
-            raise
-        if keyed:  # a file has no keys: whoever says it again would be heard twice
-            raise Unavailable(
-                "The daemon can't be reached, so this was not said.",
-                hint="Say it again in a moment: under its --key it is said once. Without one it is left in chat.md.",
-            ) from None
-        _leave(message)
-        return None
-    except Gone:  # whether it was heard is unknown; the key lets us say it again
-        return _again(send)
+    if inside_a_run() and not keyed and _can_be_left(message):  # a file has no keys: it would be heard twice
+        try:
+            return _sent(message, daemon.only_if_running())
+        except (NotRunning, OutOfReach):
+            if _leave(message):
+                return None
+        except Gone:  # whether it was heard is unknown; the key lets us say it again
+            return _again(partial(_sent, message, daemon.only_if_running()))
+    return retried(daemon, partial(_sent, message), "it was NOT sent")
 
 
 def begin(daemon: Client, **question: Any) -> Row:
@@ -90,24 +93,55 @@ def begin(daemon: Client, **question: Any) -> Row:
     question["key"] = question.get("key") or os.urandom(10).hex()
     question["path"] = place()
 
-    def ask() -> Row:
-        begun: Row = daemon.post("conversations", **question)
+    def ask(client: Client) -> Row:
+        begun: Row = client.post("conversations", **question)
         if begun.get("hint"):
             tell(one_line(begun["hint"]))
         return begun
 
-    return retried(ask)
+    return retried(daemon, ask, "it was NOT asked")
 
 
-def retried(ask: Callable[[], Row]) -> Row:
+def retried(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
     """Do what counts once however often it is done, also where the daemon leaves meanwhile."""
     try:
-        return ask()
+        return reach(daemon, ask, lost)
     except Gone:
-        return _again(ask)
+        return _again(partial(ask, daemon.only_if_running() if inside_a_run() else daemon))
 
 
-def _sent(daemon: Client, message: Row) -> Row:
+def reach(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
+    """Ask the daemon. Inside a run one that is away is waited for; in the end it is said what was `lost`."""
+    if not inside_a_run():
+        return ask(daemon)
+    client, deadline, told = daemon.only_if_running(), time.monotonic() + AWAY, False
+    while True:
+        try:
+            return ask(client)
+        except NotRunning as error:
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    f"The daemon is away, and was not back in {AWAY:.0f} s: {lost}.",
+                    hint="Go on working, and do it again later.",
+                ) from error
+            if not told:
+                tell(f"windlass: the daemon is away; waiting for it, at most {AWAY:.0f} s.")
+            told = True
+            watch_outlet(RETRY_SECONDS)
+
+
+def unrepeated(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
+    """Do what would count twice if it were done again."""
+    try:
+        return reach(daemon, ask, lost)
+    except Gone as error:
+        raise Unavailable(
+            "The daemon went away, and it is not known whether it has done that.",
+            hint="Look when it is back, before you do it again.",
+        ) from error
+
+
+def _sent(message: Row, daemon: Client) -> Row:
     answer = daemon.post("messages", **message)
     sent: Row = answer["message"]
     if answer.get("hint"):
@@ -132,15 +166,17 @@ def _again(send: Callable[[], Row]) -> Row:
     return when_back(ask)
 
 
-def _leave(message: Row) -> None:
-    """Write it into the chat of our worktree, which the daemon reads when it is back."""
-    me, signal = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_SIGNAL")
+def _can_be_left(message: Row) -> bool:
+    """Whether a line in a chat can say it: only a plain message to someone by name."""
     bound = any(message.get(each) for each in ("all", "handoff", "reply_to", "channel"))
-    if not (me and signal) or not message.get("to") or bound:
-        raise Unavailable(
-            "The daemon is not running, and only a plain message to someone by name can wait for it.",
-            hint="Name the reader with --to, or try again later.",
-        )
+    return bool(message.get("to")) and not bound
+
+
+def _leave(message: Row) -> bool:
+    """Write it into the chat of our worktree, which the daemon reads when it is back; False if there is none."""
+    me, signal = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_SIGNAL")
+    if not (me and signal):
+        return False
     from windlass.core.chatline import write_line  # noqa: PLC0415
 
     file = Path(signal).parent.parent / "chat.md"
@@ -148,10 +184,9 @@ def _leave(message: Row) -> None:
     try:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "wb") as chat:  # only where it is read
             chat.write(line.encode("utf-8", "replace"))
-    except OSError as error:
-        raise Unavailable(
-            f"The daemon is not running, and {file} can't be written: {error.strerror}.", hint="Try again in a moment."
-        ) from error
+    except OSError:
+        return False
+    return True
 
 
 def say_sent(sent: Row | None, as_json: bool) -> None:
@@ -197,7 +232,7 @@ def wait_for(
     with suppress(Gone, NotRunning):
         answer = once(first)
     while not answer:
-        answer = when_back(partial(once, first.only_if_running()))
+        answer = when_back(partial(once, first.going_on()))
     return answer
 
 
@@ -229,6 +264,7 @@ def _headline(message: Row) -> str:
     about += [f"in reply to {message['reply_to']}"] if message.get("reply_to") else []
     about += ["direct"] if message.get("direct") else []
     about += [_stands(message)] if message.get("receipt") else []
+    about += [f"of {one_line(message['project'])}"] if message.get("project") and not message.get("here") else []
     at = time.strftime("%H:%M:%S", time.localtime(message["time"]))
     head = f"{bold(message['id'])}  {at}  {bold(one_line(message['from']))}{claims}" + (f" → {to}" if to else "")
     return f"{head}  {dim('(' + ', '.join(about) + ')')}"

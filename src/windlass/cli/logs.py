@@ -79,9 +79,7 @@ def _chunks(daemon: Client, name: str, *, follow: bool, number: int | None, sinc
         except Gone:
             if not follow:
                 raise
-        pieces = when_back(
-            partial(daemon.only_if_running().stream, "agents", name, "logs", follow=1, run=number, newer=since)
-        )
+        pieces = when_back(partial(daemon.going_on().stream, "agents", name, "logs", follow=1, run=number, newer=since))
 
 
 class _Printer:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from windlass.cli.agents import given_text
-from windlass.cli.client import Client
+from windlass.cli.client import Client, inside_a_run
 from windlass.cli.command import AgentName, MessageId, command, here_option, json_option
-from windlass.cli.letters import inside_a_run, retried
+from windlass.cli.letters import retried
 from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_json, say_json_line, tell
 from windlass.core.plain import age
 
@@ -75,7 +73,7 @@ def answer_command(
         return
     who = AgentName().convert(name, None, ctx)
     given = [given_text(each, "TEXT") for each in words]
-    answer = retried(partial(ctx.obj.post, "agents", who, "answer", words=given))
+    answer = retried(ctx.obj, lambda client: client.post("agents", who, "answer", words=given), "it was NOT answered")
     if as_json:
         say_json(answer)
     else:
@@ -84,7 +82,8 @@ def answer_command(
 
 def _settle(daemon: Client, conversation: str, answer: str, *, as_json: bool) -> None:
     """Answer a conversation; programs read what comes of it, so it is JSON in any case."""
-    settled = retried(partial(daemon.post, "conversations", conversation, "answer", answer=answer))
+    words = ("conversations", conversation, "answer")
+    settled = retried(daemon, lambda client: client.post(*words, answer=answer), "it was NOT answered")
     if not inside_a_run():
         asked = settled["askedAgentId"]
         tell(one_line(f"{settled['toAgentId']} has your answer to {conversation}, which it had asked {asked}."))

@@ -81,7 +81,7 @@ def _watch(daemon: Client, show: Callable[[Row], None], **query: Any) -> None:
     show(daemon.get("queue", **query))
     for event in happened:
         if event["kind"].startswith(_MOVES):
-            show(when_back(partial(daemon.only_if_running().get, "queue", **query)))
+            show(when_back(partial(daemon.going_on().get, "queue", **query)))
 
 
 def _show_line(answer: Row) -> None:

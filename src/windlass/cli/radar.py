@@ -85,7 +85,7 @@ def _pictures(daemon: Client, path: str | None) -> Iterator[Row]:
     while True:
         with suppress(Gone):
             yield from ask()
-        ask = partial(when_back, partial(daemon.only_if_running().stream, "radar", "watch", path=path))
+        ask = partial(when_back, partial(daemon.going_on().stream, "radar", "watch", path=path))
 
 
 def _show(answer: Row) -> None:

@@ -13,7 +13,17 @@ from windlass.cli.agents import given_text
 from windlass.cli.changes import check_line
 from windlass.cli.client import Client, NotRunning, OutOfReach
 from windlass.cli.command import MessageId, Reader, command, json_option
-from windlass.cli.letters import as_option, everyone_option, full_option, mail, post, say_messages, say_sent
+from windlass.cli.letters import (
+    UNSEEN,
+    as_option,
+    everyone_option,
+    full_option,
+    mail,
+    post,
+    reach,
+    say_messages,
+    say_sent,
+)
 from windlass.cli.output import say, say_json
 from windlass.cli.talk import acknowledge
 from windlass.core.errors import NotAllowed, WindlassError
@@ -119,7 +129,8 @@ def list_messages_command(daemon: Client, everything: bool, full: bool, as_json:
     --json is a list of {id, from, to, timestamp, body, status, reason, channel, kind, reply_to}; status is pending,
     delivered, read, acked or failed.
     """
-    answer = daemon.get("inbox", all=1 if everything else None)
+    wanted = 1 if everything else None
+    answer = reach(daemon, lambda client: client.get("inbox", all=wanted), UNSEEN)
     if as_json:
         say_json([mail(each) for each in answer["items"]])
     else:

@@ -8,17 +8,21 @@ from typing import Any
 import click
 
 from windlass.cli.agents import given_text
-from windlass.cli.client import Client, repository
-from windlass.cli.command import MessageId, Reader, SaidId, command, json_option
+from windlass.cli.client import Client
+from windlass.cli.command import MessageId, Reader, SaidId, Taught, command, json_option
 from windlass.cli.letters import (
+    UNSEEN,
     as_option,
     channel_option,
     everyone_option,
     full_option,
     key_option,
     limit_option,
+    oldest_option,
     place,
     post,
+    project_place,
+    reach,
     retried,
     say_messages,
     say_sent,
@@ -27,6 +31,12 @@ from windlass.cli.letters import (
 )
 from windlass.cli.output import Row, as_of, dim, say, say_json
 from windlass.core.errors import WindlassError
+
+
+class _Send(Taught):
+    """Says how a text and its reader are told apart."""
+
+    surplus = 'Put the text into quotes, and name its reader with --to: windlass send "…" --to NAME.'
 
 
 @command(
@@ -39,6 +49,7 @@ from windlass.core.errors import WindlassError
     windlass send - --to coder@pr-7 < findings.md
     windlass send "Write the tests." --to tester --done "The parser works." --file src/parser.py --why "0.3 needs it"
     """,
+    cls=_Send,
 )
 @click.argument("text")
 @to_option
@@ -99,7 +110,8 @@ def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None
     --json is a list of messages: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by
     reader) and readers.
     """
-    answer = daemon.get("messages", path=place(), limit=limit, **which)
+    asked = {"path": project_place(), "limit": limit, **which}
+    answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
         return
@@ -124,9 +136,10 @@ def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: b
     """Show what someone was told and has not acknowledged, and how far each message got.
 
     --json is a list of messages as in `windlass peek`, each with reader, receipt (pending, delivered, read, acked or
-    failed) and reason.
+    failed), reason, project and here (whether that is the project where you stand).
     """
-    answer = daemon.get("inbox", name=name, all=1 if everything else None, path=repository() if name else None)
+    asked = {"name": name, "all": 1 if everything else None, "path": place()}
+    answer = reach(daemon, lambda client: client.get("inbox", **asked), UNSEEN)
     if as_json:
         say_json(answer["items"])
         return
@@ -135,21 +148,24 @@ def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: b
 
 
 @command("read", "windlass read\nwindlass read --limit 1 --json")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
+@since_option
+@oldest_option
 @channel_option
 @json_option
 @click.pass_obj
-def read_command(daemon: Client, limit: int | None, channel: str | None, as_json: bool) -> None:
+def read_command(daemon: Client, /, as_json: bool, **which: Any) -> None:
     """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`.
 
-    Inside a run, what your prompt has told you is acknowledged with it, and not shown again.
+    Your mail of every project is there; what is not of this one says of which it is. Inside a run, what your prompt has
+    told you is acknowledged with it, and not shown again.
     """
-    read(daemon, limit, channel, as_json=as_json)
+    read(daemon, as_json=as_json, **which)
 
 
-def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: bool) -> None:
+def read(daemon: Client, *, as_json: bool, **which: Any) -> None:
     """Show what is unread, and acknowledge it once it has been shown."""
-    answer = retried(partial(daemon.post, "inbox", "read", limit=limit, channel=channel, look=True))
+    given = {**which, "look": True, "path": place()}
+    answer = retried(daemon, lambda client: client.post("inbox", "read", **given), "nothing was read")
     items, told = answer["items"], answer["told"]
     if as_json:
         say_json(items)
@@ -158,7 +174,7 @@ def read(daemon: Client, limit: int | None, channel: str | None, *, as_json: boo
         if told:
             say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
     if seen := [*told, *(each["id"] for each in items)]:
-        retried(partial(daemon.post, "inbox", "ack", ids=seen))
+        retried(daemon, lambda client: client.post("inbox", "ack", ids=seen), "it was NOT acknowledged")
 
 
 @command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m14 --before")
@@ -171,18 +187,28 @@ def ack_command(daemon: Client, messages: tuple[str, ...], before: bool, as_json
     acknowledge(daemon, messages, before=before, as_json=as_json)
 
 
+def _acknowledged(message: str, before: bool, daemon: Client) -> Row:
+    acked: Row = daemon.post("messages", message, "ack", before=before or None)
+    return acked
+
+
+def _acked_line(acked: Row) -> str:
+    earlier = acked.get("acknowledged", 1) - 1
+    return f"{acked['message']} is {acked['status']}" + (f", with {earlier} before it." if earlier else ".")
+
+
 def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = False, as_json: bool) -> None:
     """Acknowledge messages. One that was never sent keeps none of the others."""
     acked: list[Row] = []
     problems: list[WindlassError] = []
     for each in dict.fromkeys(messages):
         try:
-            acked.append(retried(partial(daemon.post, "messages", each, "ack", before=before or None)))
+            acked.append(retried(daemon, partial(_acknowledged, each, before), f"{each} was NOT acknowledged"))
         except WindlassError as error:
             problems.append(error)
     if as_json and acked:
         say_json(acked if len(messages) > 1 else acked[0])
     elif acked:
-        say("\n".join(f"{each['message']} is {each['status']}." for each in acked))
+        say("\n".join(map(_acked_line, acked)))
     if problems:
         raise problems[0]

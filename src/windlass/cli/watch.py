@@ -10,24 +10,40 @@ from typing import Any, TypeVar
 
 import click
 
-from windlass.cli.client import Client, NotRunning
+from windlass.cli.client import Client, NotRunning, inside_a_run, repository
 from windlass.cli.command import command
 from windlass.cli.output import say_json_line, tell
 from windlass.cli.wire import Gone, watch_outlet
 
 T = TypeVar("T")
 
-_RETRY_SECONDS = 0.2
+RETRY_SECONDS = 0.2
 
 
 _DERIVED = ("status.changed", "files.changed")
 """What is in no journal, and follows from it."""
+_STEPS = {
+    "agent": "added numbered prepared renewed retired",
+    "change": "closed delayed held landed queued ranked rejected staged tested",
+    "chat": "read",
+    "daemon": "troubled",
+    "document": "written",
+    "instance": "advanced draining ended entered landed started submitted",
+    "message": "acked dropped held sent",
+    "page": "synced",
+    "project": "added changed paused resumed tested",
+    "run": "asked checked crashed delayed finished halted learned output signalled started starting stopping",
+    "task": "added cancelled done failed paused submitted",
+}
+KINDS = (*_DERIVED, *(f"{noun}.{step}" for noun, steps in _STEPS.items() for step in steps.split()))
+"""What may happen, as far as it is told apart by name."""
 
 
 @command(
     "watch",
     """
-    windlass watch
+    windlass watch                                 all that happens in this project
+    windlass watch --all                           and in all others
     windlass watch --kind message.sent | jq -r '.message | "\\(.from): \\(.message)"'
     windlass watch --kind status.changed --kind files.changed    who does what, and to which files
     windlass watch --since 0 --kind 'change.*'     every step of every change, from the beginning
@@ -36,9 +52,14 @@ _DERIVED = ("status.changed", "files.changed")
 )
 @click.option("--since", type=click.IntRange(min=0), metavar="N", help="Begin after event N. Default: now.")
 @click.option("--kind", "kinds", multiple=True, metavar="GLOB", help="Only these kinds, such as 'run.*'.")
+@click.option("--all", "everywhere", is_flag=True, help="What happens in every project, not only in this one.")
+@click.option("--json", is_flag=True, expose_value=False, help="It prints JSON in any case.")
 @click.pass_obj
-def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...]) -> None:
-    """Print everything that happens, one JSON object per line, for as long as you like.
+def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...], everywhere: bool) -> None:
+    """Print everything that happens in this project, one JSON object per line, for as long as you like.
+
+    Outside every project, it is what happens in all of them. What is nobody's own, such as the daemon's troubles, is
+    printed in any case.
 
     \b
     Each line has time, kind and subject; a step of the journal also seq, and became: the rows as they are now.
@@ -48,9 +69,21 @@ def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...]) -> 
     change.landed    has in became which files main has got
     """
     wanted = partial(_is_wanted, kinds)
-    for event in _once(events(daemon, since, feed=any(map(wanted, _DERIVED)))):
+    for each in kinds:
+        _check_kind(each)
+    path = None if everywhere or inside_a_run() else repository()
+    for event in _once(events(daemon, since, feed=any(map(wanted, _DERIVED)), path=path)):
         if wanted(event["kind"]):
             say_json_line(_with_message(event))
+
+
+def _check_kind(pattern: str) -> None:
+    """Say so where nothing of that kind is known; it is waited for all the same."""
+    if any(fnmatchcase(each, pattern) for each in KINDS):
+        return
+    from windlass.core.near import near_miss  # noqa: PLC0415
+
+    tell(f"windlass: no event of kind {pattern!r} is known. {near_miss(pattern, KINDS)}".rstrip())
 
 
 def _is_wanted(kinds: tuple[str, ...], kind: str) -> bool:
@@ -81,13 +114,17 @@ def _with_message(event: dict[str, Any]) -> dict[str, Any]:
     return {**event, "message": message}
 
 
-def events(daemon: Client, last: int | None = None, *, feed: bool = False) -> Iterator[dict[str, Any]]:
+def events(
+    daemon: Client, last: int | None = None, *, feed: bool = False, path: str | None = None
+) -> Iterator[dict[str, Any]]:
     """Each event once, in order, from now on or after one. We listen already when this returns."""
-    wanted = 1 if feed else None
-    return _events(daemon, daemon.lines("events", since=last, feed=wanted), last, wanted)
+    which: dict[str, Any] = {"feed": 1 if feed else None, "path": path}
+    return _events(daemon, daemon.lines("events", since=last, **which), last, which)
 
 
-def _events(daemon: Client, lines: Iterator[bytes], last: int | None, feed: int | None) -> Iterator[dict[str, Any]]:
+def _events(
+    daemon: Client, lines: Iterator[bytes], last: int | None, which: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """When the daemon goes, wait for the next one and go on where we were."""
     while True:
         try:
@@ -97,11 +134,11 @@ def _events(daemon: Client, lines: Iterator[bytes], last: int | None, feed: int 
                 last = last if number is None else max(number, last or 0)
         except Gone:
             pass
-        lines = when_back(partial(daemon.only_if_running().lines, "events", since=last, feed=feed))
+        lines = when_back(partial(daemon.going_on().lines, "events", since=last, **which))
 
 
 def when_back(ask: Callable[[], T]) -> T:
-    """Ask the next daemon, once there is one; it is not ours to start one that someone stopped."""
+    """Ask the next daemon, once there is one. `ask` may start one that was killed, not one that someone stopped."""
     said = False
     while True:
         try:
@@ -110,7 +147,7 @@ def when_back(ask: Callable[[], T]) -> T:
             if not said:
                 tell("windlass: the daemon has gone; waiting for the next one.")
             said = True
-            watch_outlet(_RETRY_SECONDS)
+            watch_outlet(RETRY_SECONDS)
 
 
 def _parsed(lines: Iterator[bytes]) -> Iterator[tuple[int | None, dict[str, Any] | None]]:

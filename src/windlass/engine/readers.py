@@ -95,7 +95,10 @@ class Directory:
         listed = candidates(triggers, called or dict.fromkeys((*active, *triggers)))
         words = f"It could be for {listed}." if called else "It is for nobody: it mentions no agent, and calls none."
         others = "" if called or not listed else f" There are {listed}."
-        raise BadInput(words, hint=f"Say for whom: --to NAME, or @NAME in the text.{others}")
+        raise BadInput(
+            words,
+            hint=f"Say for whom: --to NAME, or @NAME in the text; --all is everyone, --channel main posts it.{others}",
+        )
 
     async def named(self, project: Project, speaker: Speaker, typed: Iterable[str]) -> Readers:
         """Those who were typed: `name`, `name@instance`, `@instance`. Raises NotFound with the near miss."""

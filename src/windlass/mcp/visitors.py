@@ -82,7 +82,7 @@ class Visitors:
     async def claimed(self, visit: Visit, project: str, name: str) -> str:
         """The agent that a person says to be, which must be there; an agent is itself and nobody else."""
         own = visit.speaker.address
-        if not name or name == own:
+        if not name or name in (own, own.partition("@")[0]):  # in its own instance a bare name is nobody else's
             return ""
         if visit.speaker.run:
             raise NotAllowed(f"You are {own}, and can't speak as {name[:80]}.", hint="Leave `from` out.")

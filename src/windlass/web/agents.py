@@ -34,14 +34,14 @@ async def add(call: Call) -> Response:
 
 async def show(call: Call) -> Response:
     """All about one agent."""
-    page = await call.engine.status.page(call.name, viewer=await speaking.viewer(call))
+    page = await call.engine.status.page(await speaking.agent(call), viewer=await speaking.viewer(call))
     return wire.answer(shapes.page(page, now=call.now))
 
 
 async def logs(call: Call) -> Response:
     """What an agent printed, as JSON lines; with follow, as it comes."""
     output, number, follow = call.engine.output, wire.number(call.request, "run", 0), wire.flag(call.request, "follow")
-    await output.check(call.name, number, viewer=await speaking.viewer(call))
+    await output.check(await speaking.agent(call), number, viewer=await speaking.viewer(call))
     age = wire.seconds(call.request, "newer")
     since = call.now - age if age is not None else 0.0
 
@@ -69,12 +69,13 @@ def _piece(piece: Piece) -> dict[str, Any]:
 
 async def diff(call: Call) -> Response:
     """What an agent has changed since main."""
-    return wire.answer({"diff": await call.engine.diffs.of(call.name)})
+    return wire.answer({"diff": await call.engine.diffs.of(await speaking.agent(call))})
 
 
 async def stop(call: Call) -> Response:
     """Stop an agent, with all that it started."""
     engine, reason = call.engine, "stopped by hand"
+    await speaking.agent(call)
     if not (await engine.runs.stop(call.name, reason) or await engine.changes.withdraw(call.name, reason)):
         raise Conflict(
             f"{call.name} is not running, so there is nothing to stop.", hint=f"See `windlass show {call.name}`."
@@ -97,7 +98,8 @@ async def reply(call: Call) -> Response:
     words = wire.texts(given, "words") if "words" in given else [wire.text(given, "body")]
     if not all(each.strip() for each in words):
         raise BadInput("The answer has no words.")
-    return wire.answer({"message": codec.plain(await call.engine.talk.answer(call.name, words))})
+    answered = await call.engine.talk.answer(await speaking.agent(call), words)
+    return wire.answer({"message": codec.plain(answered)})
 
 
 async def questions(call: Call) -> Response:

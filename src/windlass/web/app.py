@@ -35,7 +35,8 @@ from windlass.web.call import Call, House
 from windlass.web.callers import Doorkeeper, Keeper
 from windlass.web.rule import READ, WRITE, Rule
 
-_PLACE = {"path": schemas.TEXT}
+_PLACE = {"path": schemas.PATH}
+_SHOWN = {**_PLACE, "all": schemas.TRUTH}
 _SAID = {**_PLACE, "channel": schemas.TEXT, "since": schemas.TEXT}
 _WAITS = {"timeout": schemas.NUMBER}
 
@@ -47,35 +48,39 @@ async def describe(call: Call) -> Response:
 
 RULES = (
     Rule(READ, "/status", system.status, by_runs=True),
-    Rule(READ, "/doctor", system.doctor, by_runs=True),
+    Rule(READ, "/doctor", system.doctor, by_runs=True, asks=_PLACE),
     Rule(READ, "/doctor/check", system.check),
-    Rule(READ, "/settings", system.settings, by_runs=True),
-    Rule(WRITE, "/settings", system.change_setting),
-    Rule(WRITE, "/shutdown", system.shutdown),
+    Rule(READ, "/settings", system.settings, by_runs=True, asks=_PLACE),
+    Rule(WRITE, "/settings", system.change_setting, takes=schemas.SETTING),
+    Rule(WRITE, "/shutdown", system.shutdown, takes=schemas.NOTHING),
     Rule(READ, "/providers", providers.every, by_runs=True),
-    Rule(WRITE, "/projects", projects.add),
-    Rule(READ, "/projects/checks", projects.checks, by_runs=True),
-    Rule(READ, "/projects/agents", projects.definitions, by_runs=True),
+    Rule(WRITE, "/projects", projects.add, takes=schemas.PROJECT),
+    Rule(READ, "/projects/checks", projects.checks, by_runs=True, asks=_PLACE),
+    Rule(READ, "/projects/agents", projects.definitions, by_runs=True, asks=_PLACE),
     Rule(WRITE, "/tasks", tasks.add),
     Rule(READ, "/tasks/{id}", tasks.show, by_runs=True),
     Rule(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),
-    Rule(READ, "/instances", instances.every),
-    Rule(WRITE, "/instances", instances.begin),
-    Rule(READ, "/instances/{name}", instances.show),
-    Rule(READ, "/instances/{name}/wait", instances.wait),
-    Rule(WRITE, "/instances/{name}/drain", instances.drain),
-    Rule(WRITE, "/instances/{name}/stop", instances.stop),
-    Rule(READ, "/agents", agents.every, by_runs=True),
-    Rule(WRITE, "/agents", agents.add),
+    Rule(READ, "/instances", instances.every, asks=_PLACE),
+    Rule(WRITE, "/instances", instances.begin, takes=schemas.INSTANCE),
+    Rule(READ, "/instances/{name}", instances.show, asks=_PLACE),
+    Rule(READ, "/instances/{name}/wait", instances.wait, asks={**_PLACE, "since": schemas.TEXT}),
+    Rule(WRITE, "/instances/{name}/drain", instances.drain, takes=schemas.PLACE),
+    Rule(WRITE, "/instances/{name}/stop", instances.stop, takes=schemas.PLACE),
+    Rule(READ, "/agents", agents.every, by_runs=True, asks=_SHOWN),
+    Rule(WRITE, "/agents", agents.add, takes=schemas.HIRE),
     Rule(READ, "/agents/{name}", agents.show, by_runs=True),
-    Rule(READ, "/agents/{name}/logs", agents.logs, by_runs=True),
+    Rule(
+        *(READ, "/agents/{name}/logs", agents.logs),
+        by_runs=True,
+        asks={"run": schemas.WHOLE, "follow": schemas.TRUTH, "newer": schemas.NUMBER},
+    ),
     Rule(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
-    Rule(WRITE, "/agents/{name}/stop", agents.stop),
-    Rule(WRITE, "/agents/{name}/answer", agents.reply),
-    Rule(READ, "/questions", agents.questions, by_runs=True),
+    Rule(WRITE, "/agents/{name}/stop", agents.stop, takes=schemas.NOTHING),
+    Rule(WRITE, "/agents/{name}/answer", agents.reply, takes=schemas.REPLY),
+    Rule(READ, "/questions", agents.questions, by_runs=True, asks=_PLACE),
     Rule(WRITE, "/agent/signal", agents.signal, by_runs=True),
-    Rule(WRITE, "/agent/check", agents.check, by_runs=True),
-    Rule(WRITE, "/stop", agents.stop_all),
+    Rule(WRITE, "/agent/check", agents.check, by_runs=True, takes=schemas.NOTHING),
+    Rule(WRITE, "/stop", agents.stop_all, takes=schemas.NOTHING),
     Rule(WRITE, "/messages", messages.send, by_runs=True, takes=schemas.SEND, gives=schemas.SENT),
     Rule(
         *(READ, "/messages", messages.every),
@@ -112,7 +117,7 @@ RULES = (
     Rule(
         *(READ, "/conversations/listen", conversations.listen),
         by_runs=True,
-        asks={"agent_id": schemas.TEXT, **_WAITS},
+        asks={**_PLACE, "agent_id": schemas.TEXT, **_WAITS},
         gives=schemas.LISTENED,
     ),
     Rule(READ, "/conversations/{id}", conversations.show, by_runs=True, asks=_WAITS, gives=schemas.CONVERSATION),
@@ -146,28 +151,32 @@ RULES = (
         takes=schemas.WRITE,
         gives=schemas.DOCUMENT,
     ),
-    Rule(READ, "/queue", changes.queue, by_runs=True),
-    Rule(WRITE, "/queue", changes.add),
-    Rule(WRITE, "/queue/pause", changes.pause),
-    Rule(WRITE, "/queue/resume", changes.resume),
+    Rule(READ, "/queue", changes.queue, by_runs=True, asks=_SHOWN),
+    Rule(WRITE, "/queue", changes.add, takes=schemas.BRANCH),
+    Rule(WRITE, "/queue/pause", changes.pause, takes=schemas.PAUSE),
+    Rule(WRITE, "/queue/resume", changes.resume, takes=schemas.PLACE),
     Rule(READ, "/changes/{id}", changes.show, by_runs=True),
     Rule(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
     Rule(READ, "/changes/{id}/diff", reviews.diff, by_runs=True),
-    Rule(WRITE, "/changes/{id}/review", reviews.start),
-    Rule(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True),
-    Rule(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True),
-    Rule(WRITE, "/changes/{id}/undo", changes.undo),
-    Rule(WRITE, "/changes/{id}/drop", changes.drop),
-    Rule(WRITE, "/changes/{id}/hold", changes.hold),
-    Rule(WRITE, "/changes/{id}/release", changes.release),
-    Rule(WRITE, "/changes/{id}/retry", changes.retry),
-    Rule(WRITE, "/changes/{id}/first", changes.first),
-    Rule(READ, "/radar", radar.show, by_runs=True),
-    Rule(READ, "/radar/watch", radar.watch, by_runs=True),
-    Rule(READ, "/rescue", rescue.every, by_runs=True),
-    Rule(READ, "/rescue/show", rescue.show, by_runs=True),
-    Rule(WRITE, "/rescue/restore", rescue.restore),
-    Rule(READ, "/events", events.stream, by_runs=True, asks={"since": schemas.WHOLE, "feed": schemas.TRUTH}),
+    Rule(WRITE, "/changes/{id}/review", reviews.start, takes=schemas.REVIEW),
+    Rule(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True, takes=schemas.COMMENT),
+    Rule(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True, takes=schemas.RESOLVE),
+    Rule(WRITE, "/changes/{id}/undo", changes.undo, takes=schemas.NOTHING),
+    Rule(WRITE, "/changes/{id}/drop", changes.drop, takes=schemas.REASON),
+    Rule(WRITE, "/changes/{id}/hold", changes.hold, takes=schemas.REASON),
+    Rule(WRITE, "/changes/{id}/release", changes.release, takes=schemas.NOTHING),
+    Rule(WRITE, "/changes/{id}/retry", changes.retry, takes=schemas.NOTHING),
+    Rule(WRITE, "/changes/{id}/first", changes.first, takes=schemas.NOTHING),
+    Rule(READ, "/radar", radar.show, by_runs=True, asks=_PLACE),
+    Rule(READ, "/radar/watch", radar.watch, by_runs=True, asks=_PLACE),
+    Rule(READ, "/rescue", rescue.every, by_runs=True, asks=_SHOWN),
+    Rule(
+        *(READ, "/rescue/show", rescue.show),
+        by_runs=True,
+        asks={"ref": schemas.TEXT, "exact": schemas.TRUTH},
+    ),
+    Rule(WRITE, "/rescue/restore", rescue.restore, takes=schemas.RESTORE),
+    Rule(READ, "/events", events.stream, by_runs=True, asks={**_PLACE, "since": schemas.WHOLE, "feed": schemas.TRUTH}),
     Rule(READ, "/openapi.json", describe, by_runs=True),
 )
 
@@ -214,6 +223,9 @@ def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Cal
             caller = door.caller(request)
             if not rule.by_runs:
                 caller.must_be_human()
+            wire.check_query(request, rule.asks)
+            if rule.takes:
+                wire.expect(request, rule.takes["properties"])
             return await rule.verb(Call(engine, house, request, caller))
         except WindlassError as error:
             return wire.refusal(error)
@@ -228,6 +240,7 @@ def _no_route(request: Request, _: Exception) -> Response:
     return wire.refusal(
         NotFound(
             f"There is no {request.method} {request.url.path}.",
-            hint="This client and the daemon may differ in version; try `windlass daemon stop`.",
+            hint="`GET /openapi.json` lists what there is. If this is `windlass` itself, which may be newer than the "
+            "daemon: `windlass daemon stop`.",
         )
     )

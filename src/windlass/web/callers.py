@@ -31,7 +31,10 @@ class Caller:
 
     def must_be_run(self) -> str:
         if not self.run:
-            raise NotAllowed("Only an agent can give its own signal; this caller is outside every run.")
+            raise NotAllowed(
+                "Only an agent can give its own signal; this caller is outside every run.",
+                hint="`windlass list` shows who is at work; `windlass stop NAME` ends it, `windlass send` tells it.",
+            )
         return self.run
 
 
@@ -42,10 +45,10 @@ HOSTS = frozenset(["windlass", "localhost", "127.0.0.1", "[::1]"])
 def _refuse_browsers(request: Request) -> None:
     """No page may call: the socket may have been forwarded to where a browser reaches it."""
     if "origin" in request.headers or request.headers.get("sec-fetch-site"):
-        raise NotAllowed("Pages in a browser may not call this daemon.")
+        raise NotAllowed("Pages in a browser may not call this daemon.", hint="Programs may, without an Origin.")
     host = request.headers.get("host", "")
     if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
-        raise NotAllowed(f"This daemon is not {host[:80]!r}.")
+        raise NotAllowed(f"This daemon is not {host[:80]!r}.", hint="Use http://localhost as its address.")
 
 
 class Keeper(Protocol):

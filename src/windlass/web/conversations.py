@@ -19,12 +19,14 @@ async def ask(call: Call) -> Response:
     targets = {key: wire.text(given, f"{key}_id", "") for key in ("agent", "task", "phase")}
     if sum(map(bool, targets.values())) != 1:
         raise BadInput("Say whom to ask: one of agent_id, task_id and phase_id.")
-    project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
+    project, foreign = await speaking.project(call, who, wire.text(given, "path", ""), new=True), ""
+    if not project:
+        project, foreign = await speaking.elsewhere(call, filter(None, [targets["agent"]]), task=targets["task"])
     body = wire.text(given, "question")
     claims, key = await speaking.claimed(call, who, project, named), wire.text(given, "key", "")
     hint = await speaking.novelty(call, project, filter(None, [targets["agent"]]))
     asked = await call.engine.talk.converse(who, project, body, **targets, claims=claims, key=key)
-    return wire.answer(letters.conversation(Conversation(asked)) | {"hint": hint}, status=201)
+    return wire.answer(letters.conversation(Conversation(asked)) | {"hint": f"{foreign} {hint}".strip()}, status=201)
 
 
 async def show(call: Call) -> Response:

@@ -7,7 +7,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from windlass.core.errors import BadInput, NotFound
+from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.near import near_miss
+from windlass.core.project import Project
 from windlass.web import letters, speaking, wire
 from windlass.web.call import Call
 
@@ -43,21 +45,40 @@ async def write(call: Call) -> Response:
     """Write a document anew, if it still is at the revision that was given; or add to its end."""
     given = await wire.body(call.request)
     who = await speaking.speaker(call)
-    project = await speaking.project(call, who, wire.text(given, "path", ""), new=True)
+    project = await speaking.placed(call, who, wire.text(given, "path", ""), new=True)
     body, documents = wire.text(given, "body"), call.engine.documents
     where = {"name": _name(call), "instance": await documents.instance(who, wire.text(given, "instance", ""))}
     if wire.truth(given, "append"):
         written = await documents.append(who, project, body, **where)
     else:
-        written = await documents.write(who, project, body, **where, revision=_revision(given))
+        revision = _revision(given)
+        if revision:
+            await _check_there(call, project, where)
+        written = await documents.write(who, project, body, **where, revision=revision)
     return wire.answer(letters.document(written, now=call.now))
+
+
+async def _check_there(call: Call, project: str, where: Mapping[str, str]) -> None:
+    """Whoever has read a revision means a document that is there."""
+    there = [
+        letters.title(each, now=0.0)["name"]
+        for each in await call.engine.documents.every(project, instance=where["instance"])
+    ]
+    if where["name"] not in there:
+        raise Conflict(
+            f"There is no document {where['name']} yet, so it has no revision that could be replaced.",
+            hint=f"{near_miss(where['name'], there)} To begin it, write it with revision 0, or without one.".strip(),
+        )
 
 
 async def _place(call: Call) -> tuple[str, str]:
     """The project and the instance whose documents are asked for."""
     who = await speaking.speaker(call)
     wanted = call.request.query_params.get("instance", "")
-    return await speaking.project(call, who, call.path), await call.engine.documents.instance(who, wanted)
+    project = await speaking.placed(call, who, call.path)
+    if await call.engine.ports.store.read(lambda store: store.find(Project, project)) is None:
+        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
+    return project, await call.engine.documents.instance(who, wanted)
 
 
 def _name(call: Call) -> str:

@@ -16,8 +16,11 @@ from windlass.engine import Engine
 from windlass.web import shapes, speaking, wire
 from windlass.web.call import Call
 from windlass.web.feed import Feed
+from windlass.web.places import concerns
 
 PAGE = 200
+MOST_PASSED = 2000
+"""Events that are looked at in one go, however few of them are sent."""
 FEW = 8
 """Events that are in memory at once: some carry a megabyte."""
 LARGEST_PIECE = 256_000
@@ -26,11 +29,15 @@ LARGEST_PIECE = 256_000
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What of the journal someone may see: a person all of it, an agent nothing that was meant for others alone."""
+    """What of the journal someone sees: one project's part, or all; an agent nothing that is for others alone."""
 
     agent: str = ""
     project: str = ""
     instance: str = ""
+
+    def covers(self, event: Event, store: Reading) -> bool:
+        """Whether it happened where this one looks."""
+        return not self.project or concerns(event, self.project, store)
 
     def of(self, event: Event) -> Event:
         """The event, without the rows that are not to be seen."""
@@ -59,19 +66,22 @@ class Sight:
 
 
 async def stream(call: Call) -> Response:
-    """Server-sent events after a number, or from now on. With `feed`, each agent's status and files, too.
+    """Server-sent events after a number (`since`, or the header Last-Event-ID), or from now on.
 
-    Each subscriber reads the journal at its own pace, so a slow one costs nobody else.
+    With `path`, only those of the project there; a folder of no project means all. With `feed`, each agent's status and
+    files, too. Each subscriber reads the journal at its own pace, so a slow one costs nobody else.
     """
     last = await call.engine.ports.store.read(lambda store: store.last_seq())
-    since = wire.number(call.request, "since", last)
-    feed = Feed(call.engine) if wire.flag(call.request, "feed") else None
-    return StreamingResponse(_follow(call.engine, since, await _sight(call), feed), media_type="text/event-stream")
+    since = wire.number(call.request, "since", wire.last_event(call.request, last))
+    sight = await _sight(call)
+    feed = Feed(call.engine, sight.project) if wire.flag(call.request, "feed") else None
+    return StreamingResponse(_follow(call.engine, since, sight, feed), media_type="text/event-stream")
 
 
 async def _sight(call: Call) -> Sight:
     if not call.caller.run:
-        return Sight()
+        known = await call.engine.projects.known_at(call.path) if call.path else None
+        return Sight(project=known.id if known else "")
     who = await speaking.speaker(call)
     return Sight(who.address, who.project, await call.engine.documents.instance(who, ""))
 
@@ -95,14 +105,22 @@ async def _follow(engine: Engine, after: int, sight: Sight, feed: Feed | None) -
 
 
 def _piece(after: int, sight: Sight, store: Reading) -> tuple[int, bytes]:
-    """The next events, as they are sent, and the number of the last of them: a page, or less where they are large."""
+    """The next events, as they are sent, and the number of the last of them: a page, or less where they are large.
+
+    Where others happened since than this one sees, the number alone: whoever is cut off goes on from there.
+    """
     told: list[bytes] = []
     room = LARGEST_PIECE
-    while len(told) < PAGE and (events := store.events(after=after, limit=FEW)):
+    passed, unseen = 0, False
+    while len(told) < PAGE and passed < MOST_PASSED and (events := store.events(after=after, limit=FEW)):
         for event in events:
-            told.append(b"id: %d\ndata: %s\n\n" % (event.seq, codec.encode(shapes.event(sight.of(event)))))
             after = event.seq
+            unseen = not sight.covers(event, store)
+            if unseen:
+                continue
+            told.append(b"id: %d\ndata: %s\n\n" % (event.seq, codec.encode(shapes.event(sight.of(event)))))
             room -= len(told[-1])
             if room < 0:
                 return after, b"".join(told)
-    return after, b"".join(told)
+        passed += len(events)
+    return after, b"".join(told) + (b"id: %d\n\n" % after if unseen else b"")

@@ -19,10 +19,11 @@ _WAYS = ("added", "edited", "removed")
 
 
 class Feed:
-    """Tells one subscriber what is not as it was told before."""
+    """Tells one subscriber what is not as it was told before; of one project, or of all."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, project: str = "") -> None:
         self.engine = engine
+        self.project = project
         self._statuses: dict[str, str] = {}
         self._files: dict[tuple[str, str], dict[str, list[str]]] = {}
         self._next = self._next_files = 0.0
@@ -49,7 +50,7 @@ class Feed:
                 await ear.wait()
 
     async def _new_statuses(self) -> list[dict[str, Any]]:
-        views = await self.engine.status.every(retired=True)
+        views = await self.engine.status.every(retired=True, project=self.project)
         lines = [self._status(each) for each in views if self._is_news(each)]
         self._statuses = {each.agent.id: each.status for each in views}
         return lines
@@ -71,7 +72,9 @@ class Feed:
         }
 
     async def _new_files(self) -> list[dict[str, Any]]:
-        picture = await self.engine.radar.picture(look=False)  # while someone asks, its tick goes on looking
+        picture = await self.engine.radar.picture(
+            self.project, look=False
+        )  # while someone asks, its tick goes on looking
         found = {
             (target.project.name, target.agent.id): _changed(seen.glimpse)
             for target, seen in picture.looks

@@ -8,9 +8,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from windlass.core.errors import BadInput
+from windlass.core.errors import BadInput, NotFound
 from windlass.core.instance import Instance, Motion
 from windlass.core.message import Message
+from windlass.core.near import near_miss
 from windlass.core.run import Cost, Outcome, Usage
 from windlass.core.store import Reading
 from windlass.engine import Engine
@@ -72,9 +73,27 @@ async def drain(call: Call) -> Response:
 async def stop(call: Call) -> Response:
     """End it, with all that its agents started."""
     path = await _path(call)
-    files = (await call.engine.workflows.look(path, call.name)).instance.files
+    try:
+        files = (await call.engine.workflows.look(path, call.name)).instance.files
+    except NotFound as error:
+        return wire.answer({"stopped": await _stop_members(call, path, error), "instance": call.name, "files": {}})
     stopped = await call.engine.workflows.stop(path, call.name)
     return wire.answer({"stopped": stopped, "instance": call.name, "files": dict(files)})
+
+
+async def _stop_members(call: Call, path: str, error: NotFound) -> list[str]:
+    """Stop each agent of an instance that no workflow began; where there is none, say which was probably meant."""
+    project = await call.engine.projects.known_at(path)
+    agents = await call.engine.ports.store.read(lambda store: store.agents(limit=MOST))
+    here = [each for each in agents if project and each.project == project.id and each.instance]
+    members = [each.id for each in here if each.instance == call.name]
+    if not members:
+        known = {f"@{each.instance}" for each in here} | {
+            each.channel for each in await call.engine.workflows.every(path)
+        }
+        error.hint = f"{near_miss(f'@{call.name}', sorted(known))} {error.hint}".strip()
+        raise error
+    return [each for each in members if await call.engine.runs.stop(each, "stopped by hand")]
 
 
 async def _path(call: Call) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
-from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
 from windlass.core.message import Delivery, Kind, Letter, Message
+from windlass.core.project import Project
 from windlass.core.store import Reading
 from windlass.engine.handoffs import Handoff
+from windlass.engine.letters import place
 from windlass.engine.readers import Speaker
 from windlass.engine.talk import Post
 from windlass.web import letters, speaking, wire
@@ -28,9 +29,7 @@ async def send(call: Call) -> Response:
     who = await speaking.speaker(call, named)
     handoff = _handoff(given)
     to = tuple(wire.texts(given, "to")) if given.get("to") else ()
-    if to and wire.truth(given, "all"):
-        raise BadInput("It is either for some or for all.", hint="Leave out --to or --all.")
-    where = await _project(call, who, wire.text(given, "path", ""), to)
+    where, foreign = await _project(call, who, wire.text(given, "path", ""), to)
     post = Post(
         body=wire.text(given, "body"),
         project=where,
@@ -50,27 +49,19 @@ async def send(call: Call) -> Response:
     outlooks = await call.engine.prospects.of(message.id)
     project = await call.engine.projects.get(message.project)
     hint = hint if message.to else await call.engine.directory.missed(project, who, message.body)
+    hint = f"{foreign} {hint}".strip()
     return wire.answer({"message": letters.message(message, receipts[message.id], outlooks), "hint": hint}, status=201)
 
 
-async def _project(call: Call, who: Speaker, path: str, to: Sequence[str]) -> str:
-    """Where it is said. A person who stands in no repository, and names one agent, means that agent's project."""
-    if found := await speaking.project(call, who, path, new=True):
-        return found
-    agents = [await call.engine.ports.store.read(partial(_agent, each)) for each in to]
-    projects = {each.project for each in agents if each}
-    return projects.pop() if len(projects) == 1 else ""
-
-
-def _agent(key: str, store: Reading) -> Agent | None:
-    return store.find(Agent, key)
+async def _project(call: Call, who: Speaker, path: str, to: Sequence[str]) -> tuple[str, str]:
+    """Where it is said. A person who stands in no repository, and names agents of one, means theirs, and is told so."""
+    found = await speaking.project(call, who, path, new=True)
+    return (found, "") if found else await speaking.elsewhere(call, to)
 
 
 def _kind(given: Mapping[str, Any], handoff: Handoff | None) -> Kind:
     """Said or handed on; the other kinds have verbs of their own."""
     text = wire.text(given, "kind", "") or ("handoff" if handoff else "say")
-    if text == Kind.HANDOFF and not given.get("to"):
-        raise BadInput("A hand-off says whom it is for.", hint="Name the reader with --to.")
     if text not in (Kind.SAY, Kind.HANDOFF):
         raise BadInput(f"kind must be say or handoff, not {text[:40]!r}.", hint="To ask an agent: `windlass ask`.")
     return Kind(text)
@@ -94,7 +85,7 @@ def _handoff(given: Mapping[str, Any]) -> Handoff | None:
 async def every(call: Call) -> Response:
     """What was said, as far as the caller may see it; nothing is acknowledged."""
     who = await speaking.speaker(call)
-    project = await speaking.project(call, who, call.path)
+    project = await speaking.placed(call, who, call.path)
     to, which = call.request.query_params.get("to", ""), _which(call)
     found = await call.engine.talk.peek(
         who,
@@ -102,7 +93,7 @@ async def every(call: Call) -> Response:
         channel=which["channel"],
         since=which["since"],
         to=await speaking.resolved(call, who, project, to) if to else "",
-        limit=min(wire.number(call.request, "limit", LIMIT), MOST),
+        limit=min(wire.number(call.request, "limit", LIMIT, least=1), MOST),
     )
     return await _listing(call, found)
 
@@ -110,7 +101,7 @@ async def every(call: Call) -> Response:
 async def wait(call: Call) -> Response:
     """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
     who = await speaking.speaker(call)
-    project, which = await speaking.project(call, who, call.path), _which(call)
+    project, which = await speaking.placed(call, who, call.path), _which(call)
     found, since = await call.engine.talk.wait(
         who, project, channel=which["channel"], since=which["since"], patience=wire.patience(call.request)
     )
@@ -136,28 +127,41 @@ async def inbox(call: Call) -> Response:
     """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
     reader = await speaking.listener(call, call.request.query_params.get("name", ""))
     found = await call.engine.talk.inbox(reader.address, everything=wire.flag(call.request, "all"))
-    return await _letters(call, found)
+    return await _letters(call, found, await speaking.project(call, await speaking.speaker(call), call.path))
 
 
 async def read(call: Call) -> Response:
     """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
     given = await wire.body(call.request)
-    limit = given.get("limit", 0)
-    if type(limit) is not int or limit < 0:
-        raise BadInput("limit must be a whole number.")
+    limit = given.get("limit", MOST)
+    if type(limit) is not int or limit < 1:
+        raise BadInput("limit must be a whole number of at least 1.", hint="Leave it out to have all.")
     who = await speaking.speaker(call)
     channel = wire.text(given, "channel", "")
     told = await call.engine.talk.told(who, channel=channel)
-    talk = call.engine.talk
-    take = talk.unread if wire.truth(given, "look") else talk.read
-    found = await take(who, channel=channel, limit=limit)
-    return await _letters(call, found, told=[each.message.id for each in told])
+    after, talk = place(wire.text(given, "since", "")), call.engine.talk
+    looks = after or wire.truth(given, "look")
+    found = await (talk.unread if looks else talk.read)(who, channel=channel, limit=0 if after else limit)
+    found = [each for each in found if place(each.message.id) > after][:limit]
+    if after and not wire.truth(given, "look") and (seen := [each.message.id for each in (*told, *found)]):
+        await talk.ack(who, *seen)
+    here = await speaking.project(call, who, wire.text(given, "path", ""))
+    return await _letters(call, found, here, told=[each.message.id for each in told])
 
 
-async def _letters(call: Call, found: Sequence[Letter], **more: Sequence[str]) -> Response:
+async def _letters(call: Call, found: Sequence[Letter], here: str, **more: Sequence[str]) -> Response:
+    """Mail, of whichever project; each letter says of which, and whether that is the one where its reader stands."""
     receipts = await _receipts(call, [each.message for each in found])
-    items = [letters.letter(each, _with_own(each, receipts[each.message.id])) for each in found]
+    names = await call.engine.ports.store.read(partial(_names, {each.message.project for each in found}))
+    items = []
+    for each in found:
+        where = {"project": names.get(each.message.project), "here": each.message.project == here}
+        items.append(letters.letter(each, _with_own(each, receipts[each.message.id])) | where)
     return wire.answer({"as_of": call.now, "items": items, **more})
+
+
+def _names(projects: Iterable[str], store: Reading) -> dict[str, str]:
+    return {each: found.name for each in projects if (found := store.find(Project, each)) is not None}
 
 
 def _with_own(letter: Letter, receipts: Sequence[Delivery]) -> list[Delivery]:

@@ -12,6 +12,7 @@ WHOLE: Schema = {"type": "integer"}
 TRUTH: Schema = {"type": "boolean"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 ANYTHING: Schema = {"type": "object"}
+PATH: Schema = {"type": "string", "description": "A folder of the project; an agent needs none, for it is in its own."}
 
 
 def shape(*required: str, **properties: Schema) -> Schema:
@@ -58,8 +59,10 @@ MESSAGE = shape(
 )
 
 LETTER = shape(
-    *(*MESSAGE["required"], "reader", "receipt", "wakes", "reason"),
+    *(*MESSAGE["required"], "reader", "receipt", "wakes", "reason", "project", "here"),
     **MESSAGE["properties"],
+    project=maybe(TEXT),
+    here=TRUTH,
     reader=TEXT,
     receipt=RECEIPT,
     wakes=TRUTH,
@@ -70,7 +73,7 @@ SEND = shape(
     "body",
     **{"from": TEXT},
     body=TEXT,
-    path=TEXT,
+    path=PATH,
     to=TEXTS,
     all=TRUTH,
     channel=TEXT,
@@ -83,11 +86,11 @@ SEND = shape(
 SENT = shape("message", "hint", message=MESSAGE, hint=TEXT)
 READING = shape(*("as_of", "items", "told"), as_of=NUMBER, items={"type": "array", "items": LETTER}, told=TEXTS)
 ACK = shape(before=TRUTH)
-READ = shape(limit=WHOLE, channel=TEXT, look=TRUTH)
+READ = shape(path=PATH, since=TEXT, limit=WHOLE, channel=TEXT, look=TRUTH)
 ACKS = shape("ids", ids=TEXTS)
 
 ASK = shape(
-    "question", **{"from": TEXT}, question=TEXT, path=TEXT, agent_id=TEXT, task_id=TEXT, phase_id=TEXT, key=TEXT
+    "question", **{"from": TEXT}, question=TEXT, path=PATH, agent_id=TEXT, task_id=TEXT, phase_id=TEXT, key=TEXT
 )
 CONVERSATION = shape(
     *("conversationId", "status", "toAgentId", "question", "fromAgentId", "answer", "answerId", "unread", "reason"),
@@ -132,6 +135,34 @@ TITLE = shape(
     bytes=WHOLE,
 )
 DOCUMENT = shape(*(*TITLE["required"], "body"), **TITLE["properties"], body=TEXT)
-WRITE = shape("body", body=TEXT, path=TEXT, instance=TEXT, revision=WHOLE, append=TRUTH)
+WRITE = shape("body", body=TEXT, path=PATH, instance=TEXT, revision=WHOLE, append=TRUTH)
+
+# ── what the other requests say ──────────────────────────────────────────────────────────────────────────────
+
+NOTHING = shape()
+PLACE = shape("path", path=PATH)
+REASON = shape(reason=TEXT)
+PAUSE = shape("path", path=PATH, reason=TEXT)
+BRANCH = shape("path", "branch", path=PATH, branch=TEXT, title=TEXT)
+SETTING = shape("key", "value", path=PATH, key=TEXT, value=TEXT, home=TRUTH)
+PROJECT = shape("path", path=PATH, main=TEXT, write=TRUTH, name=TEXT, checks_command=TEXT, checks_setup=TEXT)
+INSTANCE = shape("path", "file", path=PATH, file=TEXT, instance=TEXT, values=ANYTHING, stays=TRUTH, check=TRUTH)
+REPLY = shape(words=TEXTS, body=TEXT)
+REVIEW = shape(agent=TEXT, provider=TEXT, options=ANYTHING)
+COMMENT = shape("body", body=TEXT, file=TEXT, line=WHOLE, blocking=TRUTH, reply_to=TEXT)
+RESOLVE = shape(words=TEXT)
+RESTORE = shape("ref", ref=TEXT, branch=TEXT, to=TEXT)
+HIRE = shape(
+    *("path", "name"),
+    path=PATH,
+    name=TEXT,
+    instance=TEXT,
+    provider=TEXT,
+    model=TEXT,
+    role=TEXT,
+    prompt=TEXT,
+    context=TRUTH,
+    options=ANYTHING,
+)
 
 ERROR = shape("error", error=shape("kind", "message", "hint", kind=TEXT, message=TEXT, hint=TEXT))

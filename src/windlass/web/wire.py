@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -12,10 +12,15 @@ from starlette.responses import Response, StreamingResponse
 
 from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TimedOut, Unavailable, WindlassError
+from windlass.core.near import near_miss
 
 LARGEST_BODY = 4_000_000
 PATIENCE = 30.0
 """Seconds in which a request must be whole."""
+
+EXPECTED = "windlass.expected"
+"""Where a request keeps the keys that its body may have."""
+DESCRIBED = "`GET /openapi.json` describes every request."
 
 LONGEST_WAIT = 60.0
 """Seconds that one request may wait for something to be said; whoever has more time asks again."""
@@ -62,7 +67,27 @@ async def body(request: Request, *, largest: int = LARGEST_BODY) -> Mapping[str,
         raise BadInput(f"The request is not JSON that can be read: {error}.") from error
     if not isinstance(value, dict):
         raise BadInput("The request is not a JSON object.")
+    expected = request.scope.get(EXPECTED)
+    if expected is not None:
+        _refuse_strangers(value, expected, "is not a key of this request")
     return value
+
+
+def expect(request: Request, keys: Iterable[str]) -> None:
+    """Let a request's body have these keys and no others: one that is misspelt would be left out silently."""
+    request.scope[EXPECTED] = tuple(keys)
+
+
+def check_query(request: Request, keys: Iterable[str]) -> None:
+    """Refuse a parameter that nobody reads."""
+    _refuse_strangers(request.query_params.keys(), keys, "is not a parameter of this request")
+
+
+def _refuse_strangers(given: Iterable[str], known: Iterable[str], words: str) -> None:
+    known = tuple(known)
+    for each in given:
+        if each not in known:
+            raise BadInput(f"{each[:80]!r} {words}.", hint=f"{near_miss(each, known)} {DESCRIBED}".strip())
 
 
 async def _content(request: Request, largest: int) -> bytes:
@@ -92,7 +117,8 @@ def text(values: Mapping[str, Any], key: str, default: str | None = None) -> str
     """A text from a request's body."""
     value = values.get(key, default)
     if not isinstance(value, str):
-        raise BadInput(f"{key} must be a text." if key in values else f"{key} is missing.")
+        words = f"{key} must be a text." if key in values else f"{key} is missing."
+        raise BadInput(words, hint=f'Send JSON such as {{"{key}": "…"}}. {DESCRIBED}')
     return value
 
 
@@ -120,14 +146,21 @@ def truth(values: Mapping[str, Any], key: str) -> bool:
     return value
 
 
-def number(request: Request, key: str, default: int) -> int:
+def number(request: Request, key: str, default: int, *, least: int = 0) -> int:
     """A whole number from a request's query."""
     given = request.query_params.get(key)
     if given is None:
         return default
-    if not given.isdecimal() or len(given) > 18:
-        raise BadInput(f"{key} must be a whole number, not {given!r}.")
+    if not given.isdecimal() or len(given) > 18 or int(given) < least:
+        wanted = f"a whole number of at least {least}" if least else "a whole number"
+        raise BadInput(f"{key} must be {wanted}, not {given[:40]!r}.")
     return int(given)
+
+
+def last_event(request: Request, default: int) -> int:
+    """Where a client of server-sent events was cut off, by the header that it sends then."""
+    given = request.headers.get("last-event-id", "").strip()
+    return int(given) if given.isdecimal() and len(given) <= 18 else default
 
 
 def seconds(request: Request, key: str) -> float | None:
