@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,7 +131,7 @@ def parse(
     *,
     line: int = 1,
     own: Mapping[str, int] | None = None,
-    most: int = sys.maxsize,
+    most: int = 1_000_000,
     ended: bool = False,
 ) -> tuple[list[Item], bool]:
     """What the whole lines of a text say, and whether the last of it may go on with what is still to come.
