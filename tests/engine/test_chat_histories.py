@@ -78,12 +78,12 @@ class Crowd:
         place, method = self.chance.choice([(hearing, "save"), (port, "append")])
         done, before, turns = getattr(place, method), self.chance.random() < 0.5, self.chance.randrange(3)
 
-        async def halt(*given: object) -> object:
+        async def halt(*given: object, **how: object) -> object:
             nonlocal turns
             turns -= 1
             if turns < 0 and before:
                 raise Halt
-            result = await done(*given)
+            result = await done(*given, **how)
             if turns < 0:
                 raise Halt
             return result

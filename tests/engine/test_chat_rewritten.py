@@ -40,10 +40,10 @@ def test_a_file_that_is_written_anew_is_read_whole(
             hearing: Any = stage.engine._chat.hearing
             saved = hearing.save
 
-            async def halt(*given: Any) -> None:
+            async def halt(*given: Any, **how: Any) -> None:
                 if given[1].offset:
                     raise Halt
-                await saved(*given)
+                await saved(*given, **how)
 
             monkeypatch.setattr(hearing, "save", halt)
             with pytest.raises(Halt):

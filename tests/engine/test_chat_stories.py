@@ -405,7 +405,7 @@ class TestCrash:
         async def story() -> None:
             await stage.begin()
 
-            async def halt(*_: object) -> None:
+            async def halt(*_: object, **__: object) -> None:
                 raise Halt
 
             monkeypatch.setattr(stage.engine._chat.hearing, "save", halt)

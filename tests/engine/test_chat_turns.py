@@ -157,3 +157,19 @@ def test_how_a_file_looked_is_forgotten_when_nobody_asks() -> None:
         assert len(still._seen) == 2
 
     play(story)
+
+
+@pytest.mark.parametrize("by_agent", [True, False])
+def test_a_log_that_was_pasted_is_told_of_once(stage: ChatStage, *, by_agent: bool) -> None:
+    """Not once for every turn that reading it takes; and it does not use up all that its writer may be told."""
+
+    async def story() -> None:
+        await stage.begin()
+        file = await stage.file(stage.one) if by_agent else stage.own
+        add(file, "".join(f"line {number} of some log\n" for number in range(500)))
+        for _ in range(20):
+            await stage.pass_time()
+        told = [each for each in await stage.said(system=True) if "and 495 more" in each.body]
+        assert len(told) == len([each for each in await stage.said(system=True) if "was not sent" in each.body]) == 1
+
+    play(story)

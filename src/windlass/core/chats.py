@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -15,6 +15,8 @@ BEFORE = 1024
 """Bytes before a place by which it is known again."""
 MOST_BLAME = 3
 """How often refused lines wake their writer before a person writes to it."""
+MOST_TOLD = 5
+"""How many refused lines a writer is told of at once."""
 REMEMBERED = 64
 """Messages by which a place is found in a file that was replaced."""
 
@@ -88,6 +90,10 @@ class Place:
     """How often something was refused since a person wrote to its writer."""
     blamed_at: int = 0
     """The number of the last message that told of it."""
+    wrong: tuple[str, ...] = ()
+    """What was refused, and its writer was not told of yet: the first few."""
+    wrongs: int = 0
+    """How many there were."""
 
     def fits(self, found: Slice) -> bool:
         """Whether what stands before the place is what stood there."""
@@ -129,7 +135,11 @@ class Place:
     def blamed(self, told: int, *, pardoned: bool) -> Place:
         """The same, after a message told of refused lines; `pardoned`: a person has written since the one before."""
         refused = 0 if pardoned else self.refused
-        return replace(self, refused=min(refused, MOST_BLAME) + 1, blamed_at=told)
+        return replace(self, refused=min(refused, MOST_BLAME) + 1, blamed_at=told, wrong=(), wrongs=0)
+
+    def found_wrong(self, reasons: Sequence[str]) -> Place:
+        """The same, with more that its writer is to be told of."""
+        return replace(self, wrong=(*self.wrong, *reasons)[:MOST_TOLD], wrongs=self.wrongs + len(reasons))
 
     @property
     def is_hopeless(self) -> bool:

@@ -143,7 +143,7 @@ class Chat:
         lines = [(*corners.line_of(each), each.id) for each in (*owed, *new)]
         place = replace(place, shown=shown, owed=tuple((digest, key) for _, digest, key in lines))
         if new or shown // corners.AT_ONCE > before.shown // corners.AT_ONCE:
-            await self.hearing.save(corner, place, [])
+            await self.hearing.save(corner, place)
         self.hearing.kept(corner).place = place
         text, read = "".join(text for text, _, _ in lines), 0 if place.skipping else place.offset
         if text and await self.chats.append(corner.top, FILE, text, read):

@@ -188,8 +188,11 @@ def blame(store: Writing, corner: Corner, place: Place, body: str, now: float) -
 
 def _is_pardoned(store: Reading, corner: Corner, place: Place) -> bool:
     """Whether a person has written to the writer of a file since it was last told what is wrong there."""
-    heard = store.said(corner.project.id, to=corner.writer, after=place.blamed_at, limit=MOST)
-    return corner.agent is None or any(each.sender == str(HUMAN) for each in heard)
+    if corner.agent is None:
+        return True
+    heard = store.deliveries_to(corner.writer, acked=True, after=place.blamed_at, limit=MOST)
+    said = (store.find(Message, each.message) for each in reversed(heard))
+    return any(each is not None and each.sender == str(HUMAN) for each in said)
 
 
 def number(message: Message) -> int:

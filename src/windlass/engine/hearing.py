@@ -40,8 +40,8 @@ EMPTIED = 4.0
 """Seconds after which whoever has emptied a file begins anew. An editor that only writes it again takes less."""
 PATIENCE = 60.0
 """Seconds that a line which can't be sent now may hold up those below it."""
-MOST_TOLD = 5
-"""How many refused lines a writer is told of at once."""
+MOST_WRONG = 5000
+"""Refused lines after which a writer that never stops is told of them."""
 _BLANK = b" \t\r\n"
 
 
@@ -66,6 +66,10 @@ class Rest(Enum):
     """A message that may still grow, or a file that is being replaced."""
     MORE = auto()
     """Messages that have to wait for the next turn."""
+
+
+_THROUGH = (Rest.NOTHING, Rest.HALF)
+"""Nothing more is there that could be read now."""
 
 
 @dataclass(slots=True)
@@ -132,17 +136,18 @@ class Hearing:
             kept.place = corners.revived(*await self.store.read(partial(corners.stored, corner)))
         return kept.place
 
-    async def save(self, corner: Corner, place: Place, refused: Sequence[str]) -> None:
-        """Keep the place, and in the same transaction tell the writer what was refused."""
-        now = self.clock.now()
+    async def save(self, corner: Corner, place: Place, refused: Sequence[str] = (), *, tell: bool = False) -> None:
+        """Keep the place; and, once a file is read through, tell its writer in the same step what was refused."""
+        now, noted = self.clock.now(), place.found_wrong(refused)
+        tells = bool(noted.wrongs) and (tell or noted.wrongs >= MOST_WRONG)
 
         def step(store: Writing) -> Place:
-            after = corners.blame(store, corner, place, _told(corner, refused), now) if refused else place
+            after = corners.blame(store, corner, noted, _told(corner, noted), now) if tells else noted
             corners.save(store, corner, after, now)
             return after
 
         self.kept(corner).place = await self.store.write(step)
-        if refused:
+        if tells:
             self.bell.ring()
         else:
             self.bell.hum()
@@ -182,8 +187,11 @@ class Hearing:
             most -= heard
             if rest is not Rest.MORE or not most:
                 break
-        if rest is Rest.NOTHING and (place := await self.place(corner)).known:  # it was cut before they were met
-            await self.save(corner, replace(place, known=()), [])
+        place = await self.place(corner)
+        if rest is Rest.NOTHING and place.known:  # it was cut before they were met
+            await self.save(corner, replace(place, known=()))
+        if rest in _THROUGH and place.wrongs:
+            await self.save(corner, await self.place(corner), tell=True)
         return rest
 
     async def _take(self, corner: Corner, haste: Haste, most: int) -> tuple[Rest, int]:
@@ -241,13 +249,13 @@ class Hearing:
         look = partial(self.chats.look, corner.top, FILE)
         again = await asyncio.to_thread(found_again, place, lambda offset: look(offset, LIMIT))
         if again != place:
-            await self.save(corner, again, [])
+            await self.save(corner, again)
         return again
 
     async def _mind_emptied(self, corner: Corner, place: Place, found: Slice | None) -> None:
         """Whoever has emptied a file and left it so may say there what was said before."""
         if place.recent and found is not None and not found.size and self._is_still(corner, found, EMPTIED):
-            await self.save(corner, place.anew(), [])
+            await self.save(corner, place.anew())
 
     # ── what is said ──
 
@@ -264,7 +272,7 @@ class Hearing:
                 raise
             refused += [f"line {item.line} {reason}"] if reason else []
             place, end = place.past(item), item.end
-        await self.save(corner, place.at(part.found, end), refused)
+        await self.save(corner, place.at(part.found, end), refused, tell=part.rest in _THROUGH)
 
     async def _skip(self, corner: Corner, place: Place, found: Slice) -> None:
         """Go past a line that is too long for a message, or past the rest of it."""
@@ -336,9 +344,9 @@ def _rest(found: Slice, items: Sequence[Item]) -> Rest:
     return Rest.HALF if half.strip(_BLANK) else Rest.NOTHING
 
 
-def _told(corner: Corner, refused: Sequence[str]) -> str:
-    more = [f"and {len(refused) - MOST_TOLD} more"] if len(refused) > MOST_TOLD else []
-    listed = "\n".join(f"- {each}" for each in (*refused[:MOST_TOLD], *more))
+def _told(corner: Corner, place: Place) -> str:
+    more = [f"and {place.wrongs - len(place.wrong)} more"] if place.wrongs > len(place.wrong) else []
+    listed = "\n".join(f"- {each}" for each in (*place.wrong, *more))
     form = f"[{corner.writer}-to-NAME]: text"
     return (
         f"Some of {FILE} was not sent:\n\n{listed}\n\n"
