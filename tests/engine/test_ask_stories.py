@@ -10,6 +10,7 @@ from talk_room import Room, play
 
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.message import Kind, Message
+from windlass.core.run import Chunk
 
 
 @pytest.fixture
@@ -68,7 +69,9 @@ class TestConversations:
             await room.move()
             task, talk = await room.task_of(name), room.engine.talk
             first = await talk.converse(room.person, room.project, "How far?", task=task.id, key="k1")
-            assert await talk.converse(room.person, room.project, "How far?", task="t99", key="k1") == first
+            assert await talk.converse(room.person, room.project, "How far?", task=task.id, key="k1") == first
+            with pytest.raises(Conflict, match="k1 is that of m1, which is for others"):
+                await talk.converse(room.person, room.project, "How far?", task="t99", key="k1")
             with pytest.raises(Conflict, match="k1 is that of m1, which is for others"):
                 await talk.converse(room.person, room.project, "How far?", agent="alice", key="k1")
             assert first.kind is Kind.ASK and len(await talk.inbox(name)) == 1
@@ -140,6 +143,23 @@ class TestSlots:
             await room.exit("alice")
             await room.move()
             assert (await room.receipts(sent))["bob"] == ("delivered", "")
+
+        play(story)
+
+    def test_one_who_works_on_keeps_its_slot(self, room: Room) -> None:
+        """What it prints after its question says so; what it prints with it does not."""
+
+        async def story() -> None:
+            room.limit(runs=1)
+            await room.begin("alice", "bob")
+            await room.send(to=("alice",), body="Begin.")
+            await room.move()
+            run = await room.run_of("alice")
+            await room.engine.talk.converse(await room.speaker("alice"), room.project, "Which port?", agent="bob")
+            said = Chunk(run=run.id, offset=0, content=b"I go on.", at=room.clock.now() + 10)
+            await room.store.write(lambda store: store.append(said))
+            await room.move()
+            assert await live(room) == ["alice"]
 
         play(story)
 

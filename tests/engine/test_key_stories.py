@@ -70,3 +70,15 @@ def test_a_name_means_the_same_once_more(room: Room) -> None:
             await talk.converse(room.person, room.project, "Which port?", agent="alice@one", key="k2")
 
     play(story)
+
+
+def test_who_is_alone_in_an_instance_may_say_it_again(room: Room) -> None:
+    """What was for nobody is for nobody once more."""
+
+    async def story() -> None:
+        await meet(room)
+        me = await room.speaker("bob@two")
+        sent = await room.send(me, to=("@two",), body="Hello?", key="k1")
+        assert sent.to == () and await room.send(me, to=("@two",), body="Hello?", key="k1") == sent
+
+    play(story)

@@ -10,6 +10,7 @@ from stage import Stage, play
 
 from windlass.core.change import Change
 from windlass.core.task import Mode, TaskState
+from windlass.engine.talk import Post
 from windlass.engine.tasks import Order
 
 
@@ -54,5 +55,32 @@ def test_an_agent_finds_its_mode_in_its_manifest(mode: Mode, repo: Path, tmp_pat
             mode.writes,
             mode is Mode.PLAN,
         )
+
+    play(story)
+
+
+def test_a_plan_that_was_stopped_goes_on_as_a_plan(repo: Path, tmp_path: Path) -> None:
+    """Also then nothing lands of what was committed on the way."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home")
+        order = Order(path=str(repo), title="Split it", provider="command", options={"command": "x"}, mode=Mode.PLAN)
+        task, planner = await stage.engine.tasks.add(order)
+        await stage.move()
+        await stage.commit(planner.id, "a", "hasty")
+        await stage.engine.runs.stop(planner.id, "stopped by hand")
+        await stage.move()
+        person = await stage.engine.talk.speaker("")
+        await stage.engine.talk.send(person, Post(body="Go on.", project=task.project, to=(planner.id,)))
+        await stage.move()
+        assert (await stage.task_of(planner.id)).mode is Mode.PLAN
+        await stage.signal(planner.id)
+        await stage.exit(planner.id)
+        await stage.move()
+        await stage.engine.talk.send(person, Post(body="Now do it.", project=task.project, to=(planner.id,)))
+        await stage.move()
+        assert (await stage.task_of(planner.id)).mode is Mode.EXECUTE
+        assert not (await stage.worktree(planner.id) / "a").exists()
+        assert await stage.store.read(lambda store: store.find(Change, "c1")) is None
 
     play(story)

@@ -120,3 +120,22 @@ class TestPhases:
             assert await room.store.read(lambda store: store.last_seq()) == before
 
         play(story)
+
+    def test_one_who_is_at_a_phase_asks_another_who_is(self, room: Room) -> None:
+        """Not itself; and a task of another project is nobody's here, whoever has the same name."""
+
+        async def story() -> None:
+            await room.begin()
+            phase = await ordered(room, "Split the parser")
+            first, second = [await ordered(room, each, phase=phase.id) for each in ("The lexer", "The tree")]
+            await room.move()
+            talk = room.engine.talk
+            for asking, asked in ((first, second), (second, first)):
+                me = await room.speaker(asking.agent)
+                assert (await talk.converse(me, room.project, "How far?", phase=phase.id)).to == (asked.agent,)
+            theirs = replace(first, id="t99", project="other")
+            await room.store.write(lambda store: store.record("task.added", "t99", theirs))
+            with pytest.raises(NotFound, match="Nobody is at t99"):
+                await talk.converse(room.person, room.project, "How far?", task="t99")
+
+        play(story)

@@ -134,7 +134,7 @@ def test_nobody_asks_itself_by_its_short_name(room: Room) -> None:
 
 
 def test_a_person_s_answer_that_was_not_heard_of_may_be_given_again(room: Room) -> None:
-    """It is the same answer then; other words are too late."""
+    """It is the same answer then, and not one to what was asked meanwhile."""
 
     async def story() -> None:
         await room.begin("alice")
@@ -143,11 +143,14 @@ def test_a_person_s_answer_that_was_not_heard_of_may_be_given_again(room: Room) 
         await room.signal("alice", '{"status": "questions", "questions": [{"id": "q1", "question": "Which?"}]}')
         await room.exit("alice")
         await room.move()
-        first = await room.engine.talk.answer("alice", ["q1=That one."])
-        assert await room.engine.talk.answer("alice", ["q1=That one."]) == first
+        first = await room.engine.talk.answer("alice", ["q1=That one."], key="k1")
+        assert await room.engine.talk.answer("alice", ["q1=That one."], key="k1") == first
         await room.move()
-        assert await room.engine.talk.answer("alice", ["q1=That one."]) == first
+        me = await room.speaker("alice")
+        await room.engine.talk.converse(me, room.project, "Drop the table?", agent="human")
+        assert await room.engine.talk.answer("alice", ["q1=That one."], key="k1") == first
+        assert (await room.engine.talk.answer("alice", ["No."], key="k2")).body == "No."
         with pytest.raises(Conflict, match="alice has no open question"):
-            await room.engine.talk.answer("alice", ["q1=The other."])
+            await room.engine.talk.answer("alice", ["No."], key="k3")
 
     play(story)

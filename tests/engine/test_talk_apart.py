@@ -270,6 +270,11 @@ def test_hops_are_not_counted_anew_from_a_word_that_was_for_others(room: Room) -
         secret = await room.send(to=("carol",), body="Only for carol.")
         with pytest.raises(NotFound, match=f"There is no message {secret.id}"):
             await room.send(await room.speaker("alice"), to=("bob",), body="On and on.", reply_to=secret.id)
+        await room.send(to=("carol@one",), body="Begin.")
+        await room.move()
+        own = await room.send(await room.speaker("carol@one"), body="Here we are alone.")
+        with pytest.raises(NotFound, match=f"There is no message {own.id}"):
+            await room.send(await room.speaker("alice"), to=("bob",), body="On and on.", reply_to=own.id)
 
     play(story)
 

@@ -176,20 +176,23 @@ def test_an_answer_is_sent_word_by_word(keyboard: Keyboard, daemon: FakeDaemon) 
     daemon.teach("POST /agents/kind-yak/answer", {"message": {"id": "m1", "body": "q1: yes"}})
 
     assert "kind-yak has your answer" in keyboard.type("answer", "kind-yak", "q1=yes").stdout
-    assert daemon.asked[-1][3] == {"words": ["q1=yes"]}
+    assert daemon.asked[-1][3]["words"] == ["q1=yes"]
     shown = json.loads(keyboard.type("answer", "kind-yak", "q1=yes", "--json").stdout)
     assert shown["message"]["id"] == "m1"
 
 
 def test_an_answer_is_given_again_when_the_daemon_comes_back(keyboard: Keyboard, daemon: FakeDaemon) -> None:
-    """In the same words, by which the daemon knows one that it has heard."""
+    """Under the same key, by which the daemon knows one that it has heard; another answer has another."""
     daemon.teach("POST /agents/kind-yak/answer", {"message": {"id": "m1", "body": "Yes."}})
     daemon.cut = 2
 
     ended = keyboard.type("answer", "kind-yak", "Yes.")
 
     assert (ended.returncode, ended.stdout.startswith("kind-yak has your answer")) == (0, True), ended.stderr
-    assert daemon.asked == [("POST", "/agents/kind-yak/answer", "", {"words": ["Yes."]})] * 3
+    assert [each[3]["words"] for each in daemon.asked] == [["Yes."]] * 3
+    keyboard.type("answer", "kind-yak", "Yes.")
+    keys = [each[3]["key"] for each in daemon.asked]
+    assert len({*keys[:3]}) == 1 and keys[3] not in keys[:3]
 
 
 class TestWork:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+
 import click
 
 from windlass.cli.agents import given_text
@@ -73,7 +76,9 @@ def answer_command(
         return
     who = AgentName().convert(name, None, ctx)
     given = [given_text(each, "TEXT") for each in words]
-    answer = retried(ctx.obj, lambda client: client.post("agents", who, "answer", words=given), "it was NOT answered")
+    key = os.urandom(10).hex()  # said again after a broken connection, it is the same answer
+    post = partial(Client.post, words=given, key=key)
+    answer = retried(ctx.obj, lambda client: post(client, "agents", who, "answer"), "it was NOT answered")
     if as_json:
         say_json(answer)
     else:

@@ -24,6 +24,8 @@ class Repeated:
     channel: str = ""
     """Nothing: that of its speaker."""
     reply_to: str = ""
+    about: str = ""
+    """The task or phase that a question is put to."""
 
     @classmethod
     def of(cls, message: Message) -> Repeated:
@@ -35,6 +37,7 @@ class Repeated:
             broadcast=message.broadcast,
             channel=message.channel,
             reply_to=message.reply_to,
+            about=message.about,
         )
 
 
@@ -48,6 +51,8 @@ def check_same(known: Message, repeated: Repeated, project: str) -> None:
         raise _conflict(known, f"stands in {known.channel}")
     if repeated.reply_to != known.reply_to:
         raise _conflict(known, f"answers {known.reply_to or 'nothing'}")
+    if repeated.about != known.about:
+        raise _conflict(known, "is for others")
     same = (known.project, known.broadcast) == (repeated.project, repeated.broadcast)
     if not same or (repeated.named and not _is_for(known, repeated.named, project)):
         raise _conflict(known, "is for others")
@@ -59,6 +64,8 @@ def _conflict(known: Message, how: str) -> Conflict:
 
 def _is_for(known: Message, named: Sequence[str], project: str) -> bool:
     """Whether those who were named are its readers: all of them, and nobody else."""
+    if not known.to:  # nobody else was there
+        return all(each.startswith("@") for each in named)
     own = Address.parse(known.sender).instance
     covered = [{each for each in known.to if _means(name, each, own, project)} for name in named]
     return all(covered) and {*known.to} <= set[str]().union(*covered)

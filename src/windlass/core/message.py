@@ -82,6 +82,10 @@ class Message:
     about: str = ""
     """What a question was put to, if not to an agent by name: `task/t12` or `phase/t9`."""
 
+    def seen_by(self, viewer: str, home: str) -> bool:
+        """Whether an agent may see it: what is for all in its home channel, what it said, and what is for it."""
+        return viewer in (self.sender, *self.to) or (not self.direct and self.channel == home)
+
     def hidden_from(self, viewer: str) -> bool:
         """Whether it was meant for others alone; a person, who has no name here, sees everything."""
         return self.direct and viewer not in ("", self.sender, *self.to)

@@ -106,12 +106,12 @@ def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing
     return put(store, answer)
 
 
-def reply(agent: str, words: Sequence[str], now: float, store: Writing) -> Message:
-    """A person's answer to an agent's last open question, as one text or by ids. The same once more is the same."""
+def reply(agent: str, words: Sequence[str], key: str, now: float, store: Writing) -> Message:
+    """A person's answer to an agent's last open question, as one text or by ids. Under the same key it is the same."""
+    if key and (known := store.keyed(str(HUMAN), key)):
+        return known
     asks, task = open_questions(store, agent), current_task(store, agent)
     if not asks or task is None or task.ended:
-        if known := _replied(store, agent, words):
-            return known
         raise Conflict(f"{agent} has no open question.", hint=f"See `windlass show {agent}`.")
     ask = asks[-1]
     body = compose_answer(words, ask.body if ask.sender == agent else "")
@@ -126,19 +126,8 @@ def reply(agent: str, words: Sequence[str], now: float, store: Writing) -> Messa
         now=now,
         kind=Kind.ANSWER,
         reply_to=ask.id,
+        key=key,
     )
-
-
-def _replied(store: Reading, agent: str, words: Sequence[str]) -> Message | None:
-    """The last that a person answered this agent, if it was in these words: whoever heard nothing says it again."""
-    owed = store.deliveries_to(agent, acked=True, limit=MOST)
-    said = (store.find(Message, each.message) for each in reversed(owed))
-    last = next((each for each in said if each and each.kind is Kind.ANSWER and each.sender == str(HUMAN)), None)
-    ask = store.find(Message, last.reply_to) if last else None
-    if last is None or ask is None:
-        return None
-    body = compose_answer(words, ask.body if ask.sender == agent else "")
-    return last if last.body in (body, f"{body}\n\n{ask.body}") else None
 
 
 def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Letter]:

@@ -20,7 +20,7 @@ from windlass.core.provider import Start
 from windlass.core.run import Cause, Outcome, Run
 from windlass.core.signal import BadSignal, read_signal
 from windlass.core.store import Reading, Writing
-from windlass.core.task import Task, TaskState, title_of
+from windlass.core.task import Mode, Task, TaskState, title_of
 from windlass.core.workdir import Site
 from windlass.engine import instances
 from windlass.engine.bell import Bell
@@ -323,6 +323,12 @@ class Claim:
     def _letters(self, store: Reading) -> list[Letter]:
         return [Letter(found, each) for each in self._owed(store) if (found := store.find(Message, each.message))]
 
+    def _wanted(self, store: Reading) -> Mode:
+        """What one who is called goes on with: a plan that was not finished stays a plan."""
+        runs = store.runs_of(self.agent.id)
+        last = store.find(Task, runs[-1].task) if runs else None
+        return last.wants if last and last.state is not TaskState.DONE else Mode.EXECUTE
+
     def _called(self, store: Writing) -> Task | None:
         """What the first that starts it wants, as a task; nothing if all has been read meanwhile."""
         mail = [each.message for each in self._letters(store) if each.calls]
@@ -332,7 +338,12 @@ class Claim:
         hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and these words are not
         title = title_of(calling.body) if calling.channel == "main" and not calling.direct else hidden
         task = Task(
-            id=store.next_id(Task), project=self.agent.project, title=title, agent=self.agent.id, created_at=self.now
+            id=store.next_id(Task),
+            project=self.agent.project,
+            title=title,
+            agent=self.agent.id,
+            wants=self._wanted(store),
+            created_at=self.now,
         )
         store.record("task.added", task.id, task)
         return task

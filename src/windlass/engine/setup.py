@@ -182,13 +182,13 @@ def _is_stopping(key: str, store: Reading) -> bool:
 def _begins_anew(store: Reading, run: Run) -> bool:
     """Whether it is the first of a later task: one that was given to it, or that followed on one which is done.
 
-    Who is called after a task that failed or was stopped finds its worktree as it left it.
+    Who is called after a task that failed or was stopped finds its worktree as it left it, unless it was only to look.
     """
     before = [each for each in store.runs_of(run.agent) if each.number < run.number]
     if not before or before[-1].task == run.task or run.cause not in (Cause.TASK, Cause.CALL):
         return run.cause is Cause.TASK and run.number > 1
     last = store.find(Task, before[-1].task)
-    return run.cause is Cause.TASK or (last is not None and last.state is TaskState.DONE)
+    return run.cause is Cause.TASK or (last is not None and (last.state is TaskState.DONE or not last.mode.writes))
 
 
 def _reviewed(store: Reading, run: Run) -> Change | None:

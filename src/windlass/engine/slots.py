@@ -10,6 +10,8 @@ from windlass.core.ports import Ports
 from windlass.core.project import Project
 from windlass.core.store import Reading
 
+AT_ONCE = 2.0
+"""Seconds: what is printed so soon after a question belongs to asking it."""
 NONE_FREE = "no slot is free (limits.runs)"
 """Why one waits that could start."""
 
@@ -46,6 +48,12 @@ class Slots:
 def lenders(store: Reading, agent: Agent) -> frozenset[str]:
     """Those who do nothing before they have an answer, if one of them has asked this agent.
 
-    Else it could wait for a slot that is free only when it has answered."""
+    Else it could wait for a slot that is free only when it has answered. Who has printed something since it asked works
+    on, and lends nothing."""
     asks = store.asking()
-    return frozenset(each.sender for each in asks) if any(agent.id in each.to for each in asks) else frozenset()
+    if not any(agent.id in each.to for each in asks):
+        return frozenset()
+    runs = {each.agent: each.id for each in store.live_runs()}
+    spoke = store.last_output(list(runs.values()))
+    last = {name: spoke.get(run, 0.0) for name, run in runs.items()}
+    return frozenset(each.sender for each in asks if last.get(each.sender, 0.0) <= each.sent_at + AT_ONCE)

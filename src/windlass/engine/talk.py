@@ -162,7 +162,8 @@ class Talk:
         What comes again under the same key is the question that was asked then.
         """
         known = await self.store.read(lambda store: store.keyed(speaker.address, key)) if key and not agent else None
-        target = known.to[0] if known and known.to else agent or await self.store.read(partial(_target, task, phase))
+        look = partial(_target, speaker.address, project, task, phase)
+        target = known.to[0] if known and known.to else agent or await self.store.read(look)
         if await self._is_itself(speaker, project, target):
             raise BadInput(f"{speaker.address} can't ask itself.", hint="`windlass list` shows whom you can ask.")
         about = f"task/{task}" if task else f"phase/{phase}" if phase else ""
@@ -387,13 +388,15 @@ class Talk:
 
         return await self.store.read(question)
 
-    async def answer(self, agent: str, words: Sequence[str]) -> Message:
-        """Answer the open questions of an agent, as one text or by their ids; the answer wakes it."""
+    async def answer(self, agent: str, words: Sequence[str], *, key: str = "") -> Message:
+        """Answer the open questions of an agent, as one text or by their ids; the answer wakes it.
+
+        What comes again under the same key is the answer that was given then, whatever was asked since."""
         found = await self.store.read(lambda store: store.find(Agent, agent))
         if found is None:
             raise NotFound(f"There is no agent {agent}.")
         await self.catch_up(Speaker(str(HUMAN)), found.project)
-        message = await self.store.write(partial(letters.reply, agent, words, self.clock.now()))
+        message = await self.store.write(partial(letters.reply, agent, words, key, self.clock.now()))
         self.bell.ring()
         return message
 
@@ -423,6 +426,7 @@ def _said_before(speaker: Speaker, post: Post, project: str, store: Reading) -> 
             broadcast=_is_broadcast(post),
             channel=post.channel,
             reply_to=post.reply_to,
+            about=post.about,
         )
         check_same(known, repeated, project)
     return known
@@ -464,21 +468,19 @@ def _check_channel(project: str, channel: str, store: Reading) -> None:
 def _check_names(speaker: Speaker, post: Post, store: Reading) -> None:
     """Refuse a channel that is none, and a reply to nothing, or to what its speaker can't know."""
     _check_channel(post.project, post.channel, store)
-    viewer = "" if speaker.is_person else speaker.address
     found = store.find(Message, post.reply_to) if post.reply_to else None
-    if post.reply_to and (found is None or found.project != post.project or found.hidden_from(viewer)):
+    seen = found is not None and (speaker.is_person or found.seen_by(speaker.address, _home_of(speaker, store)))
+    if post.reply_to and (found is None or found.project != post.project or not seen):
         raise NotFound(f"There is no message {post.reply_to}.", hint="`windlass peek` shows what was said.")
 
 
-def _target(task: str, phase: str, store: Reading) -> str:
-    """Whoever is at a task, or at one of a phase's: one who is running, then one who is idle."""
-    if task:
-        found = store.find(Task, task)
-        names = [found.agent] if found and found.agent else []
-    else:
-        names = [each.agent for each in store.unfinished_tasks() if each.parent == phase and phase and each.agent]
+def _target(speaker: str, project: str, task: str, phase: str, store: Reading) -> str:
+    """Whoever is at a task, or at one of a phase's: one who is running, then one who is idle; oneself last."""
+    inside = (each for each in store.unfinished_tasks() if phase and each.parent == phase)
+    found = [store.find(Task, task)] if task else [*inside]
+    names = [each.agent for each in found if each and each.agent and each.project == project]
     latest = store.latest_runs(names)
-    names.sort(key=lambda each: not (each in latest and latest[each].live))
+    names.sort(key=lambda each: (each == speaker, not (each in latest and latest[each].live)))
     if not names:
         raise NotFound(f"Nobody is at {task or phase or 'that'}.", hint="`windlass list` shows who is at work.")
     return names[0]

@@ -166,8 +166,7 @@ class MemoryReading:
         newest: bool = True,
     ) -> list[Message]:
         def seen(message: Message) -> bool:
-            open_there = not message.direct and message.channel == home
-            mine = viewer in ("", message.sender) or open_there or self._is_owed(message.id, viewer)
+            mine = not viewer or message.seen_by(viewer, home) or self._is_owed(message.id, viewer)
             return mine and (not to or self._is_owed(message.id, to))
 
         here = (each for each in self._all(Message) if each.project == project and channel in ("", each.channel))

@@ -184,7 +184,7 @@ WHERE reader = :reader AND kind = 'ask'
 ORDER BY deliveries.sent LIMIT :limit;
 
 -- name: asking
-SELECT question.* FROM runs CROSS JOIN messages AS question
+SELECT question.* FROM runs CROSS JOIN messages AS question INDEXED BY messages_asked_by
 WHERE runs.outcome IS NULL AND question.kind = 'ask' AND sender = agent AND sent_at >= starting_at
     AND NOT EXISTS (SELECT 1 FROM json_each(question."to") WHERE value = 'human')
     AND NOT EXISTS (SELECT 1 FROM messages AS given WHERE given.kind = 'answer' AND given.reply_to = question.id)
@@ -211,9 +211,11 @@ WHERE heard.place > coalesce((
 ORDER BY hops DESC, heard.place LIMIT 1;
 
 -- name: wrote_to
-SELECT DISTINCT sender FROM json_each(:senders) AS asked
-CROSS JOIN messages INDEXED BY messages_by_sender ON sender = asked.value
-WHERE EXISTS (SELECT 1 FROM deliveries WHERE id = messages.id || '/' || :reader);
+SELECT value AS sender FROM json_each(:senders) AS asked
+WHERE EXISTS (
+    SELECT 1 FROM deliveries INDEXED BY deliveries_by_reader CROSS JOIN messages ON messages.place = sent
+    WHERE reader = :reader AND messages.sender = asked.value
+);
 
 -- name: deliveries_of
 SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;

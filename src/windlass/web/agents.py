@@ -98,7 +98,8 @@ async def reply(call: Call) -> Response:
     words = wire.texts(given, "words") if "words" in given else [wire.text(given, "body")]
     if not all(each.strip() for each in words):
         raise BadInput("The answer has no words.")
-    answered = await call.engine.talk.answer(await speaking.agent(call), words)
+    key = wire.text(given, "key", "")
+    answered = await call.engine.talk.answer(await speaking.agent(call), words, key=key)
     return wire.answer({"message": codec.plain(answered)})
 
 
