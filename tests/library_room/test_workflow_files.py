@@ -210,6 +210,7 @@ class TestReading:
         """A workflow in its own folder names what is beside that folder, but nothing above the repository."""
         repo = tmp_path / "repo"
         (repo / ".git").mkdir(parents=True)
+        (repo / ".git/HEAD").write_text("ref: refs/heads/main\n")
         (repo / "flows").mkdir()
         written(repo, "You review.", "reviewer.md")
         written(tmp_path, "secret", "above.md")

@@ -16,6 +16,7 @@ def repo(tmp_path: Path) -> Path:
     """A repository with workflows of its own, below a folder that is none of its business."""
     top = tmp_path / "repo"
     (top / ".git").mkdir(parents=True)
+    (top / ".git/HEAD").write_text("ref: refs/heads/main\n")
     for folder in (top, top / "part", tmp_path):
         (folder / ".windlass" / "workflows").mkdir(parents=True)
     return top

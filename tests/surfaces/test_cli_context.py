@@ -53,6 +53,7 @@ TITLE: dict[str, Any] = {
 @pytest.fixture
 def keyboard(tmp_path: Path) -> Keyboard:
     (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
     return Keyboard(tmp_path / "home", tmp_path)
 
 

@@ -62,6 +62,24 @@ class TestWatch:
         assert [query for _, _, query, _ in daemon.asked] == ["since=3&feed=1", "since=5&feed=1"]
         assert process.returncode == 130
 
+    @pytest.mark.parametrize("real", [True, False])
+    def test_it_shows_the_project_of_a_repository(
+        self, keyboard: Keyboard, daemon: FakeDaemon, tmp_path: Path, *, real: bool
+    ) -> None:
+        """An empty folder that is called like one, as sandboxes of other programs leave them, makes none."""
+        (tmp_path / ".git").mkdir()
+        if real:
+            (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        silence = threading.Event()
+        daemon.teach("GET /events", lambda _: Stream(events(1, end=silence)))
+        process = keyboard.open("watch", "--since", "0")
+        assert process.stdout is not None and process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=WITHIN)
+        silence.set()
+
+        assert ("path=" in daemon.asked[0][2]) is real
+
     def test_a_restart_before_the_first_event_misses_nothing(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """The daemon says where the journal stands, even when it has nothing to tell."""
         silence = threading.Event()

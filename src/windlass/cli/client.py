@@ -54,12 +54,23 @@ def inside_a_run() -> bool:
 
 def repository() -> str | None:
     """The folder the command was typed in, if that is in a repository at all."""
+    return here() if top() else None
+
+
+def top() -> str | None:
+    """The top folder of the repository that we stand in."""
     folder = here()
-    while not posixpath.exists(posixpath.join(folder, ".git")):
+    while not _is_top(folder):
         if folder == "/":
             return None
         folder = posixpath.dirname(folder)
-    return here()
+    return folder
+
+
+def _is_top(folder: str) -> bool:
+    """Whether a repository is there: sandboxes of other programs leave empty folders of this name, also in /tmp."""
+    git = posixpath.join(folder, ".git")
+    return posixpath.isfile(git) or posixpath.exists(posixpath.join(git, "HEAD"))
 
 
 class Client:

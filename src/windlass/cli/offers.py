@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from windlass.cli.client import Client, here, home, repository
+from windlass.cli.client import Client, here, home, repository, top
 from windlass.core.errors import WindlassError
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
@@ -82,26 +81,18 @@ def _defined() -> Iterator[Named]:
 
 
 def _in_files() -> Iterator[Named]:
-    top = _top()
-    if top is None:
+    folder = top()
+    if folder is None:
         return
     import asyncio  # noqa: PLC0415
 
     from windlass.library.definitions import RepositoryLibrary  # noqa: PLC0415
 
     try:
-        roster = asyncio.run(RepositoryLibrary({}).roster(top))
+        roster = asyncio.run(RepositoryLibrary({}).roster(folder))
     except (WindlassError, OSError):
         return
     yield from ((each.name, each.role) for each in roster.definitions)
-
-
-def _top() -> str | None:
-    """The top folder of the repository that we stand in."""
-    folder = repository()
-    while folder is not None and not posixpath.exists(posixpath.join(folder, ".git")):
-        folder = posixpath.dirname(folder)
-    return folder
 
 
 def _listed(*path: str, within: str = "items", **query: Any) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from windlass.core.plain import age
 from windlass.core.promises import Finding
 from windlass.core.sandbox import UNENFORCED, decide_sandbox
 from windlass.engine import Engine
+from windlass.library.files import is_top
 
 LEAST_FREE = 500_000_000
 """Bytes on the home's disk below which work will soon stop."""
@@ -139,7 +140,7 @@ class Doctor:
 
 def _in_repository(path: Path) -> bool:
     try:
-        return any((each / ".git").exists() for each in (path, *path.parents))
+        return any(is_top(each) for each in (path, *path.parents))
     except OSError:  # a name that no folder can have
         return False
 

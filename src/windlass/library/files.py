@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -18,6 +19,12 @@ class Unreadable(Exception):
     def __init__(self, words: str, line: int = 1) -> None:
         super().__init__(words)
         self.line = line
+
+
+def is_top(folder: Path) -> bool:
+    """Whether a repository is there. Sandboxes of other programs leave empty folders of this name, also in /tmp."""
+    git = folder / ".git"
+    return git.is_file() or (git / "HEAD").exists()
 
 
 @contextmanager

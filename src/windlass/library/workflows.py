@@ -117,7 +117,7 @@ def replace_text(path: Path, text: str) -> None:
 def _prompts(workflow: Path) -> Callable[[str], str]:
     """Reads the files that a workflow's file names: beside it, and within its repository."""
     beside = workflow.resolve().parent
-    top = next((each for each in (beside, *beside.parents) if (each / ".git").exists()), beside)
+    top = next((each for each in (beside, *beside.parents) if files.is_top(each)), beside)
 
     def prompt(name: str) -> str:
         path = Path(os.path.normpath(beside / name))
@@ -146,5 +146,5 @@ def _listed(folder: Path) -> list[Path]:
 def _up_to_top(here: Path) -> Iterator[Path]:
     """This folder and those above it, up to the top of the repository; without one, this folder alone."""
     above = (here, *here.parents)
-    last = next((number for number, each in enumerate(above) if (each / ".git").exists()), 0)
+    last = next((number for number, each in enumerate(above) if files.is_top(each)), 0)
     yield from above[: last + 1]
