@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 WITHIN = 25.0
 """Seconds after which anything that a test waits for counts as missing."""
+STEADY = 1.5
+"""Seconds after which an open line is one that waits."""
 WINDLASS = (sys.executable, "-c", "from windlass.cli.main import run; run()")
 SOURCE = Path(windlass.__file__).parent.parent
 PROGRAM = (
@@ -268,6 +270,23 @@ def stage(
         yield made
     finally:
         made.close()
+
+
+def waits(process: subprocess.Popen[bytes]) -> Callable[[], bool]:
+    """Looks whether a process has had the same line to the daemon for a while: short questions are answered by then."""
+    seen: dict[str, float] = {}
+
+    def look() -> bool:
+        now, open_now = time.monotonic(), set()
+        for each in Path(f"/proc/{process.pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                open_now.add(str(each.readlink()))
+        for line in open_now:
+            if line.startswith("socket:"):
+                seen.setdefault(line, now)
+        return any(line in open_now and now - at > STEADY for line, at in seen.items())
+
+    return look
 
 
 def until(look: Callable[[], T], what: str, *, within: float = WITHIN, fails: bool = True) -> T:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, lives, stage, until
-
-STEADY = 1.0
-"""Seconds after which an open line is one that waits."""
+from e2e_stage import Stage, lives, stage, until, waits
 
 
 @pytest.fixture
@@ -41,23 +34,6 @@ def serves(house: Stage) -> int:
     return int(written) if written and lives(int(written)) else 0
 
 
-def lines_to(command: subprocess.Popen[bytes]) -> Callable[[], bool]:
-    """Looks whether a command has had the same line to the daemon for a while: short questions are answered by then."""
-    seen: dict[str, float] = {}
-
-    def look() -> bool:
-        now, open_now = time.monotonic(), set()
-        for each in Path(f"/proc/{command.pid}/fd").iterdir():
-            with suppress(OSError):  # closed meanwhile
-                open_now.add(str(each.readlink()))
-        for line in open_now:
-            if line.startswith("socket:"):
-                seen.setdefault(line, now)
-        return any(line in open_now and now - at > STEADY for line, at in seen.items())
-
-    return look
-
-
 WAITING = [
     ("ask", "Which port?", "--agent-id", "AGENT", "--timeout", "60s"),
     ("listen", "--agent-id", "AGENT", "--timeout", "60s"),
@@ -71,7 +47,7 @@ WAITING = [
 def test_a_person_who_waits_gets_the_next_daemon(house: Stage, words: tuple[str, ...]) -> None:
     """One that was killed is started again by whoever waits for something: nobody else may come along."""
     waiting = house.begin(*(house.environment["AGENT"] if each == "AGENT" else each for each in words))
-    until(lines_to(waiting), "the command to wait")
+    until(waits(waiting), "the command to wait")
     old = kill(house)
     until(lambda: serves(house) not in (0, old), "the next daemon")
     assert waiting.poll() is None
@@ -80,7 +56,7 @@ def test_a_person_who_waits_gets_the_next_daemon(house: Stage, words: tuple[str,
 def test_one_that_was_stopped_is_not_started(house: Stage) -> None:
     """Whoever stops the daemon means it; the one who waits says so, and goes on with the next one."""
     watching = house.begin("watch")
-    until(lines_to(watching), "the command to wait")
+    until(waits(watching), "the command to wait")
     house.wl("daemon", "stop")
     assert watching.stderr
     assert b"the daemon has gone" in watching.stderr.readline()

@@ -6,20 +6,15 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from e2e_stage import WITHIN, until
+from e2e_stage import WITHIN, until, waits
 from mcp_stage import Place, place
 from test_mcp_bridge import bridge, killed
 
 pytestmark = pytest.mark.xdist_group("mcp")
-
-STEADY = 1.5
-"""Seconds after which an open line is one that waits."""
 
 
 @pytest.fixture(scope="module")
@@ -46,23 +41,6 @@ class Speaker:
         self.house.wl("list")
         self.go.touch()
         until(self.done.exists, "its words")
-
-
-def waits(process: subprocess.Popen[bytes]) -> Callable[[], bool]:
-    """Looks whether a process has had the same line to the daemon for a while: short questions are answered by then."""
-    seen: dict[str, float] = {}
-
-    def look() -> bool:
-        now, open_now = time.monotonic(), set()
-        for each in Path(f"/proc/{process.pid}/fd").iterdir():
-            with suppress(OSError):  # closed meanwhile
-                open_now.add(str(each.readlink()))
-        for line in open_now:
-            if line.startswith("socket:"):
-                seen.setdefault(line, now)
-        return any(line in open_now and now - at > STEADY for line, at in seen.items())
-
-    return look
 
 
 @contextmanager
