@@ -296,8 +296,10 @@ class TestAtSize:
             return step
 
         asked = {"limit": 20, "before": 1e9, "after": 0, "agents": '["a7"]', "run": "r0", "answered": "m7"}
-        open_ones = ("ready_tasks", "live_runs", "undelivered", "changes_queue", "events", "longest_way")
-        names = (*open_ones, "latest_runs", "agents_retired")
+        asked |= {"most": 20, "project": "p", "channel": "", "home": "@i", "viewer": "dan", "to": "dan"}
+        open_ones = ("ready_tasks", "live_runs", "undelivered", "changes_queue", "events", "longest_way", "asking")
+        seen = ("seen_newest", "seen_oldest", "said_to_newest", "said_in_newest")
+        names = (*open_ones, *seen, "latest_runs", "agents_retired")
         fill(tmp_path, past(range(1, 301)), putting(a_run("r0", starting_at=5.0)))
         few = work(tmp_path, names, asked)
         fill(tmp_path, past(range(301, 3001)))

@@ -22,7 +22,7 @@ from windlass.core.document import Document
 from windlass.core.errors import BadInput
 from windlass.core.message import Kind, Receipt
 from windlass.core.run import Outcome
-from windlass.core.store import Noun
+from windlass.core.store import FAR_BACK, Noun
 
 
 class TestTalk:
@@ -203,6 +203,22 @@ class TestTalk:
             assert [await longest(), await longest(answered="m1")] == ["", ""]
             await store.write(putting(replace(a_message("m13", sender="bob"), sent_at=13.0), a_delivery("m13")))
             assert await longest() == "m13"
+
+        asyncio.run(story())
+
+    def test_of_much_that_was_heard_only_the_last_counts(self, store: AnyStore) -> None:
+        """However long a run lives, it takes no longer to find; what it was told counts like what it was sent."""
+
+        async def story() -> None:
+            hops = {1: 9, 2: 8, FAR_BACK + 2: 3}
+            said = [
+                replace(a_message(f"m{each}", sender="bob"), hops=hops.get(each, 1), sent_at=10.0)
+                for each in range(1, FAR_BACK + 3)
+            ]
+            owed = [a_delivery(each.id) for each in said]
+            await store.write(putting(*said, *owed, a_run("r1", starting_at=9.0)))
+            found = await store.read(lambda reading: reading.longest_way("r1"))
+            assert found is not None and found.id == f"m{FAR_BACK + 2}"
 
         asyncio.run(story())
 

@@ -191,15 +191,20 @@ WHERE runs.outcome IS NULL AND question.kind = 'ask' AND sender = agent AND sent
 ORDER BY question.place;
 
 -- name: longest_way
-WITH latest (place, early) AS (
-    SELECT messages.place, sent_at < starting_at
-    FROM runs CROSS JOIN deliveries INDEXED BY deliveries_by_reader ON reader = agent
-        CROSS JOIN messages ON messages.place = sent
-    WHERE runs.id = :run ORDER BY sent DESC LIMIT :most
+WITH own (agent, began, bound) AS (
+    SELECT agent, starting_at, coalesce((
+        SELECT sent FROM deliveries INDEXED BY deliveries_by_reader
+        WHERE reader = agent ORDER BY sent DESC LIMIT 1 OFFSET :most
+    ), 0) FROM runs WHERE id = :run
 ), heard (place) AS (
     SELECT sent FROM (SELECT sent FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent DESC LIMIT :most)
     UNION ALL
-    SELECT place FROM latest WHERE place > coalesce((SELECT max(place) FROM latest WHERE early), 0)
+    SELECT sent FROM own CROSS JOIN deliveries INDEXED BY deliveries_by_reader ON reader = agent
+    WHERE sent > coalesce((
+        SELECT older.sent FROM deliveries AS older INDEXED BY deliveries_by_reader
+            CROSS JOIN messages ON messages.place = older.sent
+        WHERE older.reader = own.agent AND older.sent > bound AND sent_at < began ORDER BY older.sent DESC LIMIT 1
+    ), bound)
     UNION ALL
     SELECT place FROM messages WHERE id = :answered
 )
