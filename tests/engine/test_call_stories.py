@@ -132,6 +132,7 @@ class TestJustSpokenTo:
             await room.exit("coder")
             await room.move()
             assert (await room.receipts(cast))["coder"][0] == "pending"
+            assert "mail waits" not in (await room.engine.status.page("coder")).view.evidence, "as it should be"
             await room.send(await room.speaker("tester"), body="@coder please look")
             await room.move()
             run, task = await room.run_of("coder"), await room.task_of("coder")

@@ -45,6 +45,8 @@ class Wait:
 
 
 BUSY = "busy; it is woken when this run ends"
+NEED_NOT = "it has nothing to do now, and this need not start it"
+"""Of a broadcast, or a report: it is told with what comes next."""
 TURN_SECONDS = 60.0
 """After which we look again whether it is someone's turn: the end of the other's work is heard before."""
 
@@ -80,7 +82,7 @@ def decide_wake(
     if letters and not mail:
         return Wait(GOOD_TO_KNOW)
     if letters and idle and not any(each.spawns for each in mail):
-        return Wait("it has nothing to do now, and this need not start it")
+        return Wait(NEED_NOT)
     if turn:
         return Wait(waits_for(turn), now + TURN_SECONDS)
     if brake := decide_brake(past, letters, limits, now=now):

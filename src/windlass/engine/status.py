@@ -235,9 +235,9 @@ _NOTHING = "nothing to do"
 
 
 def _mail(store: Reading, agent: Agent) -> str:
-    """Why it is not woken by what it was sent."""
+    """Why it is not woken by what it was sent and is to wake it."""
     reasons = (each.reason for each in store.undelivered(reader=agent.id) if each.wakes)
-    return next((f"mail waits: {each}" for each in reasons if each), "")
+    return next((f"mail waits: {each}" for each in reasons if each not in ("", policy.NEED_NOT)), "")
 
 
 def _joined(evidence: str, mail: str) -> str:
