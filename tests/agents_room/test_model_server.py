@@ -63,9 +63,10 @@ def test_the_step_follows_from_the_request(api: str) -> None:
 
 
 def test_the_prompt_can_name_the_scenario(api: str) -> None:
-    """Agents that share one base URL still get scripts of their own."""
+    """Agents that share one base URL still get scripts of their own, also where they are told what has landed."""
     with ModelServer({"a": [say("this is a")], "b": [say("this is b")]}) as models:
-        told = [post(models, PATHS[api], request(api, f"Work on it (scenario:{name})."))[2] for name in "ab"]
+        log = "Recent commits:\n0f1e2d3 Land c7: Tell a story (scenario:c)\n"
+        told = [post(models, PATHS[api], request(api, f"{log}Work on it (scenario:{name})."))[2] for name in "ab"]
         assert [each.scenario for each in models.requests()] == ["a", "b"]
     assert "this is a" in told[0]
     assert "this is b" in told[1]

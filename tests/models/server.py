@@ -27,6 +27,8 @@ from .tools import named
 APIS = (anthropic.API, responses.API, chat.API)
 IN_PATH = re.compile(r"/s/([\w.-]+)(/.*)")
 IN_PROMPT = re.compile(r"\bscenario:([\w.-]*\w)")
+LANDED = re.compile(r"^.*\bLand c\d+: .*$", re.MULTILINE)
+"""A commit of main, as `git log --oneline` shows it."""
 LOOK = 0.05
 """Seconds between two looks at a gate."""
 ASIDE = say("Aside.")
@@ -261,5 +263,6 @@ class _Conversation(BaseHTTPRequestHandler):
 
 
 def _named_in(asked: Asked) -> str:
-    found = (IN_PROMPT.search(each) for each in (asked.system, *asked.prompts))
+    """The scenario that a prompt names. What landed before is named like its scenario, and some CLIs tell of it."""
+    found = (IN_PROMPT.search(LANDED.sub("", each)) for each in (asked.system, *asked.prompts))
     return next((each[1] for each in found if each), "")
