@@ -159,9 +159,9 @@ async def _seen(call: Call) -> list[Message]:
 async def channel_wait(call: Call) -> dict[str, Any]:
     """Whoever waits again from `since` misses nothing in between."""
     timeout = min(float(call.given.get("timeout", 30.0)), LONGEST_WAIT)
-    heard, since = await call.engine.talk.wait(
-        call.speaker, call.project, channel=call.text("channel"), since=call.text("since"), patience=timeout
-    )
+    which = {"channel": call.text("channel"), "since": call.text("since")}
+    talk = call.engine.talk
+    heard, since = await talk.wait(call.speaker, call.project, **which, patience=timeout, limit=MOST_ENTRIES)
     return {"entries": [entry(each) for each in heard], "since": since}
 
 
