@@ -182,6 +182,14 @@ class TestOddPlaces:
         assert house.git("log", "-1", "--format=%s") == "Begin"
         assert house.git("status", "--porcelain") == ""
 
+    def test_what_is_being_written_is_none_of_git_s_business(self, house: Stage) -> None:
+        """`git add -A` in the moment in which a file of ours is replaced neither finds its draft nor fails."""
+        house.wl("init", "--yes")
+        for name in ("process-status.json", "structure.json", "chat.md", "config.toml"):
+            (house.repo / f".windlass/.{name}.7ea56fa99ccd").write_text("half")
+        assert "7ea56fa99ccd" not in house.git("status", "--porcelain", "-uall")
+        assert ".windlass/.gitignore" in house.git("status", "--porcelain", "-uall")
+
     def test_two_clones_with_the_same_settings_are_two_projects(self, house: Stage) -> None:
         """Settings with an identity in them are committed and cloned; each clone's work still lands where it began."""
         house.wl("init", "--yes")

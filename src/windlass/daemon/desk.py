@@ -18,7 +18,9 @@ IGNORED = """\
 /context/
 /process-status.json
 /structure.json
+/.*.*.*
 """
+"""The last one: drafts, which are there for a moment, and then have the name of what they replace."""
 
 
 class Desk:
