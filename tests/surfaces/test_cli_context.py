@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon, Refusal
-from typing_room import Keyboard
+from typing_room import Keyboard, in_a_repository
 
 ASKED: dict[str, Any] = {
     "conversationId": "m12",
@@ -52,9 +52,7 @@ TITLE: dict[str, Any] = {
 
 @pytest.fixture
 def keyboard(tmp_path: Path) -> Keyboard:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    return Keyboard(tmp_path / "home", tmp_path)
+    return in_a_repository(tmp_path)
 
 
 @pytest.fixture

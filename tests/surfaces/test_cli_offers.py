@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon
-from typing_room import Keyboard
+from typing_room import Keyboard, in_a_repository
 
 LETTER = {"id": "m12", "channel": "main", "message": "Look."}
 
@@ -19,9 +19,7 @@ def agent(name: str, instance: str = "") -> dict[str, Any]:
 
 @pytest.fixture
 def keyboard(tmp_path: Path) -> Keyboard:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    return Keyboard(tmp_path / "home", tmp_path)
+    return in_a_repository(tmp_path)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fake_daemon import FakeDaemon, Refusal
 from samples import EVIL
-from typing_room import WITHIN, Keyboard
+from typing_room import WITHIN, Keyboard, in_a_repository
 
 READER: dict[str, Any] = {"message": "m12", "name": "reviewer", "status": "pending", "wakes": True, "reason": ""}
 MESSAGE: dict[str, Any] = {
@@ -39,9 +39,7 @@ SENT = {"message": MESSAGE}
 
 @pytest.fixture
 def keyboard(tmp_path: Path) -> Keyboard:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    return Keyboard(tmp_path / "home", tmp_path)
+    return in_a_repository(tmp_path)
 
 
 @pytest.fixture

@@ -87,3 +87,10 @@ def _read_all(terminal: int) -> str:
         pass
     os.close(terminal)
     return shown.decode()
+
+
+def in_a_repository(folder: Path) -> Keyboard:
+    """Types in a folder that counts as the top of a repository."""
+    (folder / ".git").mkdir()
+    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    return Keyboard(folder / "home", folder)
