@@ -14,11 +14,11 @@ from pathlib import Path
 
 from whole import SETTINGS
 
-from windlass.core.agent import Agent
-from windlass.core.project import Project
-from windlass.core.run import Identity, Run
-from windlass.core.store import Writing
-from windlass.core.task import Task, TaskState
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Identity, Run
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports.store import Writing
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.lifecycle import prepare_home
 from windlass.process.identity import identify

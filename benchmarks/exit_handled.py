@@ -14,10 +14,10 @@ from statistics import median
 from measure import Result
 from whole import git, repository, whole
 
+from windlass.core.nouns.run import Run
 from windlass.core.ports import Launch
-from windlass.core.run import Run
 from windlass.engine import Engine
-from windlass.engine.tasks import Order
+from windlass.engine.projects.tasks import Order
 from windlass.process.detached import DetachedProcesses
 
 WAIT = 30.0

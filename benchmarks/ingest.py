@@ -15,7 +15,7 @@ from crowd import populate, sleepers
 from measure import Result
 from whole import whole
 
-from windlass.core.store import Reading
+from windlass.core.ports.store import Reading
 from windlass.providers import load
 
 AGENTS = 50

@@ -14,9 +14,9 @@ from statistics import median
 from measure import Result
 from whole import git, repository, whole
 
-from windlass.core.change import Change, ChangeState
-from windlass.core.project import Project
-from windlass.core.store import Writing
+from windlass.core.nouns.change import Change, ChangeState
+from windlass.core.nouns.project import Project
+from windlass.core.ports.store import Writing
 from windlass.engine import Engine
 
 FILES = 200

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from measure import Result, interleaved
 
-from windlass.core.agent import Agent
-from windlass.core.run import Outcome, Run
-from windlass.core.store import Reading, Writing
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.run import Outcome, Run
+from windlass.core.ports.store import Reading, Writing
 from windlass.daemon.clock import SystemClock
 from windlass.store.sqlite import SqliteStore
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from measure import Result, percentile
 from whole import repository, whole
 
-from windlass.core.message import Kind, Message, Receipt
-from windlass.core.store import Reading, Writing
+from windlass.core.nouns.message import Kind, Message, Receipt
+from windlass.core.ports.store import Reading, Writing
 from windlass.engine import Engine
-from windlass.engine.say import channel_of, say
-from windlass.engine.tasks import Order
+from windlass.engine.projects.tasks import Order
+from windlass.engine.records.messages import channel_of, say
 
 WAIT = 30.0
 

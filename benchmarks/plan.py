@@ -8,8 +8,8 @@ from functools import partial
 
 from measure import Result, interleaved
 
-from windlass.core.plan import plan
-from windlass.core.trial import Entry, Rates, Rules, Trial, Verdict
+from windlass.core.gate.planner import plan
+from windlass.core.gate.stacks import Entry, Rates, Rules, Trial, Verdict
 
 FEW, MANY = 100, 1000
 RATES = Rates(bad=0.05, flaky=0.02)

@@ -15,10 +15,10 @@ from statistics import median
 from measure import Result
 from whole import repository
 
-from windlass.core.agent import Agent
-from windlass.core.project import Project
-from windlass.core.radar import Track
-from windlass.engine.collisions import Collisions
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+from windlass.core.radar.collisions import Track
+from windlass.engine.radar.merges import Collisions
 from windlass.git import HubGit
 
 AGENTS, FILES, SHARING = 50, 5_000, 10

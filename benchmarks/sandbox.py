@@ -15,12 +15,12 @@ from statistics import median
 
 from measure import Result
 
-from windlass.core.agent import Agent
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
 from windlass.core.ports import Launch
-from windlass.core.project import Project
-from windlass.core.sandbox import Sandbox, enclosure
-from windlass.core.settings import SandboxSettings
-from windlass.core.workdir import Site
+from windlass.core.runs.sandbox import Sandbox, enclosure
+from windlass.core.runs.workdir import Site
+from windlass.core.settings.schema import SandboxSettings
 from windlass.process.detached import DetachedProcesses
 from windlass.providers import load
 

@@ -15,7 +15,7 @@ from measure import Result
 from whole import git, repository, whole
 
 from windlass.engine import Engine
-from windlass.engine.tasks import Order
+from windlass.engine.projects.tasks import Order
 
 ROUNDS, FEWEST = 5, 2
 WAIT = 300.0

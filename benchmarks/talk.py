@@ -20,8 +20,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from measure import Result, percentile
 
-from windlass.core.message import Delivery, Message
-from windlass.core.store import Writing
+from windlass.core.nouns.message import Delivery, Message
+from windlass.core.ports.store import Writing
 from windlass.daemon.clock import SystemClock
 from windlass.store.sqlite import SqliteStore
 

@@ -13,8 +13,8 @@ from statistics import median
 
 from measure import Result
 
-from windlass.core.store import Writing
-from windlass.core.task import Task, TaskState
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports.store import Writing
 from windlass.daemon.clock import SystemClock
 from windlass.store.sqlite import SqliteStore
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from windlass.core.run import Run
+from windlass.core.nouns.run import Run
 from windlass.daemon.boot import build
 from windlass.daemon.lifecycle import prepare_home
 from windlass.daemon.loops import keep_all

@@ -7,8 +7,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from windlass.core.agent import Permissions
-from windlass.core.provider import Claim, Provider, Start
+from windlass.core.nouns.agent import Permissions
+from windlass.core.runs.provider import Claim, Provider, Start
 from windlass.providers import load
 
 PAGE = Path(__file__).parent.parent / "docs" / "providers.md"

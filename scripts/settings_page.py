@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from itertools import pairwise
 from typing import Any
 
-from windlass.core.settings import Settings
+from windlass.core.settings.schema import Settings
 
 HEAD = """\
 # Settings

@@ -23,8 +23,7 @@ SOURCE = TOP / "src" / "windlass"
 FLOORS = (
     {"core"},
     {"engine"},
-    {"web", "mcp", "ui", "providers", "store", "git", "process", "workdir", "checks", "library", "fleet", "testing"}
-    | {"model"},
+    {"web", "mcp", "ui", "providers", "store", "git", "process", "workdir", "checks", "library", "fleet", "model"},
     {"daemon"},
     {"cli"},
 )
@@ -44,12 +43,11 @@ USED_FROM_OUTSIDE = {
     "run": "the entry point in pyproject.toml",
     "format_commands": "click asks for it, to show the commands in its help",
     "main_loop": "uvicorn's, which we put our own in the place of",
-    "MemoryStore": "the stand-in that stories are told with; it passes the same contract as the real store",
 }
 """Public names that no line of the source refers to, and who does."""
 
-FOR_USERS = {SOURCE / "api.py", *(SOURCE / "testing").glob("*.py")}
-"""What is in these is there for other people's programs and tests."""
+FOR_USERS = {SOURCE / "api.py"}
+"""What is in this is there for other people's programs."""
 
 PASSIVE = set(
     "abstractmethod asynccontextmanager cache cached_property classmethod contextmanager dataclass final lru_cache "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from store_builders import AnyStore, CountingClock
 
-from windlass.store.memory import MemoryStore
+from fakes.store import MemoryStore
 from windlass.store.sqlite import SqliteStore
 
 STORES: dict[str, Callable[[Path], AnyStore]] = {

@@ -9,13 +9,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from windlass.core.agent import Agent
-from windlass.core.change import Candidate
+from fakes import FakeGit
+from fakes.repository import Edits
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Candidate
+from windlass.core.nouns.project import Project
 from windlass.core.ports import Git
-from windlass.core.project import Project
 from windlass.git import HubGit
-from windlass.testing import FakeGit
-from windlass.testing.repository import Edits
 
 FIRST = {"a.txt": "one\n", "b.txt": "two\n", "dir/c.txt": "three\n", ".gitignore": "*.log\n"}
 

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from windlass.core.agent import Agent
-from windlass.core.change import Change
-from windlass.core.message import Delivery, Kind, Message
-from windlass.core.project import Project
-from windlass.core.run import Run
-from windlass.core.store import Noun, Writing
-from windlass.core.task import Task
-from windlass.store.memory import MemoryStore
+from fakes.store import MemoryStore
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.message import Delivery, Kind, Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Run
+from windlass.core.nouns.task import Task
+from windlass.core.ports.store import Noun, Writing
 from windlass.store.sqlite import SqliteStore
 
 AnyStore = MemoryStore | SqliteStore

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from store_builders import CountingClock, a_task, putting
 
-from windlass.core.store import Writing
+from windlass.core.ports.store import Writing
 from windlass.store.sqlite import SqliteStore
 
 NOBODY = 65534

@@ -11,9 +11,9 @@ from typing import Protocol
 
 import pytest
 
-from windlass.core.chats import BEFORE, Chats, Slice
+from fakes import FakeChats
 from windlass.core.errors import BadInput, Unavailable
-from windlass.testing import FakeChats
+from windlass.core.messages.chat_file import BEFORE, Chats, Slice
 from windlass.workdir.chatfile import ChatFiles
 
 NAME = ".windlass/context/main/chat.md"

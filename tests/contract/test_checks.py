@@ -11,13 +11,13 @@ from typing import Protocol
 import pytest
 from git_stages import STAGES, GitStage, MemoryGit, RealGit, an_agent
 
+from fakes import FakeChecks
 from windlass.checks import CommandChecks
-from windlass.core.change import Candidate
 from windlass.core.errors import BadInput
+from windlass.core.nouns.change import Candidate
 from windlass.core.ports import Checks
-from windlass.core.settings import CheckSettings
+from windlass.core.settings.schema import CheckSettings
 from windlass.process.shell import run_shell
-from windlass.testing import FakeChecks
 
 SETTINGS = CheckSettings(command="cat a.txt; test ! -e broken || exit 3", timeout_seconds=60)
 VANISH = CheckSettings(command="kill -9 $$", timeout_seconds=60)

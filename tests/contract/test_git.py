@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, staged
 
-from windlass.core.agent import Permissions
 from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.core.nouns.agent import Permissions
 from windlass.core.ports import Git
 
 

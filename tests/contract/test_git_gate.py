@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, staged
 
-from windlass.core.archive import Whereabouts
-from windlass.core.change import Change, ChangeState, Landing, Shape
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
+from windlass.core.nouns.change import Change, ChangeState, Landing, Shape
 from windlass.core.ports import Git
+from windlass.core.ports.archive import Whereabouts
 
 
 @pytest.fixture(params=STAGES)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from git_stages import STAGES, GitStage, an_agent, committed, play
 
+from fakes.repository import Edits
 from windlass.core.errors import NotFound
 from windlass.core.ports import Git
-from windlass.core.radar import Glimpse
-from windlass.testing.repository import Edits
+from windlass.core.radar.collisions import Glimpse
 
 
 @pytest.fixture(params=STAGES)

@@ -13,12 +13,12 @@ from typing import Protocol
 
 import pytest
 
+from fakes import FakeProcesses
 from windlass.core.errors import BadInput
+from windlass.core.nouns.run import Identity
 from windlass.core.ports import Launch, Processes
-from windlass.core.run import Identity
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import living
-from windlass.testing import FakeProcesses
 
 DEADLINE = 20.0
 NO_PROGRAM = "windlass-no-such-program"

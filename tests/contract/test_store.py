@@ -17,14 +17,14 @@ from store_builders import (
 )
 
 from windlass.core import codec
-from windlass.core.agent import Agent
-from windlass.core.change import Change
 from windlass.core.errors import BadInput, Conflict, Unavailable
-from windlass.core.event import GENESIS, Event, digest, link
-from windlass.core.message import Message
-from windlass.core.run import Chunk, Run
-from windlass.core.store import Noun, Reading, Writing
-from windlass.core.task import Task
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.event import GENESIS, Event, digest, link
+from windlass.core.nouns.message import Message
+from windlass.core.nouns.run import Chunk, Run
+from windlass.core.nouns.task import Task
+from windlass.core.ports.store import Noun, Reading, Writing
 from windlass.store.sqlite import SqliteStore
 
 

@@ -14,9 +14,9 @@ from store_builders import a_change, a_delivery, a_message, a_run, a_task, an_ag
 from store_files import a_store, fill, tamper
 
 from windlass.core.errors import Unavailable
-from windlass.core.run import Outcome
-from windlass.core.store import Writing
-from windlass.core.task import TaskState
+from windlass.core.nouns.run import Outcome
+from windlass.core.nouns.task import TaskState
+from windlass.core.ports.store import Writing
 from windlass.store import queries
 
 FIRST_LOOKS = """

@@ -18,14 +18,14 @@ from store_builders import (
     putting,
 )
 
-from windlass.core.agent import Agent
-from windlass.core.change import ChangeState
-from windlass.core.document import Document
-from windlass.core.message import Delivery
-from windlass.core.project import Project
-from windlass.core.run import Cost, Outcome, Usage
-from windlass.core.store import Noun
-from windlass.core.task import Task, TaskState
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import ChangeState
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Delivery
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Cost, Outcome, Usage
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports.store import Noun
 
 
 class TestQuestions:

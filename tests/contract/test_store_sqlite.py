@@ -16,9 +16,9 @@ from store_builders import a_task, putting, python
 from store_files import OPEN, a_store, contents, fill, tamper, unprivileged
 
 from windlass.core.errors import Unavailable
-from windlass.core.project import Project
-from windlass.core.run import Chunk
-from windlass.core.task import Task
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Chunk
+from windlass.core.nouns.task import Task
 from windlass.store import schema
 
 

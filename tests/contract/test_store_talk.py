@@ -18,11 +18,11 @@ from store_builders import (
     putting,
 )
 
-from windlass.core.document import Document
 from windlass.core.errors import BadInput
-from windlass.core.message import Kind, Receipt
-from windlass.core.run import Outcome
-from windlass.core.store import FAR_BACK, Noun
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Kind, Receipt
+from windlass.core.nouns.run import Outcome
+from windlass.core.ports.store import FAR_BACK, Noun
 
 
 class TestTalk:

@@ -19,15 +19,15 @@ from store_builders import (
 )
 
 from windlass.core import codec
-from windlass.core.agent import Agent
-from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
-from windlass.core.document import Document
 from windlass.core.errors import BadInput, Conflict
-from windlass.core.message import Delivery, Kind, Message, Opinion, Receipt, Remark
-from windlass.core.project import Project
-from windlass.core.run import Cause, Chunk, Identity, Outcome, Run, Usage
-from windlass.core.store import Noun, Writing
-from windlass.core.task import Task, TaskState
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Delivery, Kind, Message, Opinion, Receipt, Remark
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Cause, Chunk, Identity, Outcome, Run, Usage
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports.store import Noun, Writing
 
 
 class TestOddInput:

@@ -11,11 +11,11 @@ from typing import Protocol
 
 import pytest
 
+from fakes import FakeWorkdirs
 from windlass.core.errors import Unavailable
 from windlass.core.ports import Workdirs
-from windlass.core.signal import BadSignal, SaidDone, SaidError, SaidQuestions
-from windlass.core.workdir import Briefing
-from windlass.testing import FakeWorkdirs
+from windlass.core.runs.signal import BadSignal, SaidDone, SaidError, SaidQuestions
+from windlass.core.runs.workdir import Briefing
 from windlass.workdir import RunFolders
 
 DONE = '{"status": "done", "result": "Fixed."}'

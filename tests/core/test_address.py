@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.core.address import LONGEST_NAME, Address, check_name
-from windlass.core.agent import Agent
 from windlass.core.errors import BadInput
+from windlass.core.nouns.agent import Agent
 
 NAMES = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 

@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from windlass.core import hitches, policy
-from windlass.core.agent import Agent, Status
-from windlass.core.change import Change, ChangeState, Hold
-from windlass.core.message import Delivery, Kind, Letter, Message
+from windlass.core import policy
+from windlass.core.nouns.agent import Agent, Status
+from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.message import Delivery, Kind, Letter, Message
+from windlass.core.nouns.run import Cause, Hitch, Outcome, Run, Trouble
+from windlass.core.nouns.task import Task, TaskState
 from windlass.core.policy import Ending, Then, Wait, Wake
-from windlass.core.provider import Claim
-from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
-from windlass.core.settings import Limits
-from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions
-from windlass.core.task import Task, TaskState
-from windlass.core.workdir import Tree
+from windlass.core.runs import retry_rules
+from windlass.core.runs.provider import Claim
+from windlass.core.runs.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions
+from windlass.core.runs.workdir import Tree
+from windlass.core.settings.schema import Limits
 
 LIMITS = Limits(retries=1, reminders=1)
 CLEAN = Tree(head="abc", branch="work/otter", commits=2)
@@ -278,18 +279,18 @@ class TestPersistent:
 class TestHalt:
     def test_silence_length_and_calls_have_limits_and_0_is_none(self) -> None:
         """What says nothing stalled; what goes on and on ran away."""
-        well = hitches.Pulse(age=60, silent=60, calls=10)
+        well = retry_rules.Pulse(age=60, silent=60, calls=10)
         limits = Limits(silent_minutes=10, run_minutes=60, calls=100)
 
-        assert hitches.decide_halt(well, limits) is None
+        assert retry_rules.decide_halt(well, limits) is None
         for pulse, kind in (
             (replace(well, silent=601), Trouble.STALL),
             (replace(well, age=3601), Trouble.RUNAWAY),
             (replace(well, calls=101), Trouble.RUNAWAY),
         ):
-            hitch = hitches.decide_halt(pulse, limits)
+            hitch = retry_rules.decide_halt(pulse, limits)
             assert hitch is not None and hitch.kind is kind
-            assert hitches.decide_halt(pulse, Limits(silent_minutes=0, run_minutes=0, calls=0)) is None
+            assert retry_rules.decide_halt(pulse, Limits(silent_minutes=0, run_minutes=0, calls=0)) is None
 
 
 class TestTries:
@@ -297,9 +298,9 @@ class TestTries:
         """A run that ended well starts the count anew."""
         bad, good = replace(RUN, outcome=Outcome.CRASHED), replace(RUN, outcome=Outcome.DONE)
 
-        assert hitches.tries_before([]) == 0
-        assert hitches.tries_before([bad, bad, good]) == 0
-        assert hitches.tries_before([good, bad, replace(bad, outcome=Outcome.FAILED)]) == 2
+        assert retry_rules.tries_before([]) == 0
+        assert retry_rules.tries_before([bad, bad, good]) == 0
+        assert retry_rules.tries_before([good, bad, replace(bad, outcome=Outcome.FAILED)]) == 2
 
     def test_busy_servers_are_counted_apart_and_a_person_starts_anew(self) -> None:
         """A throttle is no try; what came before a person was asked is another story."""
@@ -307,8 +308,8 @@ class TestTries:
         busy = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(Trouble.OVERLOAD))
         asked = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(Trouble.AUTH))
 
-        assert (hitches.tries_before([bad, busy, busy]), hitches.waits_before([bad, busy, busy])) == (1, 2)
-        assert hitches.tries_before([bad, bad, asked, bad]) == 1
+        assert (retry_rules.tries_before([bad, busy, busy]), retry_rules.waits_before([bad, busy, busy])) == (1, 2)
+        assert retry_rules.tries_before([bad, bad, asked, bad]) == 1
 
 
 @pytest.mark.parametrize(

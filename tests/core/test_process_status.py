@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from windlass.core.agent import Agent, Status
+from windlass.core.nouns.agent import Agent, Status
+from windlass.core.nouns.run import Outcome, Run
+from windlass.core.nouns.task import Task
 from windlass.core.render import Server, process_status
-from windlass.core.run import Outcome, Run
-from windlass.core.task import Task
 
 SERVER = Server(Status.RUNNING, 4711, 0.0, 60.0)
 AGENT = Agent(name="coder", project="p", provider="command")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.change import Candidate, Change, CheckResult
-from windlass.core.plain import age, harmless, short
+from windlass.core.display import age, harmless, short
+from windlass.core.nouns.change import Candidate, Change, CheckResult
 from windlass.core.render import TAIL, conflict_note, fenced, rejection
 
 CHANGE = Change(id="c3", project="p", branch="work/otter", head="abc", title="Fix the race")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from e2e_stage import WITHIN, Stage, adds, lines, lives, stage, until
 
-from windlass.process.sandbox import Bubblewrap
+from windlass.process.sandbox.bubblewrap import Bubblewrap
 
 pytestmark = pytest.mark.skipif(bool(Bubblewrap().warden().problem), reason="bubblewrap does not work here")
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from e2e_stage import Stage, stage, until
 
-from windlass.core.simulate import Flaky, Setting, World, imagine, live
-from windlass.core.trial import Rules
+from windlass.core.gate.simulation import Flaky, Setting, World, imagine, live
+from windlass.core.gate.stacks import Rules
 
 AGENTS, SEED = 30, 5
 SETTING = Setting(branches=AGENTS, bad=0.1, flaky=0.05, conflict=0.07, together=0.07)

@@ -11,7 +11,14 @@ import pytest
 from e2e_stage import until
 from stand_in import Company, commits, company, in_repository
 
-from windlass.core import workflow_agents, workflow_file, workflow_params, workflow_tasks
+from windlass.core.workflows import (
+    file as workflow_file,
+)
+from windlass.core.workflows import (
+    file_agents,
+    file_params,
+    file_tasks,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text()
 PARTS = {
@@ -55,7 +62,7 @@ def text_of(file: Path) -> str:
 
 def test_every_key_has_an_example_here() -> None:
     """A key that is added to the page is run, too; or this list says that it is not."""
-    keys = {*workflow_file.KEYS, *workflow_agents.KEYS, *workflow_params.KEYS, *workflow_tasks.KEYS}
+    keys = {*workflow_file.KEYS, *file_agents.KEYS, *file_params.KEYS, *file_tasks.KEYS}
     shown = "\n".join(PARTS.values())
     assert len(PARTS) == len(re.findall("```yaml", PAGE))
     assert {each for each in keys if not re.search(rf"\b{each}:", shown)} == set()

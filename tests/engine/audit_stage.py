@@ -13,10 +13,10 @@ from pathlib import Path
 
 from stage import Stage, play
 
-from windlass.core.promises import Finding
-from windlass.engine.audit import LOOK_EVERY, Audit
+from fakes import FakeProcesses
+from windlass.core.invariants import Finding
+from windlass.engine.views.audit import LOOK_EVERY, Audit
 from windlass.store.sqlite import SqliteStore
-from windlass.testing import FakeProcesses
 
 PERSON = ("-c", "user.name=Test Person", "-c", "user.email=person@example.com")
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from stage import Stage
 
-from windlass.core.message import Message
-from windlass.core.radar import Act, Collision
-from windlass.core.settings import RadarSettings
-from windlass.engine.tasks import Order
+from windlass.core.nouns.message import Message
+from windlass.core.radar.collisions import Act, Collision
+from windlass.core.settings.schema import RadarSettings
+from windlass.engine.projects.tasks import Order
 
 LINES = [f"line {number}\n" for number in range(30)]
 

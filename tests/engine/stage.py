@@ -11,25 +11,25 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+from fakes import FakeProcesses
+from fakes.store import MemoryStore
 from windlass.checks import CommandChecks
-from windlass.core.agent import Agent
-from windlass.core.change import Change
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.run import Run
+from windlass.core.nouns.task import Task
 from windlass.core.ports import Ports
-from windlass.core.provider import Provider
-from windlass.core.run import Run
-from windlass.core.settings import CheckSettings, Limits, Settings
-from windlass.core.task import Task
+from windlass.core.runs.provider import Provider
+from windlass.core.settings.schema import CheckSettings, Limits, Settings
 from windlass.engine import Engine
-from windlass.engine.tasks import Order
+from windlass.engine.projects.tasks import Order
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
-from windlass.library.definitions import RepositoryLibrary
-from windlass.process.sandbox import Bubblewrap
+from windlass.library.agent_files import RepositoryLibrary
+from windlass.process.sandbox.bubblewrap import Bubblewrap
 from windlass.process.shell import run_shell
 from windlass.providers import FoundProviders, load
-from windlass.store.memory import MemoryStore
 from windlass.store.sqlite import SqliteStore
-from windlass.testing import FakeProcesses
 from windlass.workdir import RunFolders
 from windlass.workdir.chatfile import ChatFiles
 from windlass.workdir.setup import WorktreeSetup

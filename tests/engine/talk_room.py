@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from stage import Stage
 
-from windlass.core.message import Message
-from windlass.core.run import Run
-from windlass.engine.readers import Speaker
-from windlass.engine.talk import Post
+from windlass.core.nouns.message import Message
+from windlass.core.nouns.run import Run
+from windlass.engine.messages.directory import Speaker
+from windlass.engine.messages.talk import Post
 
 AGENT = """---
 name: {name}

@@ -15,7 +15,7 @@ ENGINE = Path(windlass.engine.__file__).parent
 
 def within_transactions() -> list[ast.FunctionDef]:
     """Every function that writes, and so runs within a transaction, in the writer's thread."""
-    trees = (ast.parse(each.read_text(), each.name) for each in sorted(ENGINE.glob("*.py")))
+    trees = (ast.parse(each.read_text(), each.name) for each in sorted(ENGINE.rglob("*.py")))
     found = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return [each for each in found if any("Writing" in ast.dump(given) for given in each.args.args)]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from stage import Stage
 
-from windlass.core.instance import Instance, Motion
-from windlass.engine import instances
-from windlass.engine.beginning import Start
-from windlass.engine.readers import Speaker
-from windlass.engine.talk import Post
+from windlass.core.workflows.instance import Instance, Motion
+from windlass.engine.messages.directory import Speaker
+from windlass.engine.messages.talk import Post
+from windlass.engine.records import instances
+from windlass.engine.workflows.start import Start
 
 PAIR = """
 name: pair

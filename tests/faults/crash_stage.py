@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from windlass.cli import launch
-from windlass.cli.client import Client
-from windlass.cli.wire import Gone
+from windlass.cli.connection import launch
+from windlass.cli.connection.client import Client
+from windlass.cli.connection.http import Gone
 from windlass.core.errors import WindlassError
 
 PATIENCE = 90.0

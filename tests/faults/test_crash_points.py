@@ -15,9 +15,9 @@ import pytest
 from crash_stage import CrashStage
 
 from windlass.core import ports
-from windlass.core.chats import Chats
-from windlass.core.setup import Setups
-from windlass.daemon.steps import EFFECTS
+from windlass.core.messages.chat_file import Chats
+from windlass.core.runs.worktree_setup import Setups
+from windlass.daemon.crash_points import EFFECTS
 
 SHARDS = 8
 EVERY = 1 if os.environ.get("WINDLASS_TEST_CRASHES") == "all" else 2
@@ -84,9 +84,9 @@ def test_every_effect_of_every_port_has_its_steps() -> None:
 
 def test_the_scenario_goes_through_every_effect() -> None:
     """What the crash points do not reach is not proven: each effect happens in the scenario, but for some that are
-    proven elsewhere: undoing, beginning anew (tests/git_room/test_git_renew.py), several repositories, pages that
-    people edit (tests/engine/test_page_stories.py), and taking a branch or a person's checkout, which leaves a ref
-    until it is asked for again."""
+    proven elsewhere: undoing, beginning anew (tests/git/test_git_renew.py), several repositories, pages that
+    people edit (tests/engine/chatfiles/test_page_stories.py), and taking a branch or a person's checkout, which leaves
+    a ref until it is asked for again."""
     _, names = uncrashed()
     reached = {name.rsplit(".", 1)[0] for name in names}
 

@@ -10,15 +10,15 @@ from sim_life import CAN_FAIL, TARGETS
 from sim_stands import CHECK, KEEPER, REPOSITORY
 from sim_world import Place, World
 
-from windlass.core.agent import Agent
-from windlass.core.change import ChangeState
-from windlass.core.message import Message
-from windlass.core.project import Project
-from windlass.core.store import Writing
-from windlass.core.task import Task
+from fakes import FakeProcess, FakeRepository
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import ChangeState
+from windlass.core.nouns.message import Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.task import Task
+from windlass.core.ports.store import Writing
 from windlass.engine import Engine
-from windlass.engine.tasks import Order
-from windlass.testing import FakeProcess, FakeRepository
+from windlass.engine.projects.tasks import Order
 
 T = TypeVar("T")
 Act = Callable[[World, int, int], None]

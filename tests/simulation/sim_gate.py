@@ -10,9 +10,9 @@ from sim_oracle import BY_HAND
 from sim_people import ARRANGED
 from sim_world import World
 
-from windlass.core.change import ChangeState
+from windlass.core.nouns.change import ChangeState
 from windlass.engine import Engine
-from windlass.engine.verdicts import IN_LINE
+from windlass.engine.gate.record import IN_LINE
 
 AT_THE_GATE = ("git.land.move", "git.land.moved", "git.land.after", "git.landed.after", "checks.run.after")
 """Places between a test and its record where a daemon dies."""

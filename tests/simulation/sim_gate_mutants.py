@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from windlass.core import gate
-from windlass.core.change import Candidate, Landing
+from fakes import FakeGit
 from windlass.core.errors import Conflict
-from windlass.core.plan import plan
-from windlass.core.project import Project
-from windlass.core.trial import Verdict
-from windlass.engine import board, changes, holds, landing, verdicts
-from windlass.testing import FakeGit
+from windlass.core.gate import rules
+from windlass.core.gate.planner import plan
+from windlass.core.gate.stacks import Verdict
+from windlass.core.nouns.change import Candidate, Landing
+from windlass.core.nouns.project import Project
+from windlass.engine.gate import changes, holds, known_trials, record
+from windlass.engine.gate import land as landing
 
 Patch = pytest.MonkeyPatch
 
@@ -28,18 +29,18 @@ def land_unchecked(patch: Patch) -> None:
     def known(queue: Any, tree: str, checks: Any, health: Any = None) -> Any:
         return [replace(each, tree=tree) for change in queue for each in change.checks if each.passed]
 
-    patch.setattr(gate, "known_results", known)
+    patch.setattr(rules, "known_results", known)
 
 
 def land_what_failed(patch: Patch) -> None:
     """A check that has ended counts, whatever it said."""
-    known = gate.known_results
+    known = rules.known_results
 
     def passed(*given: Any) -> Any:
         return [replace(each, passed=True) for each in known(*given)]
 
-    patch.setattr(board, "_verdict", lambda _: Verdict.PASSED)
-    patch.setattr(gate, "known_results", passed)
+    patch.setattr(known_trials, "_verdict", lambda _: Verdict.PASSED)
+    patch.setattr(rules, "known_results", passed)
 
 
 def land_more_than_passed(patch: Patch) -> None:
@@ -98,10 +99,10 @@ def call_a_conflict_landed(patch: Patch) -> None:
 def keep_stale_trials(patch: Patch) -> None:
     """What was found on a tip that main has left is taken for what is true of the new one."""
 
-    def moved(self: board.Board, tip: str) -> None:
+    def moved(self: known_trials.Board, tip: str) -> None:
         self.tip, self.sound = tip, None
 
-    patch.setattr(board.Board, "_main_moved", moved)
+    patch.setattr(known_trials.Board, "_main_moved", moved)
 
 
 def forget_what_landed(patch: Patch) -> None:
@@ -126,14 +127,14 @@ def move_unguarded(patch: Patch) -> None:
 
 def look_at_each_alone(patch: Patch) -> None:
     """A change that was given up lands with the others of its stack: nobody looks before main moves."""
-    chosen = verdicts.Verdicts.chosen
+    chosen = record.Verdicts.chosen
 
-    async def some(self: verdicts.Verdicts, stack: Any, proof: Any) -> bool:
+    async def some(self: record.Verdicts, stack: Any, proof: Any) -> bool:
         for each in stack:
             await chosen(self, [each], proof)
         return True
 
-    patch.setattr(verdicts.Verdicts, "chosen", some)
+    patch.setattr(record.Verdicts, "chosen", some)
 
 
 def give_up_what_landed(patch: Patch) -> None:
@@ -152,12 +153,12 @@ def blame_for_a_red_main(patch: Patch) -> None:
 
 def blame_for_a_former_main(patch: Patch) -> None:
     """What failed on a main that was never found sound counts when main has moved on."""
-    patch.setattr(board.Board, "_doubt", lambda _: None)
+    patch.setattr(known_trials.Board, "_doubt", lambda _: None)
 
 
 def land_on_a_red_main(patch: Patch) -> None:
     """What does not mend a red main goes on as if it were green."""
-    patch.setattr(gate, "may_mend", lambda *_: True)
+    patch.setattr(rules, "may_mend", lambda *_: True)
 
 
 GATE_MUTANTS: dict[Callable[[Patch], None], str] = {

@@ -13,10 +13,10 @@ from typing import Any, TypeVar, cast
 
 from sim_loop import SimLoop
 
+from fakes.store import MemoryStore
 from windlass.core.errors import Unavailable
 from windlass.core.ports import Ports
-from windlass.core.store import Reading, Writing
-from windlass.store.memory import MemoryStore
+from windlass.core.ports.store import Reading, Writing
 
 T = TypeVar("T")
 

@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
+from fakes.store import MemoryReading
 from windlass.core import policy
 from windlass.core.errors import BadInput
-from windlass.core.message import Receipt
+from windlass.core.nouns.message import Receipt
+from windlass.core.nouns.run import Outcome, Run
 from windlass.core.ports import Launch
-from windlass.core.run import Outcome, Run
-from windlass.engine import finish, intake, lanes, letters, reviews, runs, slots, tidy, verdicts, watch
-from windlass.engine.say import say as real_say
-from windlass.store.memory import MemoryReading
+from windlass.engine import background, slots, tidy
+from windlass.engine.gate import record as verdicts
+from windlass.engine.gate import reviews
+from windlass.engine.messages import log
+from windlass.engine.records.messages import say as real_say
+from windlass.engine.runs import judge, output_intake, watch
+from windlass.engine.runs import start as runs
 
 Patch = pytest.MonkeyPatch
 
@@ -69,7 +74,7 @@ def start_twice(patch: Patch) -> None:
             await self._began(replace(run, identity=identity, base=place.base))
 
     patch.setattr(runs.Runs, "launch", launch)
-    patch.setattr(lanes.Lanes, "busy", lambda *_: False)
+    patch.setattr(background.Lanes, "busy", lambda *_: False)
 
 
 def deliver_twice(patch: Patch) -> None:
@@ -78,8 +83,8 @@ def deliver_twice(patch: Patch) -> None:
     def record(judged: Any, verdict: Any, ending: Any, now: float, store: Any) -> Any:
         return finish_record(judged, verdict, ending, now, Forgetful(store))
 
-    finish_record = finish.record
-    patch.setattr(finish, "record", record)
+    finish_record = judge.record
+    patch.setattr(judge, "record", record)
 
 
 class Forgetful:
@@ -102,7 +107,7 @@ def ignore_limits(patch: Patch) -> None:
 
 def lose_mail(patch: Patch) -> None:
     """Mail counts as read although the run that carried it crashed."""
-    seen = finish.record
+    seen = judge.record
 
     def record(judged: Any, verdict: Any, ending: Any, now: float, store: Any) -> Any:
         result = seen(judged, verdict, ending, now, store)
@@ -110,7 +115,7 @@ def lose_mail(patch: Patch) -> None:
             store.record("message.dropped", judged.agent, each.move(Receipt.READ, run=judged.id))
         return result
 
-    patch.setattr(finish, "record", record)
+    patch.setattr(judge, "record", record)
 
 
 def lose_a_refused_change(patch: Patch) -> None:
@@ -134,13 +139,13 @@ def forget_to_pass_on(patch: Patch) -> None:
 
 def miss_the_last_words(patch: Patch) -> None:
     """What a process said just before it ended is not read."""
-    take = intake.Intake.take
+    take = output_intake.Intake.take
 
-    async def once(self: intake.Intake, run: Any, tail: Any, **named: Any) -> bool:
+    async def once(self: output_intake.Intake, run: Any, tail: Any, **named: Any) -> bool:
         lives = run.identity is not None and self.processes.alive(run.identity)
         return await take(self, run, tail, **named) if lives else True
 
-    patch.setattr(intake.Intake, "take", once)
+    patch.setattr(output_intake.Intake, "take", once)
 
 
 def ignore_stop(patch: Patch) -> None:
@@ -175,7 +180,7 @@ def let_a_question_hang(patch: Patch) -> None:
     def silent(store: Any, **given: Any) -> Any:
         return real_say(store, **given | ({"to": ("human",)} if given["sender"] == "human" else {}))
 
-    patch.setattr(letters, "say", silent)
+    patch.setattr(log, "say", silent)
 
 
 def act_before_commit(patch: Patch) -> None:

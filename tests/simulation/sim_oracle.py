@@ -12,22 +12,23 @@ from sim_stands import CHECK, PROVIDERS
 from sim_watch import judge
 from sim_world import Place, World
 
-from windlass.core import policy, promises, reviews
-from windlass.core.agent import Agent
-from windlass.core.change import Change, ChangeState, Hold
-from windlass.core.event import Event
-from windlass.core.message import Delivery, Message, Receipt
-from windlass.core.project import Project
-from windlass.core.run import Outcome, Run
-from windlass.core.task import Task, TaskState
+from fakes.repository import FakeRepository
+from fakes.store import MemoryReading
+from windlass.core import invariants, policy
+from windlass.core.gate import reviews
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.event import Event
+from windlass.core.nouns.message import Delivery, Message, Receipt
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Outcome, Run
+from windlass.core.nouns.task import Task, TaskState
 from windlass.engine import Engine
-from windlass.engine.audit import Audit, Told
-from windlass.engine.deliver import Mail, waiting
-from windlass.engine.dispatch import _ready
-from windlass.engine.remarks import said_about
+from windlass.engine.gate.comments import said_about
 from windlass.engine.slots import Slots
-from windlass.store.memory import MemoryReading
-from windlass.testing.repository import FakeRepository
+from windlass.engine.views.audit import Audit, Told
+from windlass.engine.waking.deliver import Mail, waiting
+from windlass.engine.waking.dispatch import _ready
 
 BY_HAND = "by hand"
 """Why people drop and hold changes here."""
@@ -64,14 +65,14 @@ class Oracle:
                 self._delivery(f"{became['message']}/{became['reader']}")
             elif noun == "task" and (task := self.world.now.find(Task, key)):
                 needs = {each: self.world.now.find(Task, each) for each in task.needs}
-                self._object("I7", promises.judge_needs(task, needs))
+                self._object("I7", invariants.judge_needs(task, needs))
             elif noun == "change" and event.kind == "change.rejected" and (change := self.world.now.find(Change, key)):
                 self._blamed(change)
         self._object("I7", self.told.undone)
 
     def _owners(self) -> None:
         world = self.world
-        self._object("I6", promises.judge_owners(world.now.live_runs()))
+        self._object("I6", invariants.judge_owners(world.now.live_runs()))
         for process in world.living():
             run = world.now.find(Run, process.launch.run)
             if run is None or not run.live:
@@ -81,7 +82,7 @@ class Oracle:
         process = self.world.processes.started.get(run.id)
         there = len(process.output) if process else 0
         kept, told = self.world.now.output_end(run.id), self.told.output.get(run.id, 0)
-        problem = promises.judge_output(run.id, kept, kept if told < kept else told, live=False, more=there > kept)
+        problem = invariants.judge_output(run.id, kept, kept if told < kept else told, live=False, more=there > kept)
         self._object("I5", [problem])
 
     def _delivery(self, key: str) -> None:
@@ -89,9 +90,9 @@ class Oracle:
         delivery = now.find(Delivery, key)
         if delivery is not None:
             run = now.find(Run, delivery.run) if delivery.run else None
-            known = delivery.reader in promises.NOT_AGENTS or now.find(Agent, delivery.reader) is not None
+            known = delivery.reader in invariants.NOT_AGENTS or now.find(Agent, delivery.reader) is not None
             message = now.find(Message, delivery.message)
-            self._object("I4", [promises.judge_delivery(delivery, message, run, known=known, twice=False)])
+            self._object("I4", [invariants.judge_delivery(delivery, message, run, known=known, twice=False)])
 
     def _blamed(self, change: Change) -> None:
         """A change that failed only on a red main does not go back for it; the one that is to mend main may."""

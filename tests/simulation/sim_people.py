@@ -7,13 +7,13 @@ from sim_oracle import BY_HAND
 from sim_stands import REPOSITORY
 from sim_world import World
 
-from windlass.core import reviews
-from windlass.core.message import Message
-from windlass.core.run import Run
-from windlass.core.task import Task
+from windlass.core.gate import reviews
+from windlass.core.nouns.message import Message
+from windlass.core.nouns.run import Run
+from windlass.core.nouns.task import Task
 from windlass.engine import Engine
-from windlass.engine.remarks import said_about
-from windlass.engine.reviews import Look
+from windlass.engine.gate.comments import said_about
+from windlass.engine.gate.reviews import Look
 
 VERBS = ("hold", "release", "retry", "first", "drop", "release", "hold")
 REASONED = ("hold", "drop")

@@ -9,13 +9,13 @@ from typing import Any
 
 from sim_watch import Witness
 
-from windlass.core.definition import Definition, Roster
-from windlass.core.provider import Claim, Provider, Reading
-from windlass.core.run import Hitch, Trouble, Usage
-from windlass.core.settings import CheckSettings, Limits, ProjectSettings, Settings, WorktreeSettings
-from windlass.core.setup import Prepared
+from fakes import FakeLibrary, FakeSetups
+from windlass.core.agents.definition import Definition, Roster
+from windlass.core.nouns.run import Hitch, Trouble, Usage
+from windlass.core.runs.provider import Claim, Provider, Reading
+from windlass.core.runs.worktree_setup import Prepared
+from windlass.core.settings.schema import CheckSettings, Limits, ProjectSettings, Settings, WorktreeSettings
 from windlass.providers import FoundProviders
-from windlass.testing import FakeLibrary, FakeSetups
 
 HOME, REPOSITORY, OTHER = "/sim/home", "/sim/repository", "/sim/other"
 CHECK = "check"

@@ -6,10 +6,10 @@ from sim_acts import RULES, Rule, _agents, _has_agents, _has_past, _ignore, _is_
 from sim_stands import KEEPER, REPOSITORY
 from sim_world import World
 
-from windlass.core.message import Kind, Message
-from windlass.core.run import Run
+from windlass.core.nouns.message import Kind, Message
+from windlass.core.nouns.run import Run
 from windlass.engine import Engine
-from windlass.engine.talk import Post
+from windlass.engine.messages.talk import Post
 
 
 def _names(world: World) -> list[str]:

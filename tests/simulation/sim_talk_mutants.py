@@ -8,14 +8,15 @@ from typing import Any
 
 from sim_mutants import Patch
 
-from windlass.core.message import Delivery, Receipt
-from windlass.engine import endings, letters
-from windlass.engine.say import put
+from windlass.core.nouns.message import Delivery, Receipt
+from windlass.engine.messages import log
+from windlass.engine.records import closing
+from windlass.engine.records.messages import put
 
 
 def read_without_acknowledging(patch: Patch) -> None:
     """What is read stays unread."""
-    patch.setattr(letters, "_is_told", lambda delivery, run: False)
+    patch.setattr(log, "_is_told", lambda delivery, run: False)
     move = Delivery.move
 
     def forgetful(self: Delivery, to: Receipt, *, run: str = "") -> Delivery:
@@ -30,8 +31,8 @@ def drop_what_others_want(patch: Patch) -> None:
     def all_of_it(store: Any, task: Any, **_: Any) -> list[Delivery]:
         return [replace(each, receipt=Receipt.READ) for each in store.undelivered(reader=task.agent)]
 
-    patch.setattr(endings, "_about", all_of_it)
-    patch.setattr(endings, "Receipt", type("Receipts", (), {"FAILED": Receipt.READ}))
+    patch.setattr(closing, "_about", all_of_it)
+    patch.setattr(closing, "Receipt", type("Receipts", (), {"FAILED": Receipt.READ}))
 
 
 def lose_a_reader(patch: Patch) -> None:
@@ -41,7 +42,7 @@ def lose_a_reader(patch: Patch) -> None:
         sent = put(store, replace(message, to=message.to[:-1] or message.to), **given)
         return replace(sent, to=message.to)
 
-    patch.setattr(letters, "put", careless)
+    patch.setattr(log, "put", careless)
 
 
 TALK_MUTANTS: dict[Callable[[Patch], None], str] = {

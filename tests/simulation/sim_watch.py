@@ -8,20 +8,20 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from windlass.core.agent import Agent
-from windlass.core.change import Candidate, Change, ChangeState, CheckResult, Hold
+from fakes import FakeChecks, FakeGit, FakeProcesses
+from fakes.objects import Files
+from fakes.store import MemoryReading
 from windlass.core.errors import Unavailable
-from windlass.core.message import Kind, Message
+from windlass.core.gate.reviews import open_blocking
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold
+from windlass.core.nouns.message import Kind, Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Identity, Run
+from windlass.core.nouns.task import TaskState
 from windlass.core.ports import Launch
-from windlass.core.project import Project
-from windlass.core.reviews import open_blocking
-from windlass.core.run import Identity, Run
-from windlass.core.settings import CheckSettings
-from windlass.core.task import TaskState
-from windlass.engine.remarks import said_about
-from windlass.store.memory import MemoryReading
-from windlass.testing import FakeChecks, FakeGit, FakeProcesses
-from windlass.testing.objects import Files
+from windlass.core.settings.schema import CheckSettings
+from windlass.engine.gate.comments import said_about
 
 _LANDS = re.compile(r"Land (c\d+): ")
 

@@ -14,14 +14,14 @@ from sim_loop import SimClock, SimLoop
 from sim_stands import HOME, OTHER, PROVIDERS, REPOSITORY, SetSettings, SimSetups, agent_files
 from sim_watch import WatchedChecks, WatchedGit, WatchedProcesses, Witness
 
+from fakes import FakeChats, FakeProcess, FakeRepository, FakeWorkdirs, FakeWorktree
+from fakes.store import MemoryReading, MemoryStore
 from windlass.core.errors import WindlassError
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
-from windlass.core.project import Project
-from windlass.core.run import Run
 from windlass.daemon.loops import keep_all
 from windlass.engine import Engine
-from windlass.store.memory import MemoryReading, MemoryStore
-from windlass.testing import FakeChats, FakeProcess, FakeRepository, FakeWorkdirs, FakeWorktree
 
 Verb = Callable[[Engine], Coroutine[Any, Any, Any]]
 EXPECTED = ("says no.", "has no room for checks.", "no such folder")

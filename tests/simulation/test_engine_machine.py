@@ -14,7 +14,7 @@ from sim_people import ARRANGED
 from sim_play import play
 from sim_talk import TALKED
 
-from windlass.daemon.steps import EFFECTS
+from windlass.daemon.crash_points import EFFECTS
 
 SEEDS = int(os.environ.get("WINDLASS_SIMULATION_SEEDS", "2000"))
 """How many histories. A hundred thousand take the better part of an hour of one core."""
@@ -73,8 +73,11 @@ def test_the_daemon_can_die_before_and_after_every_effect() -> None:
     seen = {name for seed in seeds for name in play(seed).world.strain.points}
     seen |= {name for seed in range(10) for name in play(seed, rules=ARRANGED).world.strain.points}
     effects = {f"{port}.{effect}" for port, names in EFFECTS.items() for effect in names} | {"store.write"}
-    effects.remove("chats.replace")  # nobody edits pages here: tests/engine/test_page_stories.py
-    effects -= {"git.checkout", "git.branch"}  # nor are there workflows: tests/engine/test_workflow_stories.py
+    effects.remove("chats.replace")  # nobody edits pages here: tests/engine/chatfiles/test_page_stories.py
+    effects -= {
+        "git.checkout",
+        "git.branch",
+    }  # nor are there workflows: tests/engine/workflows/test_workflow_stories.py
     assert {f"{each}.{when}" for each in effects for when in ("before", "after")} <= seen
 
 

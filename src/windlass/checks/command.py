@@ -11,11 +11,11 @@ from pathlib import Path
 
 from windlass.checks.ports import Trees
 from windlass.checks.setup import Prepared, read_prepared, write_prepared
-from windlass.core.change import Candidate, CheckResult
 from windlass.core.errors import BadInput, Unavailable
-from windlass.core.project import Project
-from windlass.core.settings import CheckSettings
-from windlass.core.setup import LOCK_FILES, Ended, Shell, setup_key, visible
+from windlass.core.nouns.change import Candidate, CheckResult
+from windlass.core.nouns.project import Project
+from windlass.core.runs.worktree_setup import LOCK_FILES, Ended, Shell, setup_key, visible
+from windlass.core.settings.schema import CheckSettings
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from windlass.core.project import Project
+from windlass.core.nouns.project import Project
 
 
 class Trees(Protocol):

@@ -42,59 +42,65 @@ COMPLETE_VARIABLE = "_WINDLASS_COMPLETE"
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Begin": {
-        "demo": ("demo", "See the whole of it in a throw-away repository, offline and free."),
-        "init": ("project", "Make this repository a project, and say what must pass before a change lands."),
-        "work": ("work", "Give an agent a piece of work."),
+        "demo": ("demo.command", "See the whole of it in a throw-away repository, offline and free."),
+        "init": ("commands.init", "Make this repository a project, and say what must pass before a change lands."),
+        "work": ("commands.work", "Give an agent a piece of work."),
     },
     "Workflows": {
-        "run": ("instances", "Run a workflow, and return when all is quiet."),
-        "start": ("instances", "Start a workflow that stays until it is stopped."),
-        "new": ("instances", "Make an agent that waits to be spoken to."),
-        "validate": ("workflows", "Say what is wrong with workflow files, all at once."),
-        "examples": ("examples", "Workflows to begin with: show one, or write it into a file."),
-        "migrate": ("workflows", "Bring a workflow of version 1 into the form of today."),
+        "run": ("commands.run_workflow", "Run a workflow, and return when all is quiet."),
+        "start": ("commands.run_workflow", "Start a workflow that stays until it is stopped."),
+        "new": ("commands.run_workflow", "Make an agent that waits to be spoken to."),
+        "validate": ("commands.workflow_files", "Say what is wrong with workflow files, all at once."),
+        "examples": ("commands.examples", "Workflows to begin with: show one, or write it into a file."),
+        "migrate": ("commands.workflow_files", "Bring a workflow of version 1 into the form of today."),
     },
     "See": {
-        "list": ("agents", "Who is at work, with the evidence."),
-        "show": ("agents", "All about one agent."),
-        "agents": ("definitions", "The agents that this repository defines, and what is wrong with their files."),
-        "logs": ("logs", "What an agent printed."),
-        "diff": ("agents", "What an agent has changed so far."),
-        "queue": ("queue", "What wants to land, in order, and why it has not; and arranging that."),
-        "change": ("change", "One change: its state, its difference, and what was said about it."),
-        "radar": ("radar", "Which agents are about to collide, and on what."),
-        "receipt": ("changes", "Proof of a landed change, and how to undo it."),
-        "watch": ("watch", "Everything that happens here, as JSON lines."),
+        "list": ("commands.agents", "Who is at work, with the evidence."),
+        "show": ("commands.agents", "All about one agent."),
+        "agents": (
+            "commands.agent_files",
+            "The agents that this repository defines, and what is wrong with their files.",
+        ),
+        "logs": ("commands.logs", "What an agent printed."),
+        "diff": ("commands.agents", "What an agent has changed so far."),
+        "queue": ("commands.queue", "What wants to land, in order, and why it has not; and arranging that."),
+        "change": ("commands.change", "One change: its state, its difference, and what was said about it."),
+        "radar": ("commands.radar", "Which agents are about to collide, and on what."),
+        "receipt": ("commands.receipt", "Proof of a landed change, and how to undo it."),
+        "watch": ("commands.watch", "Everything that happens here, as JSON lines."),
     },
     "Talk": {
-        "send": ("talk", "Say something to agents."),
-        "peek": ("talk", "What was said."),
-        "inbox": ("talk", "What someone was told and has not acknowledged."),
-        "read": ("talk", "What you have not read; this acknowledges it."),
-        "ack": ("talk", "Acknowledge messages."),
-        "ask": ("converse", "Ask an agent, and wait for its answer."),
-        "listen": ("converse", "Wait for the next question to an agent."),
+        "send": ("commands.talk", "Say something to agents."),
+        "peek": ("commands.talk", "What was said."),
+        "inbox": ("commands.talk", "What someone was told and has not acknowledged."),
+        "read": ("commands.talk", "What you have not read; this acknowledges it."),
+        "ack": ("commands.talk", "Acknowledge messages."),
+        "ask": ("commands.ask", "Ask an agent, and wait for its answer."),
+        "listen": ("commands.ask", "Wait for the next question to an agent."),
     },
     "Decide": {
-        "questions": ("questions", "What agents want to know."),
-        "answer": ("questions", "Answer an agent's questions."),
-        "review": ("review", "Let an agent review a change before it lands."),
-        "stop": ("agents", "Stop agents, with all that they started."),
-        "undo": ("changes", "Take a landed change back, through the same checks."),
+        "questions": ("commands.questions", "What agents want to know."),
+        "answer": ("commands.questions", "Answer an agent's questions."),
+        "review": ("commands.review", "Let an agent review a change before it lands."),
+        "stop": ("commands.agents", "Stop agents, with all that they started."),
+        "undo": ("commands.receipt", "Take a landed change back, through the same checks."),
     },
     "Look after": {
-        "providers": ("providers", "Which coding CLIs are here, and what their agents may do."),
-        "config": ("config", "Read and change settings."),
-        "gate": ("gate", "Find out how fast changes would land, with more runners or fewer bad ones."),
-        "rescue": ("rescue", "Bring back work that was saved before something was removed."),
-        "doctor": ("doctor", "Find out what is wrong, and what to do about it."),
-        "daemon": ("daemon", "The background process."),
-        "completion": ("completion", "Let your shell complete commands and names."),
+        "providers": ("commands.providers", "Which coding CLIs are here, and what their agents may do."),
+        "config": ("commands.config", "Read and change settings."),
+        "gate": ("commands.simulate", "Find out how fast changes would land, with more runners or fewer bad ones."),
+        "rescue": ("commands.rescue", "Bring back work that was saved before something was removed."),
+        "doctor": ("commands.doctor", "Find out what is wrong, and what to do about it."),
+        "daemon": ("commands.daemon", "The background process."),
+        "completion": ("commands.completion", "Let your shell complete commands and names."),
     },
     "For agents, inside a run": {
-        "agent": ("signal", "Say that your work is done, ask, or give up; your messages."),
-        "context": ("context", "Talk to the others, and share documents with them."),
-        "mcp": ("mcp", "The tools for agents, over standard input and output: for programs that speak MCP."),
+        "agent": ("commands.inside_run", "Say that your work is done, ask, or give up; your messages."),
+        "context": ("commands.context", "Talk to the others, and share documents with them."),
+        "mcp": (
+            "mcp_bridge.command",
+            "The tools for agents, over standard input and output: for programs that speak MCP.",
+        ),
     },
 }
 """Every command by topic: the module that has it, and its line of help."""
@@ -168,14 +174,14 @@ def windlass(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
         return
-    from windlass.cli.client import Client, home  # noqa: PLC0415
+    from windlass.cli.connection.client import Client, home  # noqa: PLC0415
     from windlass.cli.output import waiting_note  # noqa: PLC0415
 
     ctx.obj = Client(home(), start=_start, waiting=waiting_note("Waiting for the daemon,"))
 
 
 def _start(home: str) -> None:
-    from windlass.cli.launch import start  # noqa: PLC0415
+    from windlass.cli.connection.launch import start  # noqa: PLC0415
     from windlass.cli.output import waiting_note  # noqa: PLC0415
 
     start(home, waiting_note("Starting the daemon,"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 
-from windlass.core.plain import age, harmless
+from windlass.core.display import age, harmless
 
 Row = Mapping[str, Any]
 

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from windlass.core import hitches
 from windlass.core.address import HUMAN
-from windlass.core.agent import Agent, Status
-from windlass.core.brakes import Brake, decide_brake
-from windlass.core.change import Change, ChangeState
-from windlass.core.message import GOOD_TO_KNOW, Kind, Letter, Message
-from windlass.core.plain import some
-from windlass.core.provider import Claim
-from windlass.core.run import Cause, Hitch, Outcome, Run, Trouble
-from windlass.core.settings import Limits
-from windlass.core.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
-from windlass.core.task import Task, TaskState
-from windlass.core.workdir import Tree
+from windlass.core.display import some
+from windlass.core.messages.loop_guard import Brake, decide_brake
+from windlass.core.nouns.agent import Agent, Status
+from windlass.core.nouns.change import Change, ChangeState
+from windlass.core.nouns.message import GOOD_TO_KNOW, Kind, Letter, Message
+from windlass.core.nouns.run import Cause, Hitch, Outcome, Run, Trouble
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.runs import retry_rules
+from windlass.core.runs.provider import Claim
+from windlass.core.runs.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
+from windlass.core.runs.workdir import Tree
+from windlass.core.settings.schema import Limits
 
 EXCERPT = 80
 """How much of a bad signal is shown with the run."""
@@ -88,11 +88,11 @@ def decide_wake(
     if brake := decide_brake(past, letters, limits, now=now):
         return Wait(brake.words(agent.id), brake.until, brake)
     if latest and not _from_person(letters, latest):
-        if latest.hitch and latest.hitch.kind in hitches.FOR_A_PERSON:
+        if latest.hitch and latest.hitch.kind in retry_rules.FOR_A_PERSON:
             return Wait(f"needs a person: {latest.reason}")
-        until = hitches.rest_until(runs)
+        until = retry_rules.rest_until(runs)
         if until is not None and (latest.ended_at or 0.0) <= now < until:
-            return Wait(f"rests after {hitches.named(latest)}", until)
+            return Wait(f"rests after {retry_rules.named(latest)}", until)
     remembers = latest is not None and latest.starting_at >= agent.created_at  # not what it was before a new start
     return Wake(_session(latest) if latest and resumes and remembers else "")
 
@@ -258,19 +258,19 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
 
 def _judge_hitch(ending: Ending, hitch: Hitch, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
     """Something outside the agent's work got in the way: what helps depends on what it was."""
-    reason = hitches.described(hitch)
+    reason = retry_rules.described(hitch)
     if hitch.kind is Trouble.QUOTA:
         return Verdict(
-            outcome=Outcome.EXHAUSTED, then=Then.REMIND, reason=reason, evidence=evidence, note=hitches.GO_ON
+            outcome=Outcome.EXHAUSTED, then=Then.REMIND, reason=reason, evidence=evidence, note=retry_rules.GO_ON
         )
-    if hitch.kind in hitches.FOR_A_PERSON:
-        ask = (Question("q1", f"{reason}. {hitches.FOR_A_PERSON[hitch.kind]}"),)
+    if hitch.kind in retry_rules.FOR_A_PERSON:
+        ask = (Question("q1", f"{reason}. {retry_rules.FOR_A_PERSON[hitch.kind]}"),)
         return Verdict(outcome=Outcome.FAILED, then=Then.ASK, reason=reason, evidence=evidence, questions=ask)
     if hitch.kind is Trouble.RUNAWAY:
         return Verdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason, evidence=evidence)
-    if hitch.kind in hitches.NO_ROOM:
+    if hitch.kind in retry_rules.NO_ROOM:
         waited = replace(ending, tries=ending.waits)
-        return _unfinished(waited, limits.waits, reason, hitches.GO_ON, evidence, failed=True)
+        return _unfinished(waited, limits.waits, reason, retry_rules.GO_ON, evidence, failed=True)
     note = f"Your last run was cut short: {reason}. Your files are as you left them. Go on."
     return _unfinished(ending, limits.retries, reason, note, evidence)
 
@@ -291,7 +291,7 @@ def evidence_of(ending: Ending) -> tuple[str, ...]:
     facts = ["exit code unknown" if ending.exit_code is None else f"exit code {ending.exit_code}"]
     facts.append("no signal" if ending.signal is None else f"signal: {_signal_word(ending.signal)}")
     if ending.hitch is not None:
-        facts.append(f"trouble: {hitches.described(ending.hitch)}")
+        facts.append(f"trouble: {retry_rules.described(ending.hitch)}")
     if ending.tree is None:
         return (*facts, "worktree lost")
     tree = ending.tree

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from windlass.core.agent import Agent, Status
-from windlass.core.change import Change, CheckResult
-from windlass.core.plain import some, word
-from windlass.core.radar import Collision
-from windlass.core.run import Run
-from windlass.core.task import Task
+from windlass.core.display import some, word
+from windlass.core.nouns.agent import Agent, Status
+from windlass.core.nouns.change import Change, CheckResult
+from windlass.core.nouns.run import Run
+from windlass.core.nouns.task import Task
+from windlass.core.radar.collisions import Collision
 
 TAIL = 12_000
 """How many characters of a check's output its author is shown: the last ones."""

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from windlass.core.errors import Conflict, Unavailable, WindlassError
 from windlass.daemon.boot import Building, build
-from windlass.daemon.hush import Hushed
 from windlass.daemon.idle import leave_when_idle
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
+from windlass.daemon.log_redaction import Hushed
 from windlass.daemon.loops import keep_all
-from windlass.daemon.port import OFF, close_port, open_port
-from windlass.daemon.server import Server
+from windlass.daemon.serving.port import OFF, close_port, open_port
+from windlass.daemon.serving.server import Server
 from windlass.daemon.settings import home_folder
 from windlass.providers import load
 from windlass.web.app import build as build_app

@@ -16,25 +16,25 @@ from windlass.checks import CommandChecks
 from windlass.checks.guess import guess
 from windlass.core.ports import Ports
 from windlass.daemon.clock import SystemClock
-from windlass.daemon.desk import Desk
+from windlass.daemon.crash_points import Steps, stepped
 from windlass.daemon.doctor import Doctor
+from windlass.daemon.serving.mcp_loader import LateTools
+from windlass.daemon.serving.tokens import Tokens
 from windlass.daemon.settings import SettingsFiles
-from windlass.daemon.steps import Steps, stepped
-from windlass.daemon.tokens import Tokens
-from windlass.daemon.tools import LateTools
+from windlass.daemon.settings_editor import Desk
 from windlass.engine import Engine
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
-from windlass.library.definitions import RepositoryLibrary
-from windlass.process.callers import trace
+from windlass.library.agent_files import RepositoryLibrary
+from windlass.process.caller_run import trace
 from windlass.process.detached import DetachedProcesses
-from windlass.process.sandbox import Bubblewrap
+from windlass.process.sandbox.bubblewrap import Bubblewrap
 from windlass.process.shell import run_shell, sweep
 from windlass.providers import load
 from windlass.providers.presence import look
 from windlass.store.sqlite import SqliteStore
-from windlass.web.call import House
-from windlass.web.callers import Doorkeeper, TokenKeeper
+from windlass.web.authentication import Doorkeeper, TokenKeeper
+from windlass.web.request import House
 from windlass.workdir import RunFolders
 from windlass.workdir.chatfile import ChatFiles
 from windlass.workdir.setup import WorktreeSetup

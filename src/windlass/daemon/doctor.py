@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from windlass.core.agent import Confinement
+from windlass.core.display import age
 from windlass.core.errors import WindlassError
-from windlass.core.plain import age
-from windlass.core.promises import Finding
-from windlass.core.sandbox import UNENFORCED, decide_sandbox
+from windlass.core.invariants import Finding
+from windlass.core.nouns.agent import Confinement
+from windlass.core.runs.sandbox import UNENFORCED, decide_sandbox
 from windlass.engine import Engine
-from windlass.library.files import is_top
+from windlass.library.safe_files import is_top
 
 LEAST_FREE = 500_000_000
 """Bytes on the home's disk below which work will soon stop."""

@@ -6,12 +6,12 @@ import asyncio
 import logging
 from pathlib import Path
 
-from windlass.core.change import Change, ChangeState, Hold
-from windlass.core.store import Reading
-from windlass.core.task import TaskState
+from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.task import TaskState
+from windlass.core.ports.store import Reading
 from windlass.daemon.boot import Building
-from windlass.engine.corners import Corner
-from windlass.engine.instances import live
+from windlass.engine.chatfiles.files import Corner
+from windlass.engine.records.instances import live
 
 log = logging.getLogger("windlass")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from windlass.core.errors import Conflict, NotAllowed, Unavailable
-from windlass.core.sandbox import DOOR, SOCKET
+from windlass.core.runs.sandbox import DOOR, SOCKET
 
 
 def prepare_home(home: Path) -> None:

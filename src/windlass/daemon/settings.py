@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from windlass.core.errors import BadInput, Unavailable
-from windlass.core.settings import Settings, build, check_key, keys, parse_value
+from windlass.core.settings.schema import Settings, build, check_key, keys, parse_value
 
 ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider", "WINDLASS_SANDBOX": "sandbox.mode"}
 """Variables that stand for a setting."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from windlass.core import policy
-from windlass.core.agent import Agent
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
-from windlass.core.project import Project
-from windlass.core.store import Reading
+from windlass.core.ports.store import Reading
 
 AT_ONCE = 2.0
 """Seconds: what is printed so soon after a question belongs to asking it."""

@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM
-from windlass.core.agent import Agent
 from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.message import Kind, Letter, Message
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.message import Kind, Letter, Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
-from windlass.core.project import Project
-from windlass.core.sandbox import own_folder
-from windlass.core.store import Reading, Writing
-from windlass.core.task import Task, TaskState
-from windlass.engine import instances
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.runs.sandbox import own_folder
+from windlass.engine.background import Seats
 from windlass.engine.bell import Bell
-from windlass.engine.chat import Chat
-from windlass.engine.endings import hush
-from windlass.engine.lanes import Seats
-from windlass.engine.mirrors import Mirrors
-from windlass.engine.say import channel_of, say
+from windlass.engine.chatfiles.tick import Chat
+from windlass.engine.records import instances
+from windlass.engine.records.closing import hush
+from windlass.engine.records.messages import channel_of, say
 from windlass.engine.troubles import Troubles
+from windlass.engine.views.status_file import Mirrors
 
 log = logging.getLogger("windlass")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from windlass.core.errors import Conflict, WindlassError
 from windlass.core.ports import Clock
-from windlass.core.store import Store, Writing
+from windlass.core.ports.store import Store, Writing
 from windlass.engine.bell import Bell
 
 log = logging.getLogger("windlass")

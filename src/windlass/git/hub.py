@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.near import near_miss
-from windlass.core.project import Project
+from windlass.core.nouns.project import Project
 from windlass.git.files import beside, config_text, pattern, write_whole
-from windlass.git.places import Places
-from windlass.git.run import ANY, GitProgram
-from windlass.git.user import UPLOAD, Habits, UserRepository
+from windlass.git.landing.user_repository import UPLOAD, Habits, UserRepository
+from windlass.git.paths import Places
+from windlass.git.program import ANY, GitProgram
 
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
 """What we put into a worktree ourselves: no part of anyone's work."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from windlass.core.definition import Entry
-from windlass.library.files import Unreadable
+from windlass.core.agents.definition import Entry
+from windlass.library.safe_files import Unreadable
 
 LARGEST = 32_000
 DEEPEST = 6

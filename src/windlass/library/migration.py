@@ -8,12 +8,12 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from windlass.core.display import harmless
 from windlass.core.errors import BadInput
-from windlass.core.node import Items, Keys, Leaf, Node
-from windlass.core.plain import harmless
-from windlass.core.reading import Notes
-from windlass.core.template import Reference, parse
-from windlass.core.workflow_tasks import is_first_version
+from windlass.core.files.section import Notes
+from windlass.core.files.template import Reference, parse
+from windlass.core.files.tree import Items, Keys, Leaf, Node
+from windlass.core.workflows.file_tasks import is_first_version
 from windlass.library.workflows import text_of
 from windlass.library.yamltree import tree
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from windlass.core.definition import Problem
+from windlass.core.agents.definition import Problem
+from windlass.core.did_you_mean import near_miss
+from windlass.core.display import harmless
 from windlass.core.errors import BadInput, NotFound
-from windlass.core.near import near_miss
-from windlass.core.plain import harmless
-from windlass.core.reading import Notes
-from windlass.core.workflow import Workflow
-from windlass.core.workflow_file import Surroundings, in_order, read
-from windlass.library import files
-from windlass.library.files import Unreadable
+from windlass.core.files.section import Notes
+from windlass.core.workflows.file import Surroundings, in_order, read
+from windlass.core.workflows.workflow import Workflow
+from windlass.library import safe_files
+from windlass.library.safe_files import Unreadable
 from windlass.library.yamltree import tree
 
 LARGEST = 200_000
@@ -91,8 +91,8 @@ def text_of(path: Path, notes: Notes) -> str | None:
     """The file as text; None, and a note, if it is none."""
     whole = path.resolve()
     try:
-        with files.folder(str(whole.parent), ()) as where:
-            return files.text(where, whole.name, LARGEST)
+        with safe_files.folder(str(whole.parent), ()) as where:
+            return safe_files.text(where, whole.name, LARGEST)
     except FileNotFoundError:
         notes.refuse((1, 1), "", "there is no such file.")
     except Unreadable as error:
@@ -117,15 +117,15 @@ def replace_text(path: Path, text: str) -> None:
 def _prompts(workflow: Path) -> Callable[[str], str]:
     """Reads the files that a workflow's file names: beside it, and within its repository."""
     beside = workflow.resolve().parent
-    top = next((each for each in (beside, *beside.parents) if files.is_top(each)), beside)
+    top = next((each for each in (beside, *beside.parents) if safe_files.is_top(each)), beside)
 
     def prompt(name: str) -> str:
         path = Path(os.path.normpath(beside / name))
         if not path.is_relative_to(top):
             raise BadInput(f"the file {name} is outside of the repository.", hint="Copy it beside the workflow's file.")
         try:
-            with files.folder(str(top), path.parent.relative_to(top).parts) as where:
-                text = files.text(where, path.name, LARGEST_PROMPT)
+            with safe_files.folder(str(top), path.parent.relative_to(top).parts) as where:
+                text = safe_files.text(where, path.name, LARGEST_PROMPT)
         except FileNotFoundError as error:
             near = near_miss(path.name, [each.name for each in _listed(path.parent)])
             words = f"there is no file {name} beside the workflow's."
@@ -146,5 +146,5 @@ def _listed(folder: Path) -> list[Path]:
 def _up_to_top(here: Path) -> Iterator[Path]:
     """This folder and those above it, up to the top of the repository; without one, this folder alone."""
     above = (here, *here.parents)
-    last = next((number for number, each in enumerate(above) if files.is_top(each)), 0)
+    last = next((number for number, each in enumerate(above) if safe_files.is_top(each)), 0)
     yield from above[: last + 1]

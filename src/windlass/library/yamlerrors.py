@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from windlass.core.node import TOP, Place
+from windlass.core.files.tree import TOP, Place
 
 _COLON = "A colon with a space after it begins a new key: put the text in quotes."
 _FOLLOWS = "something follows a text that ended with its quote or bracket."

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from windlass.core.node import TOP, Items, Keys, Leaf, Node, Place
-from windlass.core.reading import Notes
+from windlass.core.files.section import Notes
+from windlass.core.files.tree import TOP, Items, Keys, Leaf, Node, Place
 from windlass.library.yamlerrors import explain
 
 DEEPEST = 12

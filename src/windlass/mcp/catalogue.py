@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windlass.mcp import tools
-from windlass.mcp.arguments import Argument, Form
+from windlass.mcp.schema import Argument, Form
 from windlass.mcp.tools import Tool
 
 _CHANNEL = Argument("The channel: main, @instance, task/t12. Default: your own.")

@@ -38,14 +38,14 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from windlass import __version__
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import WindlassError
-from windlass.core.near import near_miss
 from windlass.engine import Engine
-from windlass.mcp import arguments, tools
+from windlass.mcp import schema, tools
+from windlass.mcp.caller import RUN, Context, Visit, Visitors
 from windlass.mcp.catalogue import TOOLS
 from windlass.mcp.grants import granted
-from windlass.mcp.listening import INBOX, Listening
-from windlass.mcp.visitors import RUN, Context, Visit, Visitors
+from windlass.mcp.subscriptions import INBOX, Listening
 
 IDLE_SECONDS = 6 * 3600.0
 """After which a session that nobody uses is forgotten; the client begins a new one."""
@@ -141,7 +141,7 @@ class ToolServer:
             return _problem(WindlassError("Something went wrong.", hint="See `windlass daemon logs`."))
 
     async def _called(self, tool: tools.Tool, visit: Visit, given: Mapping[str, Any]) -> dict[str, Any]:
-        clean = arguments.checked(tool.arguments, given)
+        clean = schema.checked(tool.arguments, given)
         named = str(clean.pop("from", ""))
         project = await self.visitors.project(visit)
         call = tools.Call(
@@ -180,7 +180,7 @@ def _shown(tool: tools.Tool) -> Tool:
     return Tool(
         name=tool.name,
         description=tool.about,
-        input_schema=arguments.schema(tool.arguments),
+        input_schema=schema.schema(tool.arguments),
         annotations=ToolAnnotations(
             read_only_hint=tool.looks,
             destructive_hint=False,

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from windlass.core.document import Document
 from windlass.core.errors import BadInput
-from windlass.core.message import Kind, Message
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Kind, Message
 from windlass.engine import Engine
-from windlass.engine.documents import NOTES
-from windlass.engine.handoffs import Handoff
-from windlass.engine.readers import Speaker
-from windlass.engine.talk import Post
-from windlass.mcp.arguments import Argument
+from windlass.engine.messages.directory import Speaker
+from windlass.engine.messages.documents import NOTES
+from windlass.engine.messages.handoffs import Handoff
+from windlass.engine.messages.talk import Post
+from windlass.mcp.schema import Argument
 
 MOST_ENTRIES = 200
 FEW_ENTRIES = 20

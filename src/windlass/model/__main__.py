@@ -9,11 +9,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from windlass.core.agent import Permissions, Tool
 from windlass.core.errors import NotFound
-from windlass.core.run import Trouble
+from windlass.core.nouns.agent import Permissions, Tool
+from windlass.core.nouns.run import Trouble
 from windlass.model.history import Session, folder
-from windlass.model.lines import Lines
+from windlass.model.report_lines import Lines
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:

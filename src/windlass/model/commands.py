@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windlass.core.errors import BadInput
-from windlass.model.places import Places
+from windlass.model.allowed_paths import Places
 
 USUAL_SECONDS, MOST_SECONDS = 120.0, 1800.0
 MOST_BYTES = 30_000

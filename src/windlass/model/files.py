@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound
-from windlass.model.places import Places
+from windlass.model.allowed_paths import Places
 
 MOST_LINES, LONGEST_LINE, MOST_LETTERS = 2000, 2000, 60_000
 """Of a file, in one answer."""

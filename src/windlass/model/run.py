@@ -10,16 +10,17 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage
 
-from windlass.core.agent import Permissions
 from windlass.core.errors import WindlassError
-from windlass.core.run import Trouble
-from windlass.model import server, talk, toolbox, vendor
+from windlass.core.nouns.agent import Permissions
+from windlass.core.nouns.run import Trouble
+from windlass.model import mcp_client, model_lookup, toolbox
+from windlass.model.allowed_paths import Places
 from windlass.model.commands import Commands
+from windlass.model.conversation import Talk, remembered
+from windlass.model.errors import told
 from windlass.model.files import Files
 from windlass.model.history import Session
-from windlass.model.lines import Lines
-from windlass.model.places import Places
-from windlass.model.troubles import told
+from windlass.model.report_lines import Lines
 
 OUTPUT = ".windlass/output"
 """Where an agent that may only read writes its report."""
@@ -58,20 +59,20 @@ async def until_the_end(given: argparse.Namespace, session: Session, prompt: str
 
 async def _converse(given: argparse.Namespace, session: Session, prompt: str, before: bytes) -> str:
     history = _history(before)
-    model = vendor.build(given.model, base_url=given.base_url, protocol=given.protocol, key=given.key)
+    model = model_lookup.build(given.model, base_url=given.base_url, protocol=given.protocol, key=given.key)
     environment = {name: value for name, value in os.environ.items() if name not in given.forget}
     places = Places(given.folder, output=OUTPUT if given.permissions is Permissions.READ else "")
     tools = toolbox.local(Files(places), Commands(places, environment), given.permissions, given.tools)
-    async with server.connected(environment) as connection:
+    async with mcp_client.connected(environment) as connection:
         tools += toolbox.ours(connection, await connection.greet())
-        conversation = talk.Talk(model, tools, session=session, system=_system(given))
+        conversation = Talk(model, tools, session=session, system=_system(given))
         return await conversation.go(prompt, history)
 
 
 def _history(kept: bytes) -> list[ModelMessage]:
     """What was said before; in a form that the library does not know any more, it is as good as lost."""
     try:
-        return talk.remembered(kept)
+        return remembered(kept)
     except ValueError as error:
         raise Lost("The session can't be read any more.") from error
 

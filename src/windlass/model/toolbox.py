@@ -10,12 +10,12 @@ from typing import Any
 from pydantic_ai import Tool
 from pydantic_ai.exceptions import ToolFailed
 
-from windlass.core.agent import Permissions
-from windlass.core.agent import Tool as Kind
 from windlass.core.errors import WindlassError
+from windlass.core.nouns.agent import Permissions
+from windlass.core.nouns.agent import Tool as Kind
 from windlass.model.commands import Commands
 from windlass.model.files import Files
-from windlass.model.server import OurTool, Refused, Server
+from windlass.model.mcp_client import OurTool, Refused, Server
 
 _IN_TURN = frozenset(("write_file", "edit_file", "shell", "windlass"))
 """What changes something waits for what was asked before it."""

@@ -11,21 +11,21 @@ from functools import partial
 from pathlib import Path
 from signal import Signals
 
+from windlass.core.nouns.run import Identity
 from windlass.core.ports import Launch
-from windlass.core.run import Identity
-from windlass.core.sandbox import Warden
-from windlass.process.census import Census, Survey
-from windlass.process.children import Children
+from windlass.core.runs.sandbox import Warden
+from windlass.process.end_tree import Tree
 from windlass.process.environment import granted
-from windlass.process.exits import on_exit
-from windlass.process.folder import RunFolder
 from windlass.process.identity import age_of, is_alive
-from windlass.process.ourselves import FOLDER, with_us
+from windlass.process.own_command import FOLDER, with_us
 from windlass.process.proc import MARKER, Process, environment_of, words_of
-from windlass.process.sandbox import Bubblewrap, is_warden
+from windlass.process.process_table import Census, Survey
+from windlass.process.run_folder import RunFolder
+from windlass.process.sandbox.bubblewrap import Bubblewrap, is_warden
 from windlass.process.spawn import DEFAULT_PATH, is_shim, start_shim
-from windlass.process.tail import Tail
-from windlass.process.tree import Tree
+from windlass.process.watching.exits import on_exit
+from windlass.process.watching.output import Tail
+from windlass.process.watching.reap import Children
 
 _STARTERS = 2
 _CHECKS = "check-"

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from windlass.core.run import Identity
+from windlass.core.nouns.run import Identity
 from windlass.process.proc import boot_id, process
 
 

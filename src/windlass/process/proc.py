@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
-from windlass.core.run import Identity
+from windlass.core.nouns.run import Identity
 
 MARKER = "WINDLASS_MARKER"
 """The variable by which a process is known as ours: `<home>:<run>`."""

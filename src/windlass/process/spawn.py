@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable, WindlassError
+from windlass.core.nouns.run import Identity
 from windlass.core.ports import Launch
-from windlass.core.run import Identity
-from windlass.process.folder import RunFolder
 from windlass.process.identity import identify
 from windlass.process.proc import process, words_of
-from windlass.process.sandbox import Bubblewrap
+from windlass.process.run_folder import RunFolder
+from windlass.process.sandbox.bubblewrap import Bubblewrap
 
 SHELL = "/bin/sh"
 

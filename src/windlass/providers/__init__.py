@@ -12,14 +12,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import NotFound, Unavailable
-from windlass.core.near import near_miss
 
 if TYPE_CHECKING:
-    from windlass.core.custom import ProviderSettings
-    from windlass.core.models import ModelSettings
-    from windlass.core.provider import Provider
-    from windlass.core.settings import Settings
+    from windlass.core.runs.provider import Provider
+    from windlass.core.settings.custom_provider import ProviderSettings
+    from windlass.core.settings.models import ModelSettings
+    from windlass.core.settings.schema import Settings
 
 
 _PARTS = frozenset(("__init__", "custom", "presence"))
@@ -91,7 +91,7 @@ class FoundProviders:
         return taker.name, model
 
     def _settings(self, model: str) -> ModelSettings:
-        from windlass.core.models import settings_for  # noqa: PLC0415 - scripted agents start through this file
+        from windlass.core.settings.models import settings_for  # noqa: PLC0415 - scripted agents start through this file
 
         return settings_for(model, self.models())
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from windlass.core.agent import Permissions, Tool
-from windlass.core.provider import Provider, Reading, Start, Verified
-from windlass.core.run import Hitch, Trouble, Usage
+from windlass.core.nouns.agent import Permissions, Tool
+from windlass.core.nouns.run import Hitch, Trouble, Usage
+from windlass.core.runs.provider import Provider, Reading, Start, Verified
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
 from windlass.providers.output.troubles import hitch, kind_of, patterns
 

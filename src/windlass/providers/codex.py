@@ -14,9 +14,9 @@ import re
 import shlex
 from functools import partial
 
-from windlass.core.agent import Permissions, Tool
-from windlass.core.provider import Provider, Reading, Start, Verified
-from windlass.core.run import Hitch, Trouble, Usage
+from windlass.core.nouns.agent import Permissions, Tool
+from windlass.core.nouns.run import Hitch, Trouble, Usage
+from windlass.core.runs.provider import Provider, Reading, Start, Verified
 from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, words
 from windlass.providers.output.prices import OPENAI, price
 from windlass.providers.output.troubles import hitch, kind_of, patterns

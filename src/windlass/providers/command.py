@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windlass.core.errors import BadInput
-from windlass.core.provider import Claim, Provider, Start
+from windlass.core.runs.provider import Claim, Provider, Start
 
 
 def argv(start: Start) -> tuple[str, ...]:

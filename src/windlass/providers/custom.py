@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
-from windlass.core.agent import Permissions
-from windlass.core.custom import ProviderSettings
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
-from windlass.core.near import near_miss
-from windlass.core.provider import ARGUMENT_LIMIT, UNHELD, Claim, Provider, Reading, Start
-from windlass.core.run import Trouble, Usage
+from windlass.core.nouns.agent import Permissions
+from windlass.core.nouns.run import Trouble, Usage
+from windlass.core.runs.provider import ARGUMENT_LIMIT, UNHELD, Claim, Provider, Reading, Start
+from windlass.core.settings.custom_provider import ProviderSettings
 from windlass.providers.output import fields as field_paths
 from windlass.providers.output.events import Event, amount, as_object, count, words
 from windlass.providers.output.troubles import Patterns, hitch, kind_of, patterns

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from windlass.core.agent import Permissions, Tool
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Unavailable
-from windlass.core.models import ModelSettings
-from windlass.core.near import near_miss
-from windlass.core.provider import Provider, Reading, Start
-from windlass.core.run import Trouble, Usage
+from windlass.core.nouns.agent import Permissions, Tool
+from windlass.core.nouns.run import Trouble, Usage
+from windlass.core.runs.provider import Provider, Reading, Start
+from windlass.core.settings.models import ModelSettings
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, words
 from windlass.providers.output.troubles import hitch
 

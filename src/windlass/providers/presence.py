@@ -12,8 +12,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from windlass.core.agent import Permissions
-from windlass.core.provider import Login, Presence, Provider, Start
+from windlass.core.nouns.agent import Permissions
+from windlass.core.runs.provider import Login, Presence, Provider, Start
 
 PATIENCE = 10.0
 """Seconds that a program may take to tell its version."""

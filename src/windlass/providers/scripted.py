@@ -56,7 +56,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from windlass.core.provider import Provider, Start
+from windlass.core.runs.provider import Provider, Start
 from windlass.providers import script
 from windlass.providers.script.parse import parse
 

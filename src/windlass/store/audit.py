@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from windlass.core import codec
-from windlass.core.event import Event, digest, link
-from windlass.core.store import Noun
+from windlass.core.nouns.event import Event, digest, link
+from windlass.core.ports.store import Noun
 from windlass.store import rows
 from windlass.store.journal import Tip
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict
-from windlass.core.event import GENESIS, Event, digest, link
-from windlass.core.run import Chunk
-from windlass.core.store import Noun
+from windlass.core.nouns.event import GENESIS, Event, digest, link
+from windlass.core.nouns.run import Chunk
+from windlass.core.ports.store import Noun
 from windlass.store import rows
 
 

@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from windlass.core import codec
-from windlass.core.agent import Agent
-from windlass.core.change import Change
-from windlass.core.document import Document
 from windlass.core.errors import BadInput, Unavailable
-from windlass.core.event import Event
-from windlass.core.message import Delivery, Message
-from windlass.core.project import Project
-from windlass.core.run import Run
-from windlass.core.store import Noun
-from windlass.core.task import Task
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.event import Event
+from windlass.core.nouns.message import Delivery, Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Run
+from windlass.core.nouns.task import Task
+from windlass.core.ports.store import Noun
 
 T = TypeVar("T")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from windlass.core.errors import Unavailable
-from windlass.core.event import Event
+from windlass.core.nouns.event import Event
 from windlass.core.ports import Clock
-from windlass.core.store import Noun, Reading, Writing
-from windlass.store import opening, queries, rows, schema
+from windlass.core.ports.store import Noun, Reading, Writing
+from windlass.store import open_file, queries, rows, schema
 from windlass.store.audit import Audit
-from windlass.store.readers import Readers
-from windlass.store.reading import SqlReading
+from windlass.store.reader_threads import Readers
+from windlass.store.sql_reading import SqlReading
 from windlass.store.writer import Writer
 
 T = TypeVar("T")
@@ -31,10 +31,10 @@ class SqliteStore:
         rows.learn()
         self._path = path
         self._queries = queries.load()
-        connection = opening.open_writer(Path(path), schema.load(migrations))
+        connection = open_file.open_writer(Path(path), schema.load(migrations))
         self._home_id = str(connection.execute(self._queries["home_id"]).fetchone()[0])
         self._writer = Writer(connection, self._queries, path, clock)
-        self._readers = Readers(partial(opening.open_reader, Path(path)), path)
+        self._readers = Readers(partial(open_file.open_reader, Path(path)), path)
 
     @property
     def home_id(self) -> str:
@@ -67,7 +67,7 @@ class SqliteStore:
     def _audit(self, connection: sqlite3.Connection) -> str:
         reading, audit = self._reading(connection), Audit()
         return (
-            opening.check_pages(connection)
+            open_file.check_pages(connection)
             or audit.journal(_journal(reading), reading.tip())
             or audit.tables(_nouns(reading), lambda seq: reading.events(after=seq - 1, limit=1)[0])
         )

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from windlass.core.errors import Unavailable
 from windlass.core.ports import Clock
-from windlass.core.store import Writing
+from windlass.core.ports.store import Writing
+from windlass.store.errors import unavailable
 from windlass.store.journal import Tip
-from windlass.store.reading import SqlReading
-from windlass.store.trouble import unavailable
-from windlass.store.writing import SqlWriting
+from windlass.store.sql_reading import SqlReading
+from windlass.store.sql_writing import SqlWriting
 
 T = TypeVar("T")
 

@@ -12,7 +12,11 @@ from starlette.types import Receive, Scope, Send
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
-from windlass.web import (
+from windlass.web import http_io, openapi, schemas
+from windlass.web.authentication import Doorkeeper, Keeper
+from windlass.web.request import Call, House
+from windlass.web.route import READ, WRITE, Rule
+from windlass.web.routes import (
     agents,
     changes,
     conversations,
@@ -20,20 +24,14 @@ from windlass.web import (
     events,
     instances,
     messages,
-    openapi,
     projects,
     providers,
     radar,
     rescue,
     reviews,
-    schemas,
     system,
     tasks,
-    wire,
 )
-from windlass.web.call import Call, House
-from windlass.web.callers import Doorkeeper, Keeper
-from windlass.web.rule import READ, WRITE, Rule
 
 _PLACE = {"path": schemas.PATH}
 _SHOWN = {**_PLACE, "all": schemas.TRUTH}
@@ -43,7 +41,7 @@ _WAITS = {"timeout": schemas.NUMBER}
 
 async def describe(call: Call) -> Response:
     """This description: every route, how it is called and what it answers."""
-    return wire.answer(openapi.describe(RULES, version=call.house.version))
+    return http_io.answer(openapi.describe(RULES, version=call.house.version))
 
 
 RULES = (
@@ -214,7 +212,7 @@ class Entrance:
             caller = self.keeper.caller(Request(scope))
             await self.tools(caller.run, scope, receive, send)
         except WindlassError as error:
-            await wire.refusal(error)(scope, receive, send)
+            await http_io.refusal(error)(scope, receive, send)
 
 
 def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Callable[[Request], Awaitable[Response]]:
@@ -223,21 +221,21 @@ def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Cal
             caller = door.caller(request)
             if not rule.by_runs:
                 caller.must_be_human()
-            wire.check_query(request, rule.asks)
+            http_io.check_query(request, rule.asks)
             if rule.takes:
-                wire.expect(request, rule.takes["properties"])
+                http_io.expect(request, rule.takes["properties"])
             return await rule.verb(Call(engine, house, request, caller))
         except WindlassError as error:
-            return wire.refusal(error)
+            return http_io.refusal(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets our answer and the log the rest
             engine.troubles.report("api", error)
-            return wire.refusal(Unavailable(f"Something went wrong: {error}.", hint="See `windlass daemon logs`."))
+            return http_io.refusal(Unavailable(f"Something went wrong: {error}.", hint="See `windlass daemon logs`."))
 
     return endpoint
 
 
 def _no_route(request: Request, _: Exception) -> Response:
-    return wire.refusal(
+    return http_io.refusal(
         NotFound(
             f"There is no {request.method} {request.url.path}.",
             hint="`GET /openapi.json` lists what there is. If this is `windlass` itself, which may be newer than the "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from windlass.web import schemas
-from windlass.web.rule import READ, Rule
+from windlass.web.route import READ, Rule
 from windlass.web.schemas import Schema
 
 VERSION = "3.1.0"

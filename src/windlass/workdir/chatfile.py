@@ -8,9 +8,9 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from windlass.core.chats import BEFORE, Slice
 from windlass.core.errors import BadInput, Unavailable
-from windlass.core.notification import Notification
+from windlass.core.messages.chat_file import BEFORE, Slice
+from windlass.core.messages.task_notification import Notification
 from windlass.workdir import inside
 from windlass.workdir.notification import read_notification
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
-from windlass.core.signal import LARGEST, BadSignal, Signal, read_signal, read_status
-from windlass.core.workdir import Briefing
+from windlass.core.runs.signal import LARGEST, BadSignal, Signal, read_signal, read_status
+from windlass.core.runs.workdir import Briefing
 from windlass.workdir import inside
 
 INPUT = (".windlass", "input")

@@ -9,7 +9,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from windlass.core.errors import BadInput
-from windlass.core.notification import NUMBERS, ROOT, TEXTS, USAGE, Notification, check_notification
+from windlass.core.messages.task_notification import NUMBERS, ROOT, TEXTS, USAGE, Notification, check_notification
 
 LARGEST = 1_000_000
 """Characters."""

@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
-from windlass.core.sandbox import Sandbox
-from windlass.core.settings import WorktreeSettings
-from windlass.core.setup import Ended, Prepared, Shell, Wrap, visible
+from windlass.core.runs.sandbox import Sandbox
+from windlass.core.runs.worktree_setup import Ended, Prepared, Shell, Wrap, visible
+from windlass.core.settings.schema import WorktreeSettings
 from windlass.workdir import inside
 from windlass.workdir.folders import INPUT
 

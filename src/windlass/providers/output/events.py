@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from windlass.core.provider import Reading
+from windlass.core.runs.provider import Reading
 
 Event = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from windlass.core.run import Usage
+from windlass.core.nouns.run import Usage
 
 AS_OF = "2026-10-15"
 """When these prices were looked up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from windlass.core.run import Hitch, Trouble
+from windlass.core.nouns.run import Hitch, Trouble
 
 Patterns = tuple[tuple[Trouble, str], ...]
 MOST_WORDS = 500

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
-from windlass.core.near import near_miss
 from windlass.providers.script.steps import STEPS, Form, Wrong
 
 LARGEST = 1_000_000

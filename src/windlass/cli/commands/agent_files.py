@@ -1,0 +1,58 @@
+"""Agents that a repository defines: who they are, and what is wrong with their files."""
+
+from __future__ import annotations
+
+import click
+
+from windlass.cli.arguments import command, json_option
+from windlass.cli.connection.client import Client, here
+from windlass.cli.output import Column, Row, bold, one_line, paint, say, say_json, table
+
+_COLOURS = {"error": "red", "warning": "yellow"}
+
+_DEFINITIONS = (
+    Column("NAME", lambda row: row["name"], style=bold),
+    Column("ROLE", lambda row: row["role"], gives=True),
+    Column("PROVIDER", lambda row: row["provider"] or "as set", spare=True),
+    Column("MODEL", lambda row: row["model"], spare=True),
+    Column("STAYS", lambda row: "persistent" if row["persistent"] else "", spare=True),
+    Column("MAY", lambda row: row["permissions"], spare=True),
+    Column("FILE", lambda row: row["file"], gives=True),
+)
+
+
+@command(
+    "agents",
+    """
+    windlass agents                  who is defined in this repository
+    windlass agents --check          exit 1 if a file has an error, for your own checks
+    windlass agents --json
+    windlass work "Fix it" --agent coder
+    """,
+)
+@click.option("--check", is_flag=True, help="Exit 1 if there is an error in any file.")
+@json_option
+@click.pass_context
+def agents_command(ctx: click.Context, /, *, check: bool, as_json: bool) -> None:
+    """Show the agents that this repository defines, and what is wrong with their files, by line."""
+    daemon: Client = ctx.obj
+    found = daemon.get("projects", "agents", path=here())
+    if as_json:
+        say_json(found)
+    else:
+        _say(found)
+    errors = [each for each in found["problems"] if each["gravity"] == "error"]
+    if check and errors:
+        ctx.exit(1)
+
+
+def _say(found: Row) -> None:
+    if found["agents"]:
+        say("\n".join(table(_DEFINITIONS, found["agents"])))
+    elif not found["problems"]:
+        say("No agent is defined here. Write a file such as .windlass/agents/coder.md:")
+        say("\n  ---\n  name: coder\n  role: Senior developer\n  ---\n  Write clean, well-tested code.\n")
+        say('Then: windlass work "Fix the login race" --agent coder')
+    for each in found["problems"]:
+        gravity = paint(each["gravity"], _COLOURS.get(each["gravity"], ""))
+        say(f"{one_line(each['file'])}:{each['line']}: {gravity}: {one_line(each['words'])}")

@@ -1,0 +1,320 @@
+"""Agents: who is at work, all about one, its changes, its questions, and stopping it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+
+import click
+
+from windlass.cli.arguments import AgentName, Stoppable, command, here_option, json_option
+from windlass.cli.connection.client import Client, here
+from windlass.cli.output import (
+    Column,
+    Row,
+    as_of,
+    block,
+    bold,
+    coloured,
+    dim,
+    one_line,
+    page,
+    paint,
+    paint_state,
+    say,
+    say_json,
+    table,
+    tell,
+)
+from windlass.core.display import age, harmless
+from windlass.core.errors import BadInput, NotFound, WindlassError
+
+name_argument = click.argument("name", type=AgentName())
+
+
+def address(row: Row) -> str:
+    """How an agent is called: `coder`, or `coder@web-shop` where several have that name."""
+    return f"{row['name']}@{row['instance']}" if row.get("instance") else str(row["name"])
+
+
+def _took(run: Row) -> str:
+    if not run["started_at"]:
+        return ""
+    return age(max(0.0, (run["ended_at"] or time.time()) - run["started_at"]))
+
+
+def cost_of(agent: Row) -> str:
+    """What an agent, or an instance, has cost: what is known of it, and whether there is more."""
+    dollars, unpriced = agent.get("cost_usd"), agent.get("unpriced_runs")
+    if not dollars:
+        return "unknown" if unpriced else ""
+    return f"over ${dollars:.2f}" if unpriced else f"${dollars:.2f}"
+
+
+_AGENTS = (
+    Column("NAME", address, style=bold),
+    Column("SOURCE", lambda row: source(row["source"]), spare=True),
+    Column("STATUS", lambda row: row["status"], style=paint_state),
+    Column("EVIDENCE", lambda row: row["evidence"], gives=True, spare=True),
+    Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
+    Column("TASK", lambda row: row.get("task_title") or row["task"], gives=True),
+    Column("PROVIDER", lambda row: row["provider"], spare=True),
+    Column("SANDBOX", lambda row: row.get("sandbox"), spare=True),
+    Column("COST", cost_of, spare=True),
+)
+
+_RUNS = (
+    Column("RUN", lambda run: run["number"]),
+    Column("CAUSE", lambda run: run["cause"], spare=True),
+    Column("OUTCOME", lambda run: run["outcome"] or "running", style=paint_state),
+    Column("EXIT", lambda run: "" if run["exit_code"] is None else run["exit_code"]),
+    Column("TOOK", _took, spare=True),
+    Column("WHY", lambda run: run["reason"] or "; ".join(run["evidence"] or ()), gives=True),
+)
+
+_OUTPUT_LINES = 15
+
+
+@command(
+    "list",
+    """
+    windlass list
+    windlass ls --all        the finished ones too
+    windlass list --json | jq '.[].name'
+    """,
+)
+@click.option("--all", "everyone", is_flag=True, help="Those that have finished, too.")
+@here_option
+@json_option
+@click.pass_obj
+def list_command(daemon: Client, everyone: bool, path: str | None, as_json: bool) -> None:
+    """Show who is at work, with the evidence for it."""
+    answer = daemon.get("agents", all=int(everyone), path=path)
+    if as_json:
+        say_json(answer["items"])
+        return
+    if answer["items"]:
+        say("\n".join(table(_AGENTS, answer["items"])))
+    else:
+        say("No agents." if everyone else "No agent is at work.")
+        say('Give one something to do: windlass work "Fix the login race" --command CMD')
+    say(as_of(answer))
+
+
+@command("show", "windlass show swift-otter\nwindlass show swift-otter --json\nwindlass show swift-otter --xml")
+@name_argument
+@click.option("--xml", "as_xml", is_flag=True, help="How its task went, as a <task-notification>, for programs.")
+@json_option
+@click.pass_obj
+def show_command(daemon: Client, name: str, as_xml: bool, as_json: bool) -> None:
+    """Show all about one agent: its runs, its questions, its change."""
+    agent = daemon.get("agents", name)
+    if as_json:
+        say_json(agent)
+        return
+    if as_xml:
+        if not agent.get("notification"):
+            raise NotFound(f"{name} is still at it, or has nothing to do.", hint=f"See `windlass show {name}`.")
+        say(block(agent["notification"]))
+        return
+    for part in (_head(agent), _runs(agent), _setup(agent), _output(agent), _reports(agent), _next_steps(agent)):
+        if part:
+            say("\n".join(part) + "\n")
+    say(as_of(agent))
+
+
+def _head(agent: Row) -> list[str]:
+    task = f"{agent['task']}  {agent.get('task_title') or ''}" if agent["task"] else ""
+    change, saved = agent.get("change"), agent.get("rescue")
+    return [
+        f"{bold(one_line(address(agent)))}  {paint_state(agent['status'])}: {one_line(agent['evidence'])}",
+        "",
+        *page(
+            (
+                ("Role", agent.get("role")),
+                ("Task", task),
+                ("Phase", agent.get("parent")),
+                ("Provider", agent["provider"]),
+                ("Model", agent.get("model")),
+                ("Sandbox", agent.get("sandbox")),
+                ("Branch", agent["branch"]),
+                ("Worktree", agent["worktree"] if not saved else ""),
+                ("Saved as", saved and saved["ref"]),
+                ("Session", agent["session"]),
+                ("Used", _used(agent)),
+                ("Change", change and described(change)),
+                *(("Question", each["question"]) for each in agent.get("questions") or ()),
+            )
+        ),
+    ]
+
+
+def _runs(agent: Row) -> list[str]:
+    return table(_RUNS, agent["runs"]) if agent["runs"] else []
+
+
+def _setup(agent: Row) -> list[str]:
+    """The end of what the set-up said, where the last run could not begin, or something was left out."""
+    lines = (agent.get("setup") or "").rstrip().splitlines()
+    notes = [each for each in lines if each.startswith("note: ")]
+    began = any(run["pid"] for run in agent["runs"][-1:])
+    shown = notes if began else lines[-_OUTPUT_LINES:]
+    return [dim("The set-up of its worktree said"), block("\n".join(shown), "  ")] if shown else []
+
+
+def _output(agent: Row) -> list[str]:
+    """The end of what the checks said about a change that did not pass."""
+    lines = (agent.get("output") or "").rstrip().splitlines()[-_OUTPUT_LINES:]
+    return [dim("The checks printed"), block("\n".join(lines), "  ")] if lines else []
+
+
+def _reports(agent: Row) -> list[str]:
+    lines = []
+    for report in agent.get("reports") or ():
+        lines += [dim(f"Report, {age(max(0.0, time.time() - report['time']))} ago"), block(report["body"], "  ")]
+    return lines
+
+
+def _next_steps(agent: Row) -> list[str]:
+    """What one would type next about this agent."""
+    name, change = agent["name"], agent.get("change")
+    steps = [f'windlass answer {name} "…"'] if agent.get("questions") else []
+    if agent["status"] == "running":
+        steps += [f"windlass logs {name} -f", f"windlass stop {name}"]
+    if change and change["state"] == "landed":
+        steps += [f"windlass receipt {change['id']}"]
+    if agent["status"] == "error":
+        steps += [f"windlass logs {name}", f"windlass stop {name}"]
+    if change and change["state"] == "held":
+        steps += [f"windlass diff {name}", f"windlass stop {name}"]
+    if change and change.get("hold") in ("review", "human"):
+        steps += [f"windlass change show {change['id']}"]
+    if change and change.get("hold") == "checks":
+        steps += ['windlass config set checks.command "…"']
+    if saved := agent.get("rescue"):
+        steps += [f"windlass rescue restore {saved['id']}"]
+    return [dim("Next: ") + "   ".join(steps)] if steps else []
+
+
+def described(change: Row) -> str:
+    """A change's id, state and reason in one line."""
+    return f"{change['id']} {change['state']}" + (f": {change['reason']}" if change["reason"] else "")
+
+
+@command("diff", "windlass diff swift-otter\nwindlass diff swift-otter | git apply --stat")
+@name_argument
+@json_option
+@click.pass_obj
+def diff_command(daemon: Client, name: str, as_json: bool) -> None:
+    """Show what an agent has changed since main, as its worktree is now."""
+    answer = daemon.get("agents", name, "diff")
+    if as_json:
+        say_json(answer)
+    else:
+        say_diff(answer["diff"], f"{name} has changed nothing.")
+
+
+def say_diff(diff: str, none: str) -> None:
+    """A difference: coloured on a terminal, where nothing is said so; elsewhere exact, so that git can apply it."""
+    if sys.stdout and sys.stdout.isatty():
+        say("\n".join(map(diff_line, diff.splitlines())) or none)
+    elif sys.stdout:
+        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
+
+
+def diff_line(line: str) -> str:
+    """A line of a difference, coloured and harmless."""
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "") if coloured(sys.stdout) else ""
+    if line.startswith(("diff ", "index ", "+++ ", "--- ")):
+        colour = "bold"
+    return paint(harmless(line), colour)
+
+
+def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
+    """A text from the command line, or from standard input for `-`; most must not be empty."""
+    text = sys.stdin.read() if text == "-" and sys.stdin else text
+    if not text.strip() and not may_be_empty:
+        raise click.UsageError(f"{what} is empty.", click.get_current_context())
+    if any("\ud800" <= each <= "\udfff" for each in text):  # what Python makes of bytes that are no letters
+        raise click.UsageError(f"{what} is not UTF-8 text.", click.get_current_context())
+    return text
+
+
+@command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all")
+@click.argument("names", nargs=-1, type=Stoppable(), metavar="NAME…")
+@click.option("--all", "everyone", is_flag=True, help="Every agent that is at work.")
+@json_option
+@click.pass_context
+def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_json: bool) -> None:
+    """Stop agents, with every process they started. What they have done stays, and does not land any more.
+
+    @NAME ends a whole instance of a workflow. Without a name, this shows what could be stopped.
+    """
+    if names and everyone:
+        raise click.UsageError("Say whom to stop: one or more names, or --all.", ctx)
+    if not names and not everyone:
+        _say_stoppable(ctx.obj, as_json=as_json)
+        return
+    kept: dict[str, Row] = {}
+    stopped, problems = (ctx.obj.post("stop")["stopped"], []) if everyone else _stop_each(ctx.obj, names, kept)
+    if as_json:
+        say_json({"stopped": stopped})
+    elif stopped:
+        say(f"Stopped {', '.join(map(one_line, stopped))}.")
+        for name, files in kept.items():
+            where = ", ".join(one_line(each) for each in files.values())
+            say(f"What was said stays: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
+    elif not problems:
+        say("Nothing was running.")
+    for problem in problems[:-1]:
+        tell(block(f"windlass: {problem}"))
+    if problems:
+        raise problems[-1]
+
+
+def _say_stoppable(daemon: Client, *, as_json: bool) -> None:
+    """Who is at work, by the names that `stop` takes."""
+    found = [each for each in daemon.get("agents")["items"] if each["status"] in ("running", "waiting", "idle")]
+    names = [address(each) for each in found]
+    groups = {f"@{name.partition('@')[2]}" for name in names if "@" in name}
+    with suppress(WindlassError):  # outside a project there are none
+        groups |= {each["channel"] for each in daemon.get("instances", path=here())["items"]}
+    if as_json:
+        say_json({"agents": names, "instances": sorted(groups)})
+    elif not names and not groups:
+        say("Nothing is running.")
+    else:
+        say("\n".join(f"windlass stop {one_line(each)}" for each in (*names, *sorted(groups), "--all")))
+
+
+def _stop_each(daemon: Client, names: tuple[str, ...], kept: dict[str, Row]) -> tuple[list[str], list[WindlassError]]:
+    """One unknown name does not keep the others alive. `kept` gets the files of each instance that is over."""
+    stopped: list[str] = []
+    problems: list[WindlassError] = []
+    for name in dict.fromkeys(names):
+        try:
+            if name == "@all":
+                raise BadInput("No instance is called all.", hint="`windlass stop --all` stops everyone.")
+            if name.startswith("@"):
+                ended = daemon.post("instances", name[1:], "stop", path=here())
+                stopped += ended["stopped"] or [name]
+                kept[name] = ended.get("files", {})
+            else:
+                stopped += daemon.post("agents", name, "stop")["stopped"]
+        except WindlassError as error:
+            problems.append(error)
+    return stopped, problems
+
+
+def source(text: str) -> str:
+    """Where an agent comes from, in a word: its workflow's file, its own, or nowhere."""
+    return "(standalone)" if text in ("work", "new") else text.rpartition("/")[2]
+
+
+def _used(agent: Row) -> str:
+    usage, cost = agent.get("usage") or {}, cost_of(agent)
+    if not any(usage.values()) and not cost:
+        return ""
+    tokens = f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out"
+    return ", ".join(filter(None, (tokens, "cost unknown" if cost == "unknown" else cost)))

@@ -1,0 +1,298 @@
+"""Context: the channel and the shared documents, for agents that have no MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from windlass.cli.arguments import DocumentName, Duration, Taught, Word, command, json_option
+from windlass.cli.commands.agents import given_text
+from windlass.cli.commands.message_options import (
+    UNSEEN,
+    as_option,
+    channel_option,
+    everyone_option,
+    full_option,
+    limit_option,
+    oldest_option,
+    post,
+    project_place,
+    reach,
+    retried,
+    say_messages,
+    say_sent,
+    since_option,
+    to_option,
+    unrepeated,
+    wait_for,
+)
+from windlass.cli.commands.talk import read
+from windlass.cli.connection.client import Client
+from windlass.cli.output import Column, Row, as_of, bold, one_line, say, say_json, table
+from windlass.core.display import age
+from windlass.core.errors import TimedOut
+
+_PATIENCE = 60.0
+"""Seconds that `wait` waits where nobody says otherwise."""
+
+_EXAMPLES = """\b
+Examples:
+  windlass context send "@reviewer please look at src/auth.py"
+  windlass context read
+  windlass context wait --timeout 5m
+  windlass context document append "The login needs a lock."
+"""
+
+
+@click.group("context", epilog=_EXAMPLES)
+def context_command() -> None:
+    """For agents: talk to the others, and share documents with them. What you say is said in your name."""
+
+
+class _Send(Taught):
+    """Says how a text and its reader are told apart."""
+
+    surplus = 'Put the text into quotes, and name its reader with --to: windlass context send "…" --to NAME.'
+
+
+@command(
+    "send",
+    """
+    windlass context send "@reviewer please look at src/auth.py"
+    windlass context send "Done with the parser." --to tester
+    windlass context send - < report.md
+    """,
+    group=context_command,
+    cls=_Send,
+)
+@click.argument("text")
+@to_option
+@everyone_option
+@channel_option
+@as_option
+@json_option
+@click.pass_obj
+def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> None:
+    """Post to your channel. Write @name to wake an agent. TEXT may be - to read standard input."""
+    to, everyone = list(given["to"]), given["everyone"] or None
+    message = {"body": given_text(text, "TEXT"), "channel": given["channel"], "from": given["sender"]}
+    say_sent(post(daemon, **message, to=to, all=everyone), as_json)
+
+
+@command("read", "windlass context read\nwindlass context read --since m12 --limit 5 --json", group=context_command)
+@since_option
+@oldest_option
+@channel_option
+@json_option
+@click.pass_obj
+def read_command(daemon: Client, /, as_json: bool, **which: Any) -> None:
+    """Show what you have not read, and acknowledge it; what your prompt has told you is acknowledged with it."""
+    read(daemon, as_json=as_json, **which)
+
+
+@command("peek", "windlass context peek\nwindlass context peek --since m12 --limit 5", group=context_command)
+@since_option
+@limit_option
+@channel_option
+@full_option
+@json_option
+@click.pass_obj
+def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
+    """Show what was said in your channel, without acknowledging anything. --json: {id, time, from, message, …}."""
+    asked = {"path": project_place(), "limit": limit, **which}
+    answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
+    if as_json:
+        say_json(answer["items"])
+    else:
+        say_messages(answer["items"], "Nothing was said.", full=full)
+
+
+@command(
+    "wait",
+    "windlass context wait\nwindlass context wait --since m12 --timeout 10m --json",
+    group=context_command,
+)
+@since_option
+@channel_option
+@click.option("--timeout", type=Duration(), default=_PATIENCE, metavar="TIME", help="Give up after this. Default: 60s.")
+@json_option
+@click.pass_obj
+def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str | None) -> None:
+    """Wait until something is said that you can see, and show it; exit code 7 if nothing is in that time.
+
+    It is not acknowledged: `windlass context read` does that. --json is a list as in `windlass context peek`; where
+    nothing was said, {items, since}, and waiting again with that --since misses nothing.
+    """
+
+    since = which["since"]
+
+    def look(client: Client, left: float) -> list[Row]:
+        nonlocal since
+        asked = {**which, "since": since}
+        patience = round(left, 3) if since else 0  # a wait that is cut off goes on from where it began
+        answer = client.get("messages", "wait", path=project_place(), timeout=patience, **asked)
+        since = answer["since"]  # so that nothing is missed between two requests
+        items: list[Row] = answer["items"]
+        return items
+
+    later = "What comes later waits in `windlass context read`."
+    try:
+        items = wait_for(look, daemon, timeout, "Nothing was said", hint=later)
+    except TimedOut:
+        if as_json:
+            say_json({"items": [], "since": since})
+        raise
+    if as_json:
+        say_json(items)
+    else:
+        say_messages(items, "")
+
+
+# ── documents ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_DOCUMENTS = (
+    Column("NAME", lambda row: row["name"], style=bold),
+    Column("REVISION", lambda row: row["revision"]),
+    Column("BY", lambda row: row["author"]),
+    Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
+    Column("BYTES", lambda row: row["bytes"], spare=True),
+)
+
+_DOCUMENT_EXAMPLES = """\b
+Examples:
+  windlass context document list
+  windlass context document read
+  windlass context document append "The login needs a lock."
+  windlass context document write - --name findings --revision 3 < findings.md
+"""
+
+name_option = click.option(
+    "--name", type=DocumentName(), default="notes", metavar="NAME", help="Which document. Default: notes."
+)
+instance_option = click.option("--instance", type=Word(), metavar="INSTANCE", help="Of this instance. Default: yours.")
+
+
+@context_command.group("document", epilog=_DOCUMENT_EXAMPLES)
+def document_command() -> None:
+    """Texts that all agents of a project, or of an instance, share. Each write is a revision, and none is lost."""
+
+
+@command("list", "windlass context document list --json", group=document_command)
+@instance_option
+@json_option
+@click.pass_obj
+def list_command(daemon: Client, instance: str | None, as_json: bool) -> None:
+    """Show which documents there are. --json: a list of {name, revision, author, time, age_seconds, bytes}."""
+    answer = _looked(daemon, instance=instance)
+    _say_list(answer, 'No document yet. Write one: windlass context document append "…"', as_json=as_json)
+
+
+def _say_list(answer: Row, none: str, *, as_json: bool) -> None:
+    if as_json:
+        say_json(answer["items"])
+        return
+    say("\n".join(table(_DOCUMENTS, answer["items"])) if answer["items"] else none)
+    say(as_of(answer))
+
+
+@command(
+    "read",
+    "windlass context document read\nwindlass context document read --name findings --json",
+    group=document_command,
+)
+@name_option
+@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="An earlier revision. Default: the newest.")
+@instance_option
+@json_option
+@click.pass_obj
+def document_read_command(daemon: Client, name: str, revision: int | None, instance: str | None, as_json: bool) -> None:
+    """Print a document. --json has its revision, which `write --revision` wants."""
+    document = _looked(daemon, name, instance=instance, revision=revision)
+    if as_json:
+        say_json(document)
+    else:
+        say_document(document["body"])
+
+
+def say_document(body: str) -> None:
+    """The text as it is: where it goes into a file, byte by byte."""
+    import sys  # noqa: PLC0415
+
+    from windlass.cli.output import block, on_terminal  # noqa: PLC0415
+
+    if on_terminal(sys.stdout):
+        say(block(body))
+    elif sys.stdout:
+        sys.stdout.buffer.write(body.encode("utf-8", "surrogateescape"))
+
+
+@command(
+    "write",
+    """
+    windlass context document write "Begin with the parser."
+    windlass context document write - --name findings --revision 3 < findings.md     only if it is still revision 3
+    """,
+    group=document_command,
+)
+@click.argument("text")
+@name_option
+@click.option("--revision", type=click.IntRange(min=0), metavar="N", help="Refuse if it is not at this revision.")
+@instance_option
+@json_option
+@click.pass_obj
+def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **given: Any) -> None:
+    """Write a document anew. TEXT may be - for standard input, and empty. With --revision 0 it must be new."""
+    body = {"body": given_text(text, "TEXT", may_be_empty=True), **given}
+    sure = unrepeated if given["revision"] is not None else retried  # a revision is there once
+    _say_written(_written(daemon, sure, name, **body), as_json)
+
+
+@command(
+    "append",
+    """
+    windlass context document append "The login needs a lock."
+    windlass context document append - --name findings < more.md
+    """,
+    group=document_command,
+)
+@click.argument("text")
+@name_option
+@instance_option
+@json_option
+@click.pass_obj
+def append_command(daemon: Client, text: str, name: str, instance: str | None, as_json: bool) -> None:
+    """Add to the end of a document, whoever else writes at the same time. TEXT may be - to read standard input."""
+    body = given_text(text, "TEXT")
+    _say_written(_written(daemon, unrepeated, name, body=body, append=True, instance=instance), as_json)
+
+
+def _written(daemon: Client, sure: Callable[..., Row], name: str, **given: Any) -> Row:
+    """Write a document, as often as `sure` thinks right."""
+    given["path"] = project_place()
+    return sure(daemon, lambda client: client.post("documents", name, **given), "it was NOT written")
+
+
+def _looked(daemon: Client, *path: str, **given: Any) -> Row:
+    asked = {"path": project_place(), **given}
+    return reach(daemon, lambda client: client.get("documents", *path, **asked), UNSEEN)
+
+
+def _say_written(document: Row, as_json: bool) -> None:
+    if as_json:
+        say_json({key: value for key, value in document.items() if key != "body"})
+    else:
+        say(f"{one_line(document['name'])} is at revision {document['revision']}.")
+
+
+@command(
+    "history", "windlass context document history\nwindlass context document read --revision 2", group=document_command
+)
+@name_option
+@instance_option
+@json_option
+@click.pass_obj
+def history_command(daemon: Client, name: str, instance: str | None, as_json: bool) -> None:
+    """Show who wrote which revision of a document, and when."""
+    _say_list(_looked(daemon, name, "history", instance=instance), "", as_json=as_json)

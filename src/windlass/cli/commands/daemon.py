@@ -1,0 +1,145 @@
+"""The daemon: start it, stop it, see how it is and what it wrote."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from windlass.cli.arguments import command, json_option
+from windlass.cli.connection import launch
+from windlass.cli.connection.client import Client, NotRunning
+from windlass.cli.connection.http import Gone, watch_outlet
+from windlass.cli.output import block, page, say, say_json, waiting_note
+from windlass.core.display import age
+from windlass.core.errors import NotFound, TimedOut
+
+_LEAVES_WITHIN = 30.0
+_LOOK_SECONDS = 0.2
+
+
+@click.group("daemon", epilog="\b\nExamples:\n  windlass daemon status\n  windlass daemon logs -f")
+def daemon_command() -> None:
+    """The background process. Commands start it when they need it; agents outlive it."""
+
+
+@command(
+    "start",
+    "windlass daemon start\nwindlass daemon start --foreground     for a service manager",
+    group=daemon_command,
+)
+@click.option("--foreground", is_flag=True, help="Stay in this terminal, and never leave by itself.")
+@click.pass_obj
+def start_command(daemon: Client, foreground: bool) -> None:
+    """Start it, unless it runs."""
+    if foreground:
+        launch.replace_us(daemon.home)
+    try:
+        status = daemon.only_if_running().get("status")
+        say(f"Already running, pid {status['pid']}.")
+    except NotRunning:
+        status = daemon.get("status")
+        say(f"Started, pid {status['pid']}, home {status['home']}.")
+
+
+@command("stop", "windlass daemon stop", group=daemon_command)
+@click.pass_obj
+def stop_command(daemon: Client) -> None:
+    """Stop it. Agents go on working; the next command starts it again and it finds them."""
+    quiet = daemon.only_if_running()
+    try:
+        status = quiet.get("status")
+        quiet.post("shutdown")
+    except NotRunning:
+        say("It was not running.")
+        return
+    except Gone:
+        pass  # it left before it had answered
+    _wait_until_gone(status["pid"])
+    agents = f" {status['agents']} agents go on working." if status["agents"] else ""
+    say(f"Stopped, pid {status['pid']}.{agents}")
+
+
+def _wait_until_gone(pid: int) -> None:
+    began, note = time.monotonic(), waiting_note("Waiting for the daemon to leave,")
+    while launch.lives(pid):
+        waited = time.monotonic() - began
+        if waited > _LEAVES_WITHIN:
+            raise TimedOut(f"The daemon, pid {pid}, is still finishing something.", hint="Run `windlass daemon logs`.")
+        note(waited)
+        time.sleep(0.02)
+    note(0.0)
+
+
+@command("status", "windlass daemon status\nwindlass daemon status --json", group=daemon_command)
+@json_option
+@click.pass_obj
+def status_command(daemon: Client, as_json: bool) -> None:
+    """Show whether it runs; exit 6 if not. Never starts it."""
+    status = daemon.only_if_running().get("status")
+    if as_json:
+        say_json(status)
+        return
+    troubles = status.get("troubles") or ()
+    say(f"Running, pid {status['pid']}.")
+    facts = (
+        ("Version", status["version"]),
+        ("Up", age(status["uptime_seconds"])),
+        ("Home", status["home"]),
+        ("Agents", status["agents"]),
+        *(("Trouble", f"{each['tick']}: {each['message']} ({each['times']} times)") for each in troubles),
+    )
+    say("\n".join(page(facts)))
+
+
+@command("logs", "windlass daemon logs\nwindlass daemon logs -f -n 20", group=daemon_command)
+@click.option("-f", "--follow", is_flag=True, help="Go on as it writes.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many, from the end."
+)
+@click.pass_obj
+def logs_command(daemon: Client, follow: bool, lines: int) -> None:
+    """Show what it wrote to its log. Needs no daemon."""
+    log = Path(daemon.home, "daemon.log")
+    try:
+        with log.open("rb") as file:
+            for line in _last(file, lines):
+                _say_line(line)
+            if follow:
+                _follow(log, file)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"There is no log yet: {log}.", hint="It begins when the daemon starts.") from error
+
+
+def _last(file: BinaryIO, lines: int) -> Iterator[bytes]:
+    from collections import deque  # noqa: PLC0415
+
+    yield from deque(file, maxlen=lines)
+
+
+def _follow(log: Path, file: BinaryIO) -> None:
+    """Go on printing; a log that was cut or replaced is read from its beginning."""
+    while True:
+        while line := file.readline():
+            _say_line(line)
+        if _begun_anew(log, file):
+            file = log.open("rb")
+        watch_outlet(_LOOK_SECONDS)
+
+
+def _begun_anew(log: Path, file: BinaryIO) -> bool:
+    try:
+        found = log.stat()
+    except FileNotFoundError:
+        return False
+    return found.st_ino != os.fstat(file.fileno()).st_ino or found.st_size < file.tell()
+
+
+def _say_line(line: bytes) -> None:
+    if sys.stdout:
+        say(block(line.decode("utf-8", "replace").rstrip("\n")))

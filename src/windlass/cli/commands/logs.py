@@ -1,0 +1,138 @@
+"""Logs: what an agent printed, so far or as it goes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from binascii import a2b_base64
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from functools import partial
+from io import IncrementalNewlineDecoder
+
+import click
+
+from windlass.cli.arguments import Duration, command, json_option
+from windlass.cli.commands.agents import name_argument
+from windlass.cli.commands.watch import when_back
+from windlass.cli.connection.client import Client
+from windlass.cli.connection.http import Gone
+from windlass.cli.output import Row, dim, on_terminal, say_json_line
+from windlass.core.display import harmless
+
+
+@command(
+    "logs",
+    """
+    windlass logs swift-otter
+    windlass logs swift-otter -f          go on until it has finished
+    windlass logs swift-otter --run 2     its second run only
+    windlass logs swift-otter --since 10m --times
+    windlass logs swift-otter --raw > output.bin
+    """,
+)
+@name_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on until the agent has finished.")
+@click.option("--raw", is_flag=True, help="The very bytes that it printed, escapes and all.")
+@click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only its Nth run.")
+@click.option("--since", type=Duration(), help="Only what was printed in the last 90s, 10m, 2h …")
+@click.option("-t", "--times", is_flag=True, help="Say when each line was printed, as HH:MM:SS.")
+@json_option
+@click.pass_obj
+def logs_command(
+    daemon: Client,
+    /,
+    *,
+    name: str,
+    follow: bool,
+    raw: bool,
+    number: int | None,
+    since: float | None,
+    times: bool,
+    as_json: bool,
+) -> None:
+    """Show what an agent printed. What a terminal would obey is shown as text, unless --raw."""
+    if raw and as_json:
+        raise click.UsageError("Choose --raw or --json; the JSON has the raw bytes in it.", click.get_current_context())
+    printer = _Printer(times=times)
+    show = printer.raw if raw else say_json_line if as_json else printer.text
+    for chunk in _chunks(daemon, name, follow=follow, number=number, since=since):
+        show(chunk)
+    if not raw and not as_json:
+        printer.end()
+
+
+def _chunks(daemon: Client, name: str, *, follow: bool, number: int | None, since: float | None) -> Iterator[Row]:
+    """Each piece of output once. Who follows goes on with the next daemon, where the last one left."""
+    ends: dict[str, int] = {}
+    pieces = daemon.stream("agents", name, "logs", follow=int(follow), run=number, newer=since)
+    while True:
+        try:
+            for chunk in pieces:
+                if chunk.get("leaving"):
+                    break
+                if chunk["offset"] >= ends.get(chunk["run"], 0):
+                    ends[chunk["run"]] = chunk["offset"] + len(a2b_base64(chunk["raw"]))
+                    yield chunk
+            else:
+                return
+        except Gone:
+            if not follow:
+                raise
+        pieces = when_back(partial(daemon.going_on().stream, "agents", name, "logs", follow=1, run=number, newer=since))
+
+
+class _Printer:
+    """Prints chunks one after the other, with a heading where a new run begins."""
+
+    def __init__(self, *, times: bool) -> None:
+        self.times = times
+        self.run = 0
+        self.decoder = _decoder()
+        self.ended = True
+        """Whether what was printed last ended its line."""
+
+    def raw(self, chunk: Row) -> None:
+        if sys.stdout:
+            sys.stdout.buffer.write(a2b_base64(chunk["raw"]))
+            sys.stdout.buffer.flush()
+
+    def text(self, chunk: Row) -> None:
+        """The bytes as text: letters and line ends that two chunks share stay whole."""
+        if chunk["number"] != self.run:
+            self._heading(chunk["number"])
+        if chunk.get("said") is not None:  # its output is for programs; this is what it means
+            words = "".join(f"{each}\n" for each in chunk["said"])
+        else:
+            words = self.decoder.decode(a2b_base64(chunk["raw"]))
+        self._write(self._timed(harmless(words), chunk["time"]))
+
+    def end(self) -> None:
+        self._write(harmless(self.decoder.decode(b"", final=True)))
+        if not self.ended:
+            self._write("\n")
+
+    def _timed(self, text: str, when: float) -> str:
+        """Each line that begins here, with the time when it did."""
+        if not self.times or not text:
+            return text
+        stamp = time.strftime("%H:%M:%S  ", time.localtime(when))
+        lines = "".join(stamp + each for each in text.splitlines(keepends=True))
+        return lines if self.ended else lines.removeprefix(stamp)
+
+    def _heading(self, number: int) -> None:
+        """Only people need it; a file gets what was printed and no more."""
+        self.end()
+        self.run, self.decoder = number, _decoder()
+        if on_terminal(sys.stdout):
+            self._write(dim(f"── run {number} ──") + "\n")
+
+    def _write(self, text: str) -> None:
+        if text and sys.stdout:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            self.ended = text.endswith("\n")
+
+
+def _decoder() -> IncrementalNewlineDecoder:
+    return IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)

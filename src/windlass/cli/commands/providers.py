@@ -1,0 +1,93 @@
+"""Providers: which coding CLIs are here, and what their agents can do and may do."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+
+from windlass.cli.arguments import command, json_option
+from windlass.cli.connection.client import Client
+from windlass.cli.output import Row, bold, dim, one_line, page, paint, paragraph, say, say_json
+
+
+@command("providers", "windlass providers\nwindlass providers --json")
+@json_option
+@click.pass_obj
+def providers_command(daemon: Client, as_json: bool) -> None:
+    """Show which coding CLIs are here, whether you are logged in, and what their agents can do and may do."""
+    items = daemon.get("providers")["items"]
+    if as_json:
+        say_json(items)
+        return
+    say("\n\n".join("\n".join(_lines(each)) for each in items))
+    say()
+    say(dim(paragraph(_kept(items[0]["sandbox"]))))
+
+
+def _kept(sandbox: str) -> str:
+    """What holds for all of them, whatever their own flags allow."""
+    if sandbox == "unenforced":
+        return "Sandbox: none (unenforced), so their own flags are all that holds them. See `windlass doctor`."
+    return f"Sandbox: {one_line(sandbox)}. In it, none can write beyond its worktree, and who may read not even there."
+
+
+def _lines(item: Row) -> list[str]:
+    names = " ".join((one_line(item["name"]), *(f"({one_line(each)})" for each in item["aliases"])))
+    return [f"{bold(names)}  {one_line(item['summary'])}", *page(_facts(item))]
+
+
+def _facts(item: Row) -> list[tuple[str, object]]:
+    if not item["installed"]:
+        return [("  here", paint("not installed", "yellow")), ("  install", item["install"])]
+    return [
+        ("  here", _here(item)),
+        ("  login", _login(item)),
+        ("  verified", _verified(item)),
+        ("  can", _can(item)),
+        *_permissions(item["permissions"]),
+    ]
+
+
+def _permissions(levels: Row) -> list[tuple[str, object]]:
+    """What its agents may do by each permission, or once what they may do by any."""
+    told = {level: _may(about) for level, about in levels.items()}
+    if len(set(told.values())) == 1:
+        return [("  may", f"{next(iter(told.values()))}, by any permission")]
+    return [(f"  may {level}", words) for level, words in told.items()]
+
+
+def _here(item: Row) -> str:
+    return " ".join(filter(None, (item["version"], item["path"]))) or "needs no program"
+
+
+def _login(item: Row) -> str:
+    if item["login"] == "unknown":
+        return ""
+    if item["login"] == "yes":
+        return f"yes, by {item['login_evidence']}"
+    return f"not that we can see. {item['log_in']}"
+
+
+def _verified(item: Row) -> str:
+    if item["verified"] is None:
+        return "no: described in your settings" if item["own"] else ""
+    tried = f"with {item['verified']['version']} on {item['verified']['on']}"
+    return tried if item["verified_here"] else f"{tried}; this is {item['version'] or 'another version'}"
+
+
+def _can(item: Row) -> str:
+    return ", ".join(
+        (
+            "takes a model" if item["models"] else "has no choice of models",
+            "goes on in its session" if item["resumes"] else "begins anew in every run",
+            "prints events" if item["structured"] else "prints text",
+            f"is stopped by {item['stopped_by']}",
+            "is done by its signal" + (", or by exit 0 and a commit" if item["done_by"] == "exit" else ""),
+        )
+    )
+
+
+def _may(about: Row) -> str:
+    flags = f" ({shlex.join(about['flags'])})" if about["flags"] else ""
+    return f"{about['may']}{flags}"

@@ -1,0 +1,155 @@
+"""Rescue: work that was saved before something was removed or refused."""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+import time
+
+import click
+
+from windlass.cli.arguments import SavedWork, command, here_option, json_option
+from windlass.cli.commands.agents import diff_line
+from windlass.cli.connection.client import Client, here
+from windlass.cli.output import Column, Row, as_of, bold, on_terminal, one_line, page, paragraph, say, say_json, table
+from windlass.core.display import age, short
+
+saved_argument = click.argument("saved", type=SavedWork(), metavar="NUMBER|REF")
+
+_EXAMPLES = """\b
+Examples:
+  windlass rescue list
+  windlass rescue show swift-otter/1
+  windlass rescue restore swift-otter/1"""
+
+
+def _age(row: Row) -> str:
+    return age(max(0.0, time.time() - row["saved_at"]))
+
+
+def _files(row: Row) -> str:
+    """How many, and their names."""
+    return f"{len(row['files'])}: {', '.join(row['files'])}" if row["files"] else "none"
+
+
+_SAVED = (
+    Column("NUMBER", lambda row: row["number"]),
+    Column("SAVED", lambda row: row["id"], style=bold),
+    Column("AGE", _age, spare=True),
+    Column("COMMITS", lambda row: row["commits"], spare=True),
+    Column("FILES", _files, gives=True),
+    Column("WHY", lambda row: row["why"], gives=True, spare=True),
+    Column("PROJECT", lambda row: row["project"], spare=True),
+)
+
+
+@click.group("rescue", epilog=_EXAMPLES)
+def rescue_command() -> None:
+    """Bring back work that was saved before a worktree was removed or a change refused. Nothing is removed here."""
+
+
+@command(
+    "list",
+    """
+    windlass rescue list
+    windlass rescue list --all       what main has, too
+    windlass rescue list --json
+    """,
+    group=rescue_command,
+)
+@click.option("--all", "everything", is_flag=True, help="What main has all of, too.")
+@here_option
+@json_option
+@click.pass_obj
+def list_command(daemon: Client, everything: bool, path: str | None, as_json: bool) -> None:
+    """Show what is saved and main does not have, the newest first."""
+    answer = daemon.get("rescue", all=int(everything), path=path)
+    items = answer["items"]
+    if as_json:
+        say_json(items)
+        return
+    if items:
+        say("\n".join(table(_SAVED, items)))
+        say(f"Look at one: windlass rescue show {items[0]['id']}")
+    else:
+        say("Nothing is saved." if everything else "Main has all that is saved.")
+    if answer["left_out"]:
+        say(paragraph(f"{answer['left_out']} older ones are left out; they can be named as NAME/RUN."))
+    say(as_of(answer))
+
+
+@command(
+    "show",
+    """
+    windlass rescue show 3
+    windlass rescue show swift-otter/1
+    windlass rescue show swift-otter/1 | git apply
+    """,
+    group=rescue_command,
+)
+@saved_argument
+@json_option
+@click.pass_obj
+def show_command(daemon: Client, saved: str, as_json: bool) -> None:
+    """Show what is in it, as a difference from where its branch left main. In a pipe: exact, for git to apply."""
+    readable = as_json or on_terminal(sys.stdout)
+    item = daemon.get("rescue", "show", ref=saved, exact=None if readable else 1)
+    if as_json:
+        say_json(item)
+    elif readable:
+        say("\n".join(_head(item)) + "\n")
+        say("\n".join(map(diff_line, item["diff"].splitlines())) or "Main has all of it.")
+    elif sys.stdout:
+        import base64  # noqa: PLC0415
+
+        sys.stdout.buffer.write(base64.b64decode(item["raw"]))
+
+
+def _head(item: Row) -> list[str]:
+    also = [("Also", f"{ref}, which is restored by that name") for ref in item["also"]]
+    return [
+        f"{bold(one_line(item['id']))}  saved {_age(item)} ago: {one_line(item['why'])}",
+        *page(
+            (
+                ("Project", item["project"]),
+                ("Commits", item["commits"]),
+                ("Since", f"{short(item['base'])}, where the branch left main"),
+                ("Ref", item["ref"]),
+                *also,
+                ("Restore", f"windlass rescue restore {item['id']}"),
+            )
+        ),
+    ]
+
+
+@command(
+    "restore",
+    """
+    windlass rescue restore 3                                      as a branch: rescue/swift-otter-1
+    windlass rescue restore swift-otter/1 --branch mine            as a branch with that name
+    windlass rescue restore swift-otter/1 --to ../swift-otter      as files in a new folder
+    """,
+    group=rescue_command,
+)
+@saved_argument
+@click.option("--branch", metavar="NAME", help="The new branch in your repository. Default: rescue/AGENT-NUMBER.")
+@click.option("--to", "folder", metavar="DIR", help="Write the files into this new folder instead.")
+@json_option
+@click.pass_context
+def restore_command(ctx: click.Context, saved: str, branch: str | None, folder: str | None, as_json: bool) -> None:
+    """Bring it back: as a new branch in your repository, or into a new folder. What is there is never overwritten."""
+    if branch is not None and folder is not None:
+        raise click.UsageError("Choose --branch or --to: it goes to one or the other.", ctx)
+    for option, value in (("--branch", branch), ("--to", folder)):
+        if value is not None and not value.strip():
+            raise click.UsageError(f"{option} is empty.", ctx)
+    place = posixpath.abspath(posixpath.join(here(), folder)) if folder else None
+    made = ctx.obj.post("rescue", "restore", ref=saved, branch=branch, to=place)
+    if as_json:
+        say_json(made)
+    elif place:
+        say(f"The files of {one_line(saved)} are in {one_line(made['folder'])}.")
+    else:
+        name = one_line(made["branch"])
+        say(f"The work of {one_line(saved)} is on branch {name}, at {short(made['commit'])}.")
+        say(f"  git switch {name}      have its files\n  git log -p main..{name}    read it")

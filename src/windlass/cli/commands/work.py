@@ -1,0 +1,288 @@
+"""Work: give an agent something to do, and wait for it to land."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import click
+
+from windlass.cli.arguments import Duration, Word, command, json_option
+from windlass.cli.commands.agents import described, given_text
+from windlass.cli.connection.client import Client, here
+from windlass.cli.connection.follow import follow
+from windlass.cli.output import (
+    Row,
+    bold,
+    can_redraw,
+    dim,
+    one_line,
+    paint_state,
+    redraw,
+    say,
+    say_json,
+    shorten,
+    tell,
+    width,
+)
+from windlass.core.display import age
+from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
+from windlass.core.nouns.agent import Confinement, Permissions
+
+_HELD = {
+    "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
+    "checkout": "Clear what is in the way; then it lands by itself.",
+    "trouble": "It is tried again by itself; `windlass doctor` says what is wrong.",
+    "review": "Run `windlass change show {change}` to see what was said about it.",
+    "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
+}
+"""What a person does about a held change, by what it waits for."""
+_LONGEST_SCRIPT = 3_000_000
+"""Bytes; of a device no more are read."""
+
+
+@command(
+    "work",
+    """
+    windlass work "Fix the login race" --command 'my-agent < "$WINDLASS_PROMPT"'
+    windlass work "Fix the login race" --script examples/scripts/hello.yaml
+    windlass work "Fix the login race" --command CMD --wait --timeout 30m      exit 0 only when it has landed
+    windlass work "Add a changelog" --command ./my-agent.sh      any program can be an agent
+    windlass work "Try it out" --script agent.yaml               plays an agent from a script
+    windlass work "Fix the login race" --agent coder             an agent with a file in .windlass/agents
+    windlass work "Tidy the logins" --paths 'src/auth/**'        what it is to change (see `windlass radar`)
+    windlass work "Fix the login race" --provider NAME --model NAME
+    windlass work "Split the parser" --mode plan                 a plan in the document `plan`, and no change
+    windlass work "Write the lexer" --phase t12                  a part of t12 (see `windlass ask --phase-id`)
+    """,
+)
+@click.argument("title")
+@click.option("--brief", metavar="TEXT", help="More about the work; - reads standard input.")
+@click.option(
+    "--paths",
+    multiple=True,
+    metavar="PATTERN",
+    help="What it is to change: a file, a folder or a pattern such as 'src/**/*.py'. For the radar; may be repeated.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["execute", "plan", "refine"]),
+    help="What is wanted: the work itself (the default), a plan for it, or a plan or text made clearer.",
+)
+@click.option("--phase", metavar="TASK", type=Word(), help="The task that it belongs to, such as t12.")
+@click.option("--agent", metavar="NAME", type=Word(), help="An agent that the repository defines: `windlass agents`.")
+@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI does it. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its file's, or its coding CLI's own.")
+@click.option(
+    "--script",
+    metavar="FILE",
+    type=click.Path(),
+    help="Play the agent from this script (provider scripted; see docs/scripts.md).",
+)
+@click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
+@click.option(
+    "--permissions",
+    type=click.Choice([str(each) for each in Permissions]),
+    help="What the agent may do. Default: edit, which is to edit and run inside its worktree.",
+)
+@click.option(
+    "--sandbox",
+    type=click.Choice([str(each) for each in Confinement]),
+    help="Whether it is kept in a sandbox. Default: the setting sandbox.mode.",
+)
+@click.option("--wait", is_flag=True, help="Return when it has landed or can't go on; exit 0 only when landed.")
+@click.option("--timeout", type=Duration(), help="With --wait: give up waiting after this long (exit 7).")
+@json_option
+@click.pass_context
+def work_command(
+    ctx: click.Context,
+    /,
+    *,
+    title: str,
+    brief: str | None,
+    paths: tuple[str, ...],
+    mode: str | None,
+    phase: str | None,
+    agent: str | None,
+    provider: str | None,
+    model: str | None,
+    script: str | None,
+    shell: str | None,
+    permissions: str | None,
+    sandbox: str | None,
+    wait: bool,
+    timeout: float | None,
+    as_json: bool,
+) -> None:
+    """Give an agent a piece of work. It starts in a worktree of its own, on a branch of its own."""
+    if timeout and not wait:
+        raise click.UsageError("--timeout says how long to wait, so it needs --wait.", ctx)
+    deadline = time.monotonic() + timeout if timeout else None
+    provider, options = how_driven(ctx, provider, script, shell)
+    added = ctx.obj.post(
+        "tasks",
+        path=here(),
+        title=given_text(title, "TITLE").strip(),
+        brief=brief and given_text(brief, "--brief"),
+        paths=list(paths) or None,
+        mode=mode,
+        phase=phase,
+        agent=agent,
+        provider=provider,
+        model=model,
+        permissions=permissions,
+        sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # ours, which a daemon that runs already has not seen
+        options=options,
+    )
+    if wait:
+        _wait(ctx.obj, added, deadline, _Teller(added["agent"], as_json=as_json))
+    elif as_json:
+        say_json(added)
+    else:
+        _say_begun(added)
+
+
+def how_driven(
+    ctx: click.Context, provider: str | None, script: str | None, shell: str | None
+) -> tuple[str | None, dict[str, str]]:
+    """The provider that the options mean, and what it needs."""
+    if script is not None and shell is not None:
+        raise click.UsageError("Choose --script or --command: an agent is one or the other.", ctx)
+    if script is not None:
+        return _implied(ctx, provider, "scripted", "--script"), {"script": _read(script), "script_name": script}
+    if shell is not None:
+        return _implied(ctx, provider, "command", "--command"), {"command": given_text(shell, "--command")}
+    return provider or os.environ.get("WINDLASS_PROVIDER"), {}  # ours, which a daemon that runs already has not seen
+
+
+def _implied(ctx: click.Context, provider: str | None, implied: str, option: str) -> str:
+    if provider not in (None, implied):
+        raise click.UsageError(f"{option} means the provider {implied}, not {provider}.", ctx)
+    return implied
+
+
+def _read(script: str) -> str:
+    from pathlib import Path  # noqa: PLC0415
+
+    try:
+        with Path(script).open("rb") as file:
+            content = file.read(_LONGEST_SCRIPT + 1)
+        if len(content) > _LONGEST_SCRIPT:
+            raise BadInput(f"The script {script} has more than {_LONGEST_SCRIPT} bytes.")
+        return content.decode("utf-8")
+    except FileNotFoundError as error:
+        raise NotFound(f"There is no script {script}.", hint="--script takes the path of a YAML file.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise BadInput(f"The script {script} can't be read: {reason}.") from error
+
+
+def _say_begun(added: Row) -> None:
+    agent, task = one_line(added["agent"]), added["task"]
+    say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch {added['branch']}.")
+    look = f"windlass logs {agent} -f"
+    say(f"  {look}    see it work\n  {'windlass queue'.ljust(len(look))}    see it land")
+
+
+def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -> None:
+    """Follow a task to its end and end as it ends."""
+    teller.begin(added)
+    view: Row = added
+    try:
+        for view in views(daemon, added["task"]["id"], deadline, teller.tick):
+            teller.show(view)
+    except (TimedOut, KeyboardInterrupt) as error:
+        goes_on = f"Run `windlass show {added['agent']}` to see it, `windlass stop {added['agent']}` to end it."
+        if isinstance(error, TimedOut):
+            raise TimedOut(f"{added['agent']} has not landed in time; it goes on.", hint=goes_on) from error
+        tell(f"\n{added['agent']} goes on. {goes_on}")
+        raise
+    finally:
+        teller.end(view)
+    if not view.get("landed"):
+        raise _not_landed(view)
+
+
+def views(daemon: Client, task: str, deadline: float | None, tick: Callable[[float], None]) -> Iterator[Row]:
+    """Each state of a task until it settles."""
+    ask = partial(daemon.stream, "tasks", task, "wait", deadline=deadline, waiting=tick)
+    return follow(ask, lambda view: bool(view["settled"]))
+
+
+def _not_landed(view: Row) -> WindlassError:
+    """Why waiting ended without a landing, and what to do."""
+    name, task, change = view["agent"]["name"], view["task"], view.get("change")
+    if change and change["state"] in ("held", "closed"):
+        hint = _HELD.get(change.get("hold"), "Run `windlass diff {name}` to see the change.")
+        return WindlassError(
+            f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name, change=change["id"])
+        )
+    if task["state"] == "waiting":
+        asked = " ".join(each["question"] for each in view["questions"]) or task["reason"]
+        return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')
+    if task["state"] == "done":
+        return WindlassError(
+            f"{name} is done and there was nothing to land.", hint=f"Run `windlass show {name}` for its report."
+        )
+    return WindlassError(
+        f"{task['id']} {task['state']}: {task['reason'] or 'no reason was given'}",
+        hint=f"Run `windlass logs {name}` to see what happened.",
+    )
+
+
+class _Teller:
+    """Says how it goes: one line that changes on a terminal, else a line per change; with JSON only the end."""
+
+    def __init__(self, agent: str, *, as_json: bool) -> None:
+        self.agent = agent
+        self.as_json = as_json
+        self.moving = not as_json and can_redraw(sys.stdout)
+        self.began = time.monotonic()
+        self.last = ""
+
+    def begin(self, added: Row) -> None:
+        if not self.as_json:
+            _say_begun(added)
+
+    def show(self, view: Row) -> None:
+        words = _state(view)
+        if self.as_json or words == self.last or view["landed"]:
+            return
+        self.last = words
+        if self.moving:
+            self.tick()
+        else:
+            say(f"{self.agent}  {words}")
+
+    def tick(self, _seconds: float = 0.0) -> None:
+        """A second has passed."""
+        if self.moving and self.last:
+            took = self._took()
+            room = (width() or 80) - len(took) - 4
+            redraw(sys.stdout, f"{shorten(self.last, room)}  {dim(took)}")
+
+    def end(self, view: Row) -> None:
+        if self.moving and self.last:
+            redraw(sys.stdout, "")
+        if self.as_json:
+            say_json(view)
+        elif view.get("landed") and view.get("change"):
+            change = view["change"]["id"]
+            say(f"{paint_state('landed')}  {change}, after {self._took()}")
+            say(f"  windlass receipt {change}    the proof, and how to undo it")
+
+    def _took(self) -> str:
+        return age(time.monotonic() - self.began)
+
+
+def _state(view: Row) -> str:
+    """Where it stands, in one line: its change once there is one that is not back with its author."""
+    change, agent = view.get("change"), view["agent"]
+    if change and change["state"] != "rejected" and view["task"]["state"] in ("landing", "done"):
+        return one_line(described(change))
+    if agent["status"] == "running":  # the evidence for that is old a second later
+        return "running"
+    return one_line(f"{agent['status']}: {agent['evidence']}")

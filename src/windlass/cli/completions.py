@@ -1,0 +1,106 @@
+"""What a shell offers for an unfinished word: names that the daemon knows, or that the repository's files have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from windlass.cli.connection.client import Client, here, home, repository, top
+from windlass.core.errors import WindlassError
+
+if TYPE_CHECKING:  # no command waits for an import that only names a type
+    import click
+    from click.shell_completion import CompletionItem
+
+PATIENCE = 0.5
+"""Seconds that a shell waits for names; after that there are none."""
+
+Named = tuple[str, str]
+"""A word, and what it stands for."""
+
+
+def offered(
+    ctx: click.Context, param: click.Parameter, incomplete: str, found: Iterable[Named]
+) -> list[CompletionItem]:
+    """Those that begin so: each once, and none that stands there already."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+    from windlass.cli.output import one_line  # noqa: PLC0415
+
+    given = ctx.params.get(param.name or "")
+    there = given if isinstance(given, tuple) else ()
+    once: dict[str, CompletionItem] = {}
+    for word, title in found:
+        if word.startswith(incomplete) and word not in there:
+            once.setdefault(word, CompletionItem(word, help=one_line(title)))
+    return list(once.values())
+
+
+def known(key: str, title: str, *path: str, within: str = "items", **query: Any) -> list[Named]:
+    """What the daemon lists, if it runs; completing never starts one and never complains."""
+    return [(each[key], str(each.get(title) or "")) for each in _listed(*path, within=within, **query)]
+
+
+def at_work(*, everyone: bool = False) -> list[Named]:
+    """Agents by the names that every command takes, wherever they are; with the finished ones, too."""
+    rows = _listed("agents", all=1) if everyone else _listed("agents")
+    return [(_address(each), str(each.get("task_title") or "")) for each in rows]
+
+
+def readers() -> list[Named]:
+    """Whom one can write to from here: those defined in this repository, and those of its project who are at work."""
+    path = repository()
+    rows = _listed("agents", path=path)
+    return [*_defined(), *((_short(each), str(each.get("task_title") or "")) for each in rows)]
+
+
+def instances() -> list[Named]:
+    """Every `@instance` here that has agents."""
+    names = (_short(each) for each in _listed("agents", path=repository()))
+    return [(f"@{name.partition('@')[2]}", "") for name in names if "@" in name]
+
+
+def _address(row: dict[str, Any]) -> str:
+    return f"{row['name']}@{row['instance']}" if row.get("instance") else str(row["name"])
+
+
+def _short(row: dict[str, Any]) -> str:
+    """An agent's name without the instance that only tells its project from others."""
+    from windlass.core.agents.definition import is_home  # noqa: PLC0415
+
+    return str(row["name"]) if is_home(row.get("instance") or "", row.get("project") or "") else _address(row)
+
+
+def _defined() -> Iterator[Named]:
+    """Agents that this repository's files define; read here where there is no daemon to do it."""
+    try:
+        rows = _client().get("projects", "agents", path=here())["agents"]
+        yield from ((each["name"], str(each.get("role") or "")) for each in rows)
+    except (WindlassError, OSError, ValueError, KeyError):
+        yield from _in_files()
+
+
+def _in_files() -> Iterator[Named]:
+    folder = top()
+    if folder is None:
+        return
+    import asyncio  # noqa: PLC0415
+
+    from windlass.library.agent_files import RepositoryLibrary  # noqa: PLC0415
+
+    try:
+        roster = asyncio.run(RepositoryLibrary({}).roster(folder))
+    except (WindlassError, OSError):
+        return
+    yield from ((each.name, each.role) for each in roster.definitions)
+
+
+def _listed(*path: str, within: str = "items", **query: Any) -> list[dict[str, Any]]:
+    try:
+        return list(_client().get(*path, **query)[within])
+    except (WindlassError, OSError, ValueError, KeyError):
+        return []
+
+
+def _client() -> Client:
+    return Client(home(), start=None, waiting=lambda _seconds: None, patience=PATIENCE)

@@ -1,0 +1,151 @@
+"""Starting the daemon, detached, and waiting until it listens."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from windlass.cli.connection.http import dial
+from windlass.core.errors import TimedOut, Unavailable
+
+WITHIN = 20.0
+"""Seconds in which a daemon must listen."""
+LOST = 4
+"""The exit code of a daemon that found another one at work (conflict)."""
+_AGAIN = 1.0
+_LAST_LINES = 5
+
+
+def start(home: str, waiting: Callable[[float], None]) -> None:
+    """Start the daemon of a home; returns when it listens, whoever started it."""
+    refuse_inside_a_run()
+    log = _prepare(home)
+    before = log.stat().st_size
+    try:
+        _start(home, log, waiting)
+    except Unavailable as error:
+        error.hint = _last_lines(log, before) or error.hint
+        raise
+
+
+def _start(home: str, log: Path, waiting: Callable[[float], None]) -> None:
+    began = tried = time.monotonic()
+    process = _spawn(home, log)
+    while not listens(home):
+        now = time.monotonic()
+        if process.poll() not in (None, LOST):
+            raise Unavailable(f"The daemon did not start (exit code {process.returncode}).", hint=_SEE_LOG)
+        if now - began > WITHIN:
+            raise TimedOut(f"The daemon does not listen after {WITHIN:.0f} s.", hint=_SEE_LOG)
+        if process.returncode == LOST and now - tried > _AGAIN:  # the other one may have been leaving
+            tried, process = now, _spawn(home, log)
+        waiting(now - began)
+        time.sleep(0.01)
+    waiting(0.0)
+    if not _serves(home, process.pid):
+        process.terminate()  # another was first; ours must not take over later, when someone has stopped that one
+
+
+def _spawn(home: str, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "windlass.daemon"],  # -P: never import from the folder we stand in
+            cwd="/",
+            env=os.environ | {"WINDLASS_HOME": home},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def replace_us(home: str) -> NoReturn:
+    """Become the daemon, in this terminal."""
+    refuse_inside_a_run()
+    _prepare(home)
+    environment = os.environ | {"WINDLASS_HOME": home}
+    os.execve(sys.executable, [sys.executable, "-P", "-m", "windlass.daemon", "--foreground"], environment)
+
+
+def refuse_inside_a_run() -> None:
+    """A daemon started by an agent would die with the agent's process tree."""
+    if os.environ.get("WINDLASS_RUN"):
+        raise Unavailable(
+            "The daemon is not running, and a command inside a run does not start it.",
+            hint="Go on working; your signal file ($WINDLASS_SIGNAL) is read when it is back.",
+        )
+
+
+def _prepare(home: str) -> Path:
+    """Make the home, and say clearly if that can't be done."""
+    log = Path(home, "daemon.log")
+    try:
+        Path(home).mkdir(mode=0o700, parents=True, exist_ok=True)
+        log.touch(mode=0o600)
+    except OSError as error:
+        raise Unavailable(
+            f"The home {home} can't be written: {error.strerror}.",
+            hint="Set WINDLASS_HOME to a folder that you may write to.",
+        ) from error
+    return log
+
+
+def listens(home: str) -> bool:
+    """Whether a daemon takes connections."""
+    try:
+        dial(home).close()
+    except OSError:
+        return False
+    return True
+
+
+def was_killed(home: str) -> bool:
+    """Whether the last daemon died at its work: one that leaves in order takes its socket away before it ends."""
+    pid = _holder(home)
+    if pid is None or lives(pid):
+        return False
+    try:
+        dial(home).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False  # the next one is here already
+
+
+def lives(pid: int) -> bool:
+    """Whether a process still does something; one that only waits to be buried does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return not state.lstrip().startswith("Z")
+
+
+def _holder(home: str) -> int | None:
+    """The process that was the daemon of a home last, if that can be told."""
+    try:
+        return int(Path(home, "daemon.lock").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _serves(home: str, pid: int) -> bool:
+    """Whether this process is the daemon of a home."""
+    return _holder(home) in (None, pid)
+
+
+def _last_lines(log: Path, began: int) -> str:
+    """What the daemon said before it died."""
+    with log.open("rb") as file:
+        file.seek(began)
+        lines = file.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+    return "\n".join([f"Last lines of {log}:", *(f"  {line}" for line in lines)]) if lines else ""
+
+
+_SEE_LOG = "Run `windlass daemon logs` to see why."

@@ -1,0 +1,1 @@
+"""The demo: five scripted agents on a throw-away repository."""

@@ -1,0 +1,171 @@
+"""What happens in the demo: five pieces of work, and how far each has come, told by the daemon's events alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from windlass.cli.output import Row
+from windlass.core.display import short
+from windlass.core.errors import WindlassError
+
+_LOOK = "Run `windlass demo --keep` to keep everything for a closer look."
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One piece of work, played from the script of its name."""
+
+    name: str
+    title: str
+    returned: str = ""
+    """If the gate must send it back once: a line that its author must then have been told begins with this."""
+
+
+STORIES = (
+    Story("cents", "Fix cents lost in split()"),
+    Story("thousands", "Set thousands apart", returned="AssertionError"),
+    Story("discount", "Add discounts"),
+    Story("readme", "Add a README example"),
+    Story("tip", "Let split() share a tip", returned="CONFLICT"),
+)
+"""Who waits for whom is in the scripts: tip begins before cents lands, and is done after that."""
+
+
+_DOING = {
+    "starting": "",
+    "running": "in its own clone",
+    "queued": "as {change}",
+    "testing": "{change} on main",
+    "rejected": "as {change}",
+    "landed": "as {change}",
+}
+
+
+@dataclass(slots=True)
+class Part:
+    """How far one story has come."""
+
+    story: Story
+    agent: str
+    state: str = "starting"
+    change: str = ""
+    reason: str = ""
+    began: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    told: list[str] = field(default_factory=list)
+    """The line that mattered of each refusal, as its author was told it."""
+
+    @property
+    def doing(self) -> str:
+        """The state of the agent or of its change, with a few words."""
+        words = "to mend {change}" if self.state == "running" and self.told else _DOING[self.state]
+        return f"{self.state} {words.format(change=self.change)}"
+
+    @property
+    def seconds(self) -> float:
+        return (time.monotonic() if self.ended is None else self.ended) - self.began
+
+
+Tell = Callable[[str, str], None]
+"""Is told who did what, in words."""
+
+
+class Board:
+    """All parts. Every event moves it on; what people should hear of is told, what agents wait for is signed."""
+
+    def __init__(self, *, tell: Tell, sign: Callable[[str], None]) -> None:
+        self.parts: dict[str, Part] = {}
+        self.landed: list[str] = []
+        self._tell = tell
+        self._sign = sign
+        self._owners: dict[str, Part] = {}
+        """Who an event is about, by run, change and agent."""
+
+    def add(self, story: Story, task: str, agent: str) -> None:
+        self.parts[task] = self._owners[agent] = Part(story, agent)
+
+    @property
+    def finished(self) -> bool:
+        return len(self.landed) == len(STORIES)
+
+    def follow(self, event: Row) -> None:
+        """Take one event in."""
+        noun, _, verb = event["kind"].partition(".")
+        row: Row = next((each for each in event.get("became", ()) if each["noun"] == noun), {})
+        step = _STEPS.get(event["kind"])
+        if step and (part := self._part(noun, row)):
+            step(self, part, row, event)
+        elif noun in ("task", "change") and verb in _WRONG and (part := self._part(noun, row)):
+            raise WindlassError(
+                f"{part.agent} did not do what its script says: {noun} {verb}: {row.get('reason') or 'no reason'}.",
+                hint=_LOOK,
+            )
+
+    def judge(self) -> None:
+        """Refuse another ending than the one that is told: every refusal happened once, and for its reason."""
+        for part in self.parts.values():
+            expected = [part.story.returned] if part.story.returned else []
+            if len(part.told) != len(expected) or not all(map(str.startswith, part.told, expected)):
+                raise WindlassError(f"{part.agent} was sent back {len(part.told)} times: {part.told}.", hint=_LOOK)
+
+    def _part(self, noun: str, row: Row) -> Part | None:
+        if noun == "task":
+            return self.parts.get(row.get("id", ""))
+        if noun == "message":
+            return self._owners.get(next(iter(row["to"]), ""))
+        return self.parts.get(row.get("task", ""))
+
+    def _started(self, part: Part, run: Row, _event: Row) -> None:
+        part.state = "running"
+        if run["number"] == 1:
+            self._sign(f"{part.story.name}.started")
+            self._tell(part.agent, f"begins: {part.story.title}")
+        else:
+            self._tell(part.agent, "works again, with that in its prompt")
+
+    def _finished(self, part: Part, run: Row, _event: Row) -> None:
+        self._tell(part.agent, f"is done: {run['result'] or run['reason']}")
+
+    def _queued(self, part: Part, change: Row, _event: Row) -> None:
+        part.state, part.change = "queued", change["id"]
+
+    def _staged(self, part: Part, change: Row, _event: Row) -> None:
+        part.state = "testing"
+        self._tell("gate", f"tests {change['id']} on the tree that main would have")
+
+    def _landed(self, part: Part, change: Row, event: Row) -> None:
+        part.state, part.ended = "landed", time.monotonic()
+        self.landed.append(change["id"])
+        seconds = sum(each["seconds"] for each in change["checks"])
+        self._tell("gate", f"{change['id']} passed in {seconds:.1f} s and lands: main is now {short(event['after'])}")
+        self._sign(f"{part.story.name}.landed")
+
+    def _rejected(self, part: Part, change: Row, _event: Row) -> None:
+        part.state, part.reason = "rejected", change["reason"]
+
+    def _mailed(self, part: Part, message: Row, _event: Row) -> None:
+        if message["sender"] == "system" and part.state == "rejected":
+            part.told.append(_line(message["body"].splitlines(), part))
+            self._tell("gate", f"refuses {part.change}, and tells {part.agent}: {part.told[-1]}")
+
+
+def _line(lines: Iterable[str], part: Part) -> str:
+    """The line of a refusal that says the most."""
+    wanted = part.story.returned or "\0"
+    return next((each.strip() for each in lines if each.strip().startswith(wanted)), part.reason)
+
+
+_STEPS: dict[str, Callable[[Board, Part, Any, Any], None]] = {
+    "run.started": Board._started,
+    "run.finished": Board._finished,
+    "change.queued": Board._queued,
+    "change.staged": Board._staged,
+    "change.landed": Board._landed,
+    "change.rejected": Board._rejected,
+    "message.sent": Board._mailed,
+}
+_WRONG = ("failed", "paused", "cancelled", "held", "closed")
+"""Endings that no story has."""

@@ -1,0 +1,1 @@
+"""Agents as a repository defines and names them."""

@@ -1,0 +1,1 @@
+"""Files of keys and values, read with places."""

@@ -1,0 +1,1 @@
+"""Which change is tested, lands or goes back."""

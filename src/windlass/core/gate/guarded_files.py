@@ -1,0 +1,82 @@
+"""Files that nobody changes alone: they say how changes are tested, or what agents are told and may do."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+from windlass.core.settings.schema import Settings
+
+SETTINGS = ".windlass/config.toml"
+
+_APART = re.compile(r"[;&|()\n]+|\b(?:if|then|elif|else|do|while|until)\b")
+_BEFORE = re.compile(r"\w+=.*|!|time|exec|env|nice|nohup|command|timeout|-.*|[\d.]+[smh]?")
+"""What may stand before the name of a program."""
+_INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|node|deno|bun|ruby|perl|php|Rscript|tsx|ts-node|\.|source")
+_RECIPES = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "gmake": ("Makefile", "makefile", "GNUmakefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "npm": ("package.json",),
+    "pnpm": ("package.json",),
+    "yarn": ("package.json",),
+    "bun": ("package.json",),
+    "rake": ("Rakefile",),
+}
+"""Programs that do what a file of the repository says."""
+
+
+def guarded(files: Iterable[str], settings: Settings, always: Iterable[str]) -> str:
+    """The first of these files that waits for a person."""
+    guards = (*always, *settings.gate.guarded, *_tests(settings))
+    return next((each for each in files if any(_covers(each, guard) for guard in guards)), "")
+
+
+def decides(file: str, settings: Settings, always: Iterable[str]) -> str:
+    """Why a file is guarded, after \"which\"."""
+    if file == SETTINGS or file in _tests(settings):
+        return "decides how changes are tested"
+    if any(_covers(file, each) for each in always):
+        return "decides what agents are told and may do"
+    return "is guarded by the settings"
+
+
+def scripts(command: str) -> set[str]:
+    """The files of a repository that a shell command executes: not what it reads, but what it does."""
+    return {each.removeprefix("./") for part in _APART.split(command) for each in _executed(part)}
+
+
+def _tests(settings: Settings) -> set[str]:
+    return scripts(settings.checks.command) | scripts(settings.checks.setup)
+
+
+def _executed(part: str) -> Iterator[str]:
+    words = _words(part)
+    while words and _BEFORE.fullmatch(words[0]):
+        words = words[1:]
+    if not words:
+        return
+    yield words[0]
+    name = words[0].rpartition("/")[2]
+    yield from _RECIPES.get(name, ())
+    if _INTERPRETERS.fullmatch(name):
+        script = next((each for each in words[1:] if not each.startswith("-") or each in ("-c", "-m", "-e")), "")
+        if not script.startswith("-"):
+            yield script
+
+
+def _words(part: str) -> list[str]:
+    try:
+        return shlex.split(part)
+    except ValueError:  # an open quote: what it holds was cut in two
+        return part.split()
+
+
+def _covers(file: str, guard: str) -> bool:
+    """Whether a file is what is guarded, or in it; `ci`, `ci/`, `./ci` and `ci/**` are the same folder."""
+    name = guard.removeprefix("./").removesuffix("*").removesuffix("*").rstrip("/")
+    return file == name or file.startswith(f"{name}/")

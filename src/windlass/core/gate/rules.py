@@ -1,0 +1,147 @@
+"""Which change is next, and what becomes of it. Pure; the landing tick only carries it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from windlass.core.gate.stacks import Entry, Rates, Rules, Trial, Verdict, measure
+from windlass.core.nouns.change import Change, ChangeState, CheckResult, Hold
+from windlass.core.nouns.counted_tests import Tally
+from windlass.core.nouns.project import Project
+from windlass.core.settings.schema import CheckSettings, GateSettings, Limits
+
+NOT_RUN = (126, 127)
+"""Exit codes by which a shell says that there was no such program, or that it is none."""
+MOST_RUNNERS = 8
+ALIKE = 3
+_WORD = re.compile(r"[^\s;&|()<>'\"]+")
+
+
+def entries(queue: Sequence[Change]) -> list[Entry]:
+    """The line as the planner sees it."""
+    return [
+        Entry(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each), parts=_parts(each))
+        for each in queue
+    ]
+
+
+def _parts(change: Change) -> frozenset[str]:
+    """The top folders that a change touches, and files at the top, as far as it was put together once."""
+    return frozenset(each.partition("/")[0] for each in change.candidate.files) if change.candidate else frozenset()
+
+
+def place_in_line(change: Change) -> tuple[int, int]:
+    """What the line is ordered by."""
+    return -change.rank, change.turn
+
+
+def _proven(change: Change) -> bool:
+    """Whether a check has passed with nothing but this change on main, whatever main was then."""
+    return any(each.passed and each.stack == (change.id,) for each in change.checks)
+
+
+def may_mend(change: Change, project: Project) -> bool:
+    """Whether a change may go on while main is red: the one that was asked for, and what a person brings or undoes."""
+    return not change.agent or change.title == project.mending
+
+
+def fail_alike(trials: Iterable[Trial]) -> bool:
+    """Whether so many different changes fail alone, and nothing passes, that it may not be their fault."""
+    known = [each for each in trials if not each.old and each.verdict]
+    alone = {each.stack for each in known if each.verdict is Verdict.FAILED and len(each.stack) == 1}
+    return len(alone) >= ALIKE and not any(each.verdict is Verdict.PASSED for each in known)
+
+
+def tests_of(past: Sequence[Change]) -> Tally | None:
+    """How many tests ran on main when something last landed; the newest of these comes first."""
+    landed = next((each for each in past if each.landing), None)
+    if landed is None or landed.landing is None:
+        return None
+    tree = landed.landing.tested
+    return next((each.tests for each in landed.checks if each.passed and each.tree == tree), None)
+
+
+def rates(past: Sequence[Change]) -> Rates:
+    """How often changes were bad, and checks failed by chance, as far as these tell."""
+    results = [each for change in past for each in change.checks]
+    green = {(each.tree, each.command) for each in results if each.passed}
+    return measure(
+        landed=sum(each.landing is not None for each in past),
+        rejected=sum(each.failures for each in past),
+        runs=len(results),
+        flaked=sum(not each.passed and (each.tree, each.command) in green for each in results),
+    )
+
+
+def rules(settings: GateSettings, *, processors: int, alone: bool) -> Rules:
+    """How the planner is to work."""
+    runners = settings.runners or max(1, min(MOST_RUNNERS, processors // 2))
+    made = Rules(runners=runners, strict=settings.strict, retries=settings.retries, partition=settings.partition)
+    return replace(made, largest=1) if alone else made
+
+
+def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container[str]) -> list[Change]:
+    """Held changes to look at again: the reason is gone, or it is due to find out."""
+
+    def free(change: Change) -> bool:
+        if change.hold is Hold.CHECKS and not _knows_no_better(change, checks):
+            return bool(checks.command)
+        return change.id in due
+
+    return [each for each in queue if each.state is ChangeState.HELD and free(each)]
+
+
+def _knows_no_better(change: Change, checks: CheckSettings) -> bool:
+    """Whether the command that could not be run is still the one in the settings."""
+    return any(each.exit_code in NOT_RUN and each.command == checks.command for each in change.checks)
+
+
+def blames_author(result: CheckResult, files: Iterable[str]) -> bool:
+    """Whether a failed check speaks against the changes: not where its command is missing, unless they took it."""
+    return result.exit_code not in NOT_RUN or not named(result.command).isdisjoint(files)
+
+
+def named(command: str) -> set[str]:
+    """What a command names that may be a file of the repository."""
+    return {each.removeprefix("./") for each in _WORD.findall(command)}
+
+
+def known_results(
+    queue: Sequence[Change], tree: str, checks: CheckSettings, health: CheckResult | None = None
+) -> list[CheckResult]:
+    """What this very command said of this very tree, which need not be asked for again.
+
+    Not what could not be run, nor what failed before main itself was last looked at: that may have been main's fault.
+    """
+    since = health.started_at if health else -1.0
+    said = (result for change in queue for result in change.checks)
+    return [
+        each
+        for each in dict.fromkeys(said)
+        if (each.tree, each.command) == (tree, checks.command)
+        and (each.passed or (each.exit_code not in NOT_RUN and each.started_at > since))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """It goes back to its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """There is no author to mend it; whoever asked is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escalate:
+    """It went back often enough; a person must look."""
+
+
+def decide_refusal(change: Change, limits: Limits, *, over: bool = False) -> Return | Refuse | Escalate:
+    """What becomes of a change that conflicts or fails its checks; `over`: its author's task has ended."""
+    if not change.agent or over:
+        return Refuse()
+    return Return() if change.returns < limits.returns else Escalate()

@@ -1,0 +1,1 @@
+"""What messages mean: mentions, chat lines, loops, keys."""

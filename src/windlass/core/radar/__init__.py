@@ -1,0 +1,1 @@
+"""Which agents are about to collide."""

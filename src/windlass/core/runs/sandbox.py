@@ -1,0 +1,108 @@
+"""Keeping a run in its place: what it sees, what it may write, and whether it has to be kept at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windlass.core.errors import BadInput, Unavailable
+from windlass.core.nouns.agent import Agent, Confinement, Permissions
+from windlass.core.runs.provider import Provider
+from windlass.core.runs.workdir import Site
+from windlass.core.settings.schema import SandboxSettings
+
+UNENFORCED = "unenforced"
+"""What people read where a run has no sandbox: it has the user's own rights."""
+DOOR = "door"
+"""The folder of our home with the daemon's socket in it. A folder, because each daemon makes a socket of its own."""
+SOCKET = "daemon.sock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What a run may touch. A path may begin with `~/` or `$NAME/`, and what begins with neither nor `/` is below the
+    home. What is not there is left out."""
+
+    own: str
+    """A folder of its agent's, kept from run to run: what it finds in the place of the user's home is in there."""
+    hidden: tuple[str, ...] = ()
+    """Folders that it finds empty, besides the home and those for temporary files."""
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    """What it gets of the user's and can't change: folders to read, files as copies of its own."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Symbolic links: each path, and where it leads."""
+    network: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Warden:
+    """What keeps runs in their place on this machine, or would."""
+
+    name: str
+    problem: str = ""
+    """Why it can't, in one sentence; nothing if it can."""
+    hint: str = ""
+
+
+def wanted(agent: Agent, settings: SandboxSettings) -> Confinement:
+    """What was asked for: the agent's own word, or else the setting."""
+    return settings.mode if agent.sandbox is Confinement.AUTO else agent.sandbox
+
+
+def decide_sandbox(wanted: Confinement, warden: Warden) -> str:
+    """What has to keep a run in its place; nothing if it does without."""
+    if wanted is Confinement.OFF or (wanted is Confinement.AUTO and warden.problem):
+        return ""
+    return warden.name
+
+
+def require(wanted: Confinement, warden: Warden) -> None:
+    """Refuse what must have a sandbox where there is none."""
+    if wanted is Confinement.ON and warden.problem:
+        raise Unavailable(f"The sandbox is on, but there is none: {warden.problem}", hint=warden.hint)
+
+
+def require_hold(agent: Agent, provider: Provider, keeper: str) -> None:
+    """Refuse to start an agent that may only read where nothing would keep it from more."""
+    if agent.permissions is not Permissions.READ or provider.reads or keeper:
+        return
+    flags = f"Write the flags for it into [providers.{provider.name}.permissions], or keep" if provider.own else "Keep"
+    raise BadInput(
+        f"The provider {provider.name} can't be held to reading without a sandbox.",
+        hint=f"{flags} it in one: `--sandbox on` (`windlass doctor` says whether there is one).",
+    )
+
+
+def enclosure(
+    *,
+    home: str,
+    site: Site,
+    provider: Provider,
+    places: Sequence[str],
+    readable: Sequence[str],
+    writable: Sequence[str],
+    settings: SandboxSettings,
+) -> Sandbox:
+    """The sandbox of a run: the places it works at, what its provider and its git need, and what the user adds.
+
+    `home` is our own folder, of which it sees what is named and no more. An agent that may only read can't write to
+    them either, except where its signal goes.
+    """
+    may_write = site.agent.permissions is not Permissions.READ
+    own = places if may_write else [f"{places[0]}/.windlass"]
+    return Sandbox(
+        own=own_folder(home, site.agent),
+        hidden=(home, *(each.path for each in site.projects)),
+        readable=(f"{home}/{DOOR}", *places, *readable, *settings.readable),
+        writable=(*own, *writable, *provider.folders, *settings.writable),
+        protected=provider.protected,
+        links=((f"{home}/{SOCKET}", f"{DOOR}/{SOCKET}"),),
+        network=settings.network,
+    )
+
+
+def own_folder(home: str, agent: Agent) -> str:
+    """Where an agent's own files are kept that stand for the user's."""
+    return f"{home}/homes/{agent.id}"

@@ -1,0 +1,65 @@
+"""Where a run works, and finds things: its agent's worktree, or a folder with one of each repository."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An agent, and the projects that it works in, its own first."""
+
+    agent: Agent
+    projects: tuple[Project, ...]
+
+    @property
+    def project(self) -> Project:
+        return self.projects[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each repository is called in the agent's folder."""
+        return tuple(each.path.rstrip("/").rpartition("/")[2] for each in self.projects)
+
+    def folder(self, home: str, worktree: str) -> str:
+        """Where its runs are started: in the only worktree, or in a folder that leads to all."""
+        return worktree if len(self.projects) == 1 else f"{home}/workdirs/{self.agent.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Briefing:
+    """Where a run finds things."""
+
+    prompt: str
+    """The prompt's file."""
+    signal: str
+    """Where the agent writes its signal."""
+    files: Mapping[str, str]
+    """Where each provider file was written, by option name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """What an agent's worktree holds, looked at without trusting anything in it."""
+
+    head: str
+    """The commit its branch is at, which is in the hub now."""
+    branch: str
+    """The branch that is checked out there, or nothing."""
+    commits: int
+    """How many commits its branch has that main has not."""
+    changed: tuple[str, ...] = ()
+    """Tracked files with uncommitted changes."""
+    untracked: tuple[str, ...] = ()
+    snapshot: str = ""
+    """The commit that holds the tree as it is, under a hidden ref of the hub."""
+    holes: tuple[str, ...] = ()
+    """What the snapshot can't cover: nested repositories, files too large."""
+
+    @property
+    def clean(self) -> bool:
+        return not self.changed and not self.untracked

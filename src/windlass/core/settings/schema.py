@@ -1,0 +1,380 @@
+"""Every setting, declared once and explained in place."""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from windlass.core.did_you_mean import near_miss
+from windlass.core.errors import BadInput
+from windlass.core.nouns.agent import Confinement
+from windlass.core.nouns.change import Shape
+from windlass.core.radar.collisions import Act
+from windlass.core.settings.custom_provider import ProviderSettings
+from windlass.core.settings.models import ModelSettings
+
+T = TypeVar("T")
+
+_TOO_LARGE = 10**300
+"""A whole number of this size is no float any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSettings:
+    """Which project this is."""
+
+    name: str = ""
+    """What people call it. Default: the folder's name."""
+    uuid: str = ""
+    """Its identity, written by `windlass init`."""
+    main: str = ""
+    """The branch that changes land on. Default: the repository's own default branch."""
+    repositories: tuple[str, ...] = ()
+    """Other repositories that agents of this project change, too: paths, seen from this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings:
+    """What must pass before a change lands."""
+
+    command: str = ""
+    """A shell command, run on exactly the tree that main would have. Without one, changes are held."""
+    setup: str = ""
+    """A shell command that prepares the tree; its result is kept until a lock file changes."""
+    timeout_seconds: float = 900.0
+    """After this long the command and all it started are ended, and the change is refused."""
+    output_bytes: int = 1_000_000
+    """How much of the output is kept: the first and the last part."""
+    environment: tuple[str, ...] = ()
+    """Names of variables that checks may see besides PATH, HOME, LANG and the like."""
+
+
+class Reviewing(StrEnum):
+    """Who looks at an agent's change before it lands."""
+
+    NONE = "none"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """How changes reach main."""
+
+    runners: int = 0
+    """How many checks of this project may run at once. 0: half as many as there are processors, at most 8."""
+    strict: bool = False
+    """Test every commit that main goes through by itself. Else several may land on the test of the last one."""
+    retries: int = 1
+    """How often a change whose checks failed is tested again before it goes back: it may have been by chance."""
+    partition: bool = False
+    """Put changes that touch the same top folders side by side into stacks; what lands is tested whole all the same."""
+    shape: Shape = Shape.MERGE
+    """merge, squash or rebase: what a landed change looks like in main's history."""
+    guarded: tuple[str, ...] = ()
+    """Files and folders (`ci/`) whose changes wait for a person. Windlass's own settings and what the check command
+    names always do."""
+    review: Reviewing = Reviewing.NONE
+    """agent: every agent's change is reviewed by another agent before it lands; none: only when you ask for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSettings:
+    """How agents are started."""
+
+    provider: str = ""
+    """Which provider `windlass work` uses when none is named."""
+    command: str = ""
+    """The command of the `command` provider when none is given."""
+    environment: tuple[str, ...] = ()
+    """Names of your variables that agents get besides PATH, HOME, LANG and the like and what their provider needs.
+    Only in the home's file: no repository may ask for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSettings:
+    """What keeps agents in their place. A project's file may only say `mode = "on"` and `network = false`."""
+
+    mode: Confinement = Confinement.AUTO
+    """auto: where bubblewrap works; on: without it nothing starts; off: agents have your own rights."""
+    network: bool = True
+    """Whether agents reach the network, which they need for a model's API."""
+    readable: tuple[str, ...] = ()
+    """Files and folders that agents may read besides their own; `~/` is your home."""
+    writable: tuple[str, ...] = ()
+    """Files and folders that agents may write besides their own, such as a cache that they share with you."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorktreeSettings:
+    """What an agent's worktree has besides the repository's own files. Git does not see it there."""
+
+    copy: tuple[str, ...] = ()
+    """Files and folders of your checkout that are copied, such as `.env`."""
+    link: tuple[str, ...] = ()
+    """Files and folders of your checkout that all agents share by a link, such as `node_modules`."""
+    setup: str = ""
+    """A shell command, run before the agent starts; again only when it or a lock file has changed."""
+    setup_seconds: float = 600.0
+    """After this long the set-up and all it started are ended, and the agent does not start."""
+    environment: tuple[str, ...] = ()
+    """Names of variables that the set-up may see besides PATH, HOME, LANG and the like."""
+    ports: int = 10
+    """How many ports each agent has for itself, in `$WINDLASS_PORT` and `$WINDLASS_PORTS`. 0: none."""
+    first_port: int = 20_000
+    """Where they begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is allowed at once, and how often something is tried again."""
+
+    runs: int = 8
+    """How many runs may be alive at once: in the home's file of all projects, in a project's file of that one."""
+    retries: int = 1
+    """How often a crashed run is started again before its task fails."""
+    restarts: int = 5
+    """How often a persistent agent is started again beyond that, ever later, until a run ends well."""
+    waits: int = 10
+    """How often a run is started again, ever later, after its model's server was too busy."""
+    silent_minutes: float = 30.0
+    """A run that prints nothing for this long is ended, and tried again. 0: never."""
+    run_minutes: float = 480.0
+    """A run that takes longer is ended for good. 0: never."""
+    calls: int = 1000
+    """A run that asks its model more often is ended for good, where its provider tells. 0: never."""
+    reminders: int = 1
+    """How often an agent is reminded of a missing signal or of uncommitted work."""
+    returns: int = 3
+    """How often a refused change goes back to its author before a person is asked."""
+    hops: int = 40
+    """How many messages may go from agent to agent before a person must say that they may go on. 0: any number."""
+    wakes: int = 20
+    """How often a minute an agent is woken by others' messages. 0: as often as they come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RadarSettings:
+    """What is done when running agents are about to collide (see `windlass radar`)."""
+
+    act: Act = Act.SHOW
+    """show: nothing, you look; tell: both agents are told, once for each file; hold: a task whose declared paths
+    collide with someone's work does not begin before that is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonSettings:
+    """The background process. These belong in the home's file."""
+
+    idle_minutes: float = 15.0
+    """A daemon that started by itself leaves after this long with nothing to do. 0: never."""
+    stop_grace_seconds: float = 5.0
+    """How long a process may take to end after being asked, before it is killed."""
+    port: int = 0
+    """The port on 127.0.0.1 where programs with a token reach the tools (`/mcp`). 0: any, see the file `port` in the
+    home; -1: none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All of them. Zero settings must work."""
+
+    project: ProjectSettings = field(default_factory=ProjectSettings)
+    checks: CheckSettings = field(default_factory=CheckSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
+    work: WorkSettings = field(default_factory=WorkSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
+    limits: Limits = field(default_factory=Limits)
+    radar: RadarSettings = field(default_factory=RadarSettings)
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
+    models: Mapping[str, ModelSettings] = field(default_factory=dict)
+
+
+_LEAST = {
+    "limits.runs": 1,
+    "daemon.port": -1,
+    "worktree.setup_seconds": 0.1,
+    "worktree.first_port": 1024,
+    "checks.timeout_seconds": 0.1,
+    "checks.output_bytes": 1000,
+}
+"""The smallest value that makes sense, where that is not 0."""
+
+
+_ANY = (re.compile(r"[^\0]*"), "a text without NUL characters")
+_FORMS = {
+    "project.main": (re.compile(r"(?![-/.])(?!.*(\.\.|@\{|//))[^\0-\x20\x7f~^:?*\[\\]+"), "the name of a branch"),
+    "project.uuid": (re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}"), "a uuid"),
+    "project.name": (re.compile(r"[^\0\n\r]{1,200}"), "one line of at most 200 characters"),
+}
+"""What a text must look like, where not every text will do."""
+
+
+def build(kind: type[T], *layers: tuple[str, Mapping[str, Any]]) -> T:
+    """Settings from named layers, the later ones stronger; every bad key or value is refused by its full name."""
+    merged: dict[str, Any] = {}
+    for source, values in layers:
+        _merge(merged, _checked(kind, values, source, ""))
+    return _make(kind, merged)
+
+
+def keys(kind: type[Any] = Settings, prefix: str = "") -> dict[str, type[Any]]:
+    """Every setting's full name and type; tables with names of your own are left out."""
+    found: dict[str, type[Any]] = {}
+    for name, hint in typing.get_type_hints(kind).items():
+        if _named_tables(hint):
+            continue
+        if is_dataclass(hint):
+            found |= keys(typing.cast(type[Any], hint), f"{prefix}{name}.")
+        else:
+            found[prefix + name] = hint
+    return found
+
+
+def check_key(key: str) -> type[Any]:
+    """The type of one setting, or a refusal that suggests the near miss."""
+    known = keys()
+    table = key.partition(".")[0]
+    if table in ("providers", "models") and table != key:
+        raise BadInput(
+            f"{key} can't be set by a command.",
+            hint=f"Write [{table}.NAME] into the file; `windlass config path` names it.",
+        )
+    if key not in known:
+        raise BadInput(
+            f"There is no setting {key}.", hint=near_miss(key, known) or "Run `windlass config get` to see them all."
+        )
+    return known[key]
+
+
+def parse_value(key: str, text: str) -> Any:
+    """A typed word as the value of a setting."""
+    kind = check_key(key)
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if kind in (int, float):
+            return _fitting(kind, kind(text), key)
+    except (ValueError, KeyError):
+        raise BadInput(f"{key} must be {_words(kind)}, not {text!r}.") from None
+    if typing.get_origin(kind) is tuple:
+        return [each.strip() for each in text.split(",") if each.strip()]
+    return str(_fitting(kind, text, key))
+
+
+def _checked(kind: type[Any], values: Mapping[str, Any], source: str, prefix: str) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        full = prefix + name
+        if name not in hints:
+            raise BadInput(
+                f"{source}: there is no setting {full}.",
+                hint=near_miss(full, _known() | {prefix + each for each in hints})
+                or "Run `windlass config get` to see them all.",
+            )
+        if inner := _named_tables(hints[name]):
+            checked[name] = {
+                each: _checked(inner, _table(given, source, f"{full}.{each}"), source, f"{full}.{each}.")
+                for each, given in _table(value, source, full).items()
+            }
+        elif is_dataclass(hints[name]):
+            table = _table(value, source, full)
+            checked[name] = _checked(typing.cast(type[Any], hints[name]), table, source, f"{full}.")
+        else:
+            checked[name] = _fitting(hints[name], value, f"{source}: {full}")
+    return checked
+
+
+def _named_tables(hint: Any) -> type[Any] | None:
+    """What each of a table of tables is, if this is one."""
+    inner = typing.get_args(hint)[-1] if typing.get_origin(hint) is Mapping else None
+    return typing.cast(type[Any], inner) if is_dataclass(inner) else None
+
+
+def _table(value: Any, source: str, full: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{source}: {full} is a table; write [{full}] and its keys below it.")
+    return value
+
+
+def _known() -> set[str]:
+    """Every setting and every table."""
+    return {word for key in keys() for word in (key, key.partition(".")[0])}
+
+
+def _fitting(kind: Any, value: Any, full: str) -> Any:
+    if kind is float and type(value) is int and abs(value) < _TOO_LARGE:
+        return _fitting(kind, float(value), full)
+    if typing.get_origin(kind) is Mapping:
+        if isinstance(value, Mapping):
+            return {name: _fitting(typing.get_args(kind)[1], each, f"{full}.{name}") for name, each in value.items()}
+    elif typing.get_origin(kind) is tuple:
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+    elif issubclass(kind, StrEnum):
+        if value in list(kind):
+            return kind(value)
+    elif kind is str and isinstance(value, str):
+        return _plain(value, full)
+    elif isinstance(value, kind) and _is_number(kind, value, full):
+        return value
+    raise BadInput(f"{full} must be {_words(kind)}, not {value!r}.")
+
+
+def _is_number(kind: Any, value: Any, full: str) -> bool:
+    """Whether it is one that can be, or true or false where that is wanted; refuses one that is too small."""
+    if kind is bool or isinstance(value, bool):
+        return kind is bool
+    least = _LEAST.get(full.rpartition(" ")[2], 0)
+    if value < least:
+        raise BadInput(f"{full} must be at least {least}." if least else f"{full} must not be negative.")
+    return math.isfinite(value)
+
+
+def _plain(value: str, full: str) -> str:
+    """A text without what no program could be given; a name or branch that can be one."""
+    pattern, words = _FORMS.get(full.rpartition(" ")[2], _ANY)
+    if value and not pattern.fullmatch(value):
+        raise BadInput(f"{full} must be {words}, not {value[:80]!r}.")
+    return value
+
+
+def _words(kind: Any) -> str:
+    if typing.get_origin(kind) is Mapping:
+        return "a table"
+    if isinstance(kind, types.GenericAlias):
+        return "a list of texts"
+    if issubclass(kind, StrEnum):
+        return f"one of {', '.join(kind)}"
+    return {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            _merge(into.setdefault(name, {}), value)
+        else:
+            into[name] = value
+
+
+def _make(kind: type[T], values: Mapping[str, Any]) -> T:
+    hints = typing.get_type_hints(kind)
+    made: dict[str, Any] = {}
+    for each in fields(typing.cast(Any, kind)):
+        if inner := _named_tables(hints[each.name]):
+            made[each.name] = {name: _make(inner, table) for name, table in values.get(each.name, {}).items()}
+        elif is_dataclass(hints[each.name]):
+            made[each.name] = _make(typing.cast(type[Any], hints[each.name]), values.get(each.name, {}))
+        elif each.name in values:
+            made[each.name] = values[each.name]
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise BadInput(f"The setting {each.name} is missing.")
+    return kind(**made)

@@ -1,0 +1,1 @@
+"""Workflow files and their instances."""

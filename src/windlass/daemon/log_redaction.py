@@ -1,0 +1,22 @@
+"""The daemon's log, without the secrets that its environment holds for agents."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from windlass.core.runs.redact import Blotter, is_secret_name
+
+FORM = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class Hushed(logging.Formatter):
+    """Writes whole records, tracebacks too, with secrets blotted out."""
+
+    def __init__(self, environment: Mapping[str, str], secrets: Iterable[str]) -> None:
+        super().__init__(FORM)
+        names = {*secrets, *(each for each in environment if is_secret_name(each))}
+        self._blotter = Blotter(environment[each] for each in names if each in environment)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._blotter.text(super().format(record))

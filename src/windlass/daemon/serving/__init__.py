@@ -1,0 +1,1 @@
+"""The socket and the port on which the daemon answers."""

@@ -1,0 +1,1 @@
+"""chat.md, channel.md and notes.md."""

@@ -1,0 +1,87 @@
+"""Whether a run is kept in a sandbox, and in which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Run
+from windlass.core.ports import Ports
+from windlass.core.runs.provider import Provider
+from windlass.core.runs.redact import Blotter, is_secret_name
+from windlass.core.runs.sandbox import Sandbox, decide_sandbox, enclosure, require, require_hold, wanted
+from windlass.core.runs.workdir import Site
+from windlass.core.settings.models import settings_for
+
+
+class Fences:
+    """Puts a fence around runs, and keeps their secrets inside."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.settings = ports.settings
+        self.processes = ports.processes
+        self.providers = ports.providers
+        self.git = ports.git
+        self.home = ports.home
+        self.token = ports.token
+
+    async def check(self, agent: Agent, project: Project, *, reviews: bool = False) -> None:
+        """Refuse an agent that must have a sandbox where there is none, before anything is created."""
+        require(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
+        self.hold(agent, await self.keeper(agent, project), reviews=reviews)
+
+    def hold(self, agent: Agent, keeper: str, *, reviews: bool) -> None:
+        """Refuse a run that is to read only, if neither its provider nor what keeps it sees to that.
+
+        A person's own command or script may review all the same: nothing that a reviewer writes lands.
+        """
+        provider = self.providers.get(agent.provider)
+        if provider.own or not reviews:
+            require_hold(agent, provider, keeper)
+
+    async def keeper(self, agent: Agent, project: Project) -> str:
+        """What is to keep an agent's next run in its place."""
+        return decide_sandbox(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
+
+    def around(self, site: Site, provider: Provider, places: Sequence[str], *, folder: str) -> Sandbox:
+        """The sandbox of a run that works at these places and whose own folder is given."""
+        reach = [self.git.reach(each, site.agent) for each in site.projects]
+        linked = [each for project in site.projects for each in self._linked(project)]
+        return enclosure(
+            home=self.home,
+            site=site,
+            provider=provider,
+            places=places,
+            readable=(folder, *(each for readable, _ in reach for each in readable), *linked),
+            writable=tuple(each for _, writable in reach for each in writable),
+            settings=self.settings.at(site.project.path).sandbox,
+        )
+
+    def around_setup(self, site: Site, provider: Provider, *, worktree: str) -> Sandbox:
+        """The sandbox of a set-up: it may write to the worktree, and has no part in the provider's login."""
+        like = self.around(site, provider, (worktree,), folder=worktree)
+        more = self.settings.at(site.project.path).sandbox.writable
+        return replace(like, writable=(worktree, *more), protected=())
+
+    def _linked(self, project: Project) -> list[str]:
+        """What worktrees lead to by links of ours."""
+        return [f"{project.path}/{each}" for each in self.settings.at(project.path).worktree.link]
+
+    def variables(self, project: Project, provider: Provider, model: str) -> tuple[str, ...]:
+        """Names of the variables of the user's that a run with this model gets."""
+        secrets = provider.secrets if provider.keys is None else (*provider.keys(model), *self._own_key(model))
+        return (*provider.variables, *secrets, *self.settings.at(project.path).work.environment)
+
+    def _own_key(self, model: str) -> tuple[str, ...]:
+        chosen = settings_for(model, self.settings.at("").models).key
+        return (chosen,) if chosen else ()
+
+    def blotter(self, run: Run, project: Project) -> Blotter:
+        """What makes a run's secrets unreadable."""
+        provider = self.providers.get(run.provider)
+        own = self._own_key(run.model) if provider.keys else ()
+        named = (each for each in self.variables(project, provider, run.model) if is_secret_name(each))
+        theirs = self.processes.values((*provider.secrets, *own, *named), run.identity)
+        return Blotter((*theirs, self.token(run.id), self.token("")))

@@ -1,0 +1,1 @@
+"""The land tick, and all that people ask of changes."""

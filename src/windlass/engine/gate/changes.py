@@ -1,0 +1,152 @@
+"""What people ask of changes: the receipt, taking a landed one back, and giving one up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from typing import TypeVar
+
+from windlass.core.errors import Conflict, NotFound
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.engine.background import Moves
+from windlass.engine.bell import Bell
+from windlass.engine.projects.projects import Projects
+from windlass.engine.records.closing import close_change, end_task
+from windlass.engine.records.messages import current_task
+
+T = TypeVar("T")
+
+
+class Changes:
+    """Finds changes, makes the one that undoes another, and takes one out of the line."""
+
+    def __init__(self, ports: Ports, bell: Bell, projects: Projects, moves: Moves) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.clock = ports.clock
+        self.bell = bell
+        self.projects = projects
+        self.moves = moves
+
+    async def get(self, key: str) -> Change:
+        change = await self.store.read(lambda store: store.find(Change, key))
+        if change is None:
+            raise NotFound(f"There is no change {key}.", hint="Run `windlass queue --all` to see them.")
+        return change
+
+    async def halted(self, change: Change) -> str:
+        """Why nothing lands where a change wants to; nothing if something may, or it is over."""
+        return "" if change.ended else (await self.projects.get(change.project)).halt
+
+    async def undo(self, key: str) -> Change:
+        """Queue a change that takes a landed one back; it goes through the same gate."""
+        change = await self.get(key)
+        if change.landing is None:
+            raise Conflict(f"{key} has not landed, so there is nothing to undo.", hint="See `windlass queue`.")
+        project = await self.projects.get(change.project)
+        title = f"Undo {change.id}: {change.title}"
+        branch = f"undo/{change.id}"
+        head = await self.git.revert(project, change.landing, branch, title)
+        now = self.clock.now()
+
+        def step(store: Writing) -> Change:
+            if known := store.undoing(change.id):
+                raise Conflict(
+                    f"{known.id} already undoes {key}; it is {known.state}.", hint="See `windlass queue --all`."
+                )
+            made = Change(
+                id=store.next_id(Change),
+                project=change.project,
+                branch=branch,
+                head=head,
+                title=title,
+                undoes=change.id,
+                queued_at=now,
+                turn=store.last_seq() + 1,
+            )
+            store.record("change.queued", made.id, made)
+            return made
+
+        made = await self.store.write(step)
+        self.bell.ring()
+        return made
+
+    async def withdraw(self, agent: str, reason: str) -> bool:
+        """Give up the change that an agent wants to land. False: it has none."""
+        changes = await self.store.read(lambda store: _wanted(store, agent))
+        if not changes:
+            return False
+        async with AsyncExitStack() as still:
+            for project in sorted({each.project for each in changes}):
+                await still.enter_async_context(self.moves[project])
+            for each in changes:
+                await self.must_not_have_landed(each)
+            withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
+        self.bell.ring()
+        return withdrawn
+
+    async def give_up(self, tasks: Sequence[str], reason: str) -> None:
+        """Let nothing land any more of what these tasks want to; what has landed has landed."""
+        for change in await self.store.read(partial(_unlanded, tasks)):
+            with suppress(Conflict):  # it has landed, or is over
+                await self.arrange(change.id, partial(_close, reason))
+
+    async def arrange(self, key: str, step: Callable[[Writing, Change, float], T]) -> T:
+        """One step of a change that has not landed, and can't land meanwhile."""
+        change = await self.get(key)
+
+        def current(store: Writing) -> T:
+            found = store.find(Change, key) or change
+            if found.ended:
+                raise Conflict(f"{key} is {found.state}; nothing can be done to it any more.", hint=_after(found))
+            return step(store, found, self.clock.now())
+
+        async with self.moves[change.project]:
+            await self.must_not_have_landed(change)
+            made = await self.store.write(current)
+        self.bell.ring()
+        return made
+
+    async def must_not_have_landed(self, change: Change) -> None:
+        """Main may have moved without our recording it, which the gate is about to do."""
+        project = await self.projects.get(change.project)
+        if change.candidate is not None and await self.git.landed(project, change.candidate.commit):
+            raise Conflict(f"{change.id} has landed already.", hint=f"`windlass undo {change.id}` takes it back.")
+
+
+def _after(change: Change) -> str:
+    if change.landing is not None:
+        return f"`windlass undo {change.id}` takes it back."
+    return f"`windlass queue add {change.branch}` puts its branch into the line again."
+
+
+def _wanted(store: Reading, agent: str) -> list[Change]:
+    """The changes that an agent wants to land now."""
+    task = current_task(store, agent)
+    changes = store.changes_of_task(task.id) if task is not None and task.state is TaskState.LANDING else []
+    return [each for each in changes if not each.ended]
+
+
+def _unlanded(tasks: Sequence[str], store: Reading) -> list[Change]:
+    return [each for task in tasks for each in store.changes_of_task(task) if not each.ended]
+
+
+def _close(reason: str, store: Writing, change: Change, now: float) -> None:
+    close_change(store, change, reason, now)
+    task = store.find(Task, change.task)
+    if task is not None and not task.ended and all(each.ended for each in store.changes_of_task(task.id)):
+        end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+
+
+def _withdraw(store: Writing, agent: str, reason: str, now: float) -> bool:
+    task, changes = current_task(store, agent), _wanted(store, agent)
+    if task is None or not changes:
+        return False
+    for change in changes:
+        close_change(store, change, reason, now)
+    end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+    return True

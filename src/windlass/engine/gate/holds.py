@@ -1,0 +1,147 @@
+"""What keeps a change from landing that is no fault of its own, and when that is over."""
+
+from __future__ import annotations
+
+from windlass.core.errors import Conflict, NotAllowed, Unavailable
+from windlass.core.gate import rules
+from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.engine.background import Moves
+from windlass.engine.gate.record import Verdicts
+from windlass.engine.gate.reviews import Reviews
+
+RETRY_SECONDS = 10.0
+"""How often a change that something outside stood in the way of is tried again."""
+CHECKS_RETRY_SECONDS = 300.0
+"""How often a change whose check command could not be run is tried again: what is missing may have been installed."""
+MISSING = (
+    'Install what is missing, or set another command with `windlass config set checks.command "…"`. '
+    "It is tried again when the command changes, when the daemon starts, and every five minutes."
+)
+
+
+class Holds:
+    """Sets changes aside, and lets them go on."""
+
+    def __init__(self, ports: Ports, moves: Moves, verdicts: Verdicts, reviews: Reviews) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.moves = moves
+        self.verdicts = verdicts
+        self.reviews = reviews
+        self._tried_at: dict[str, float] = {}
+
+    async def landed_before(self, project: Project, change: Change) -> bool:
+        """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
+        if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
+            return False
+        await self.verdicts.landed([(change, await self.git.receipt(project, change.candidate))])
+        return True
+
+    async def given_up(self, project: Project, change: Change) -> bool:
+        """Whether its task was given up, as one with several repositories may be while this change is still at it."""
+        task = await self.store.read(lambda store: store.find(Task, change.task))
+        if task is None or task.state is not TaskState.CANCELLED:
+            return False
+        if not await self.landed_before(project, change):
+            await self.verdicts.closed(change, task.reason)
+        return True
+
+    async def in_doubt(self, change: Change) -> bool:
+        """Whether its author is being stopped just now: if so, it is given up as soon as that is done."""
+        latest = await self.store.read(lambda store: store.latest_runs([change.agent] if change.agent else []))
+        return any(each.live and each.stopping for each in latest.values())
+
+    async def hold(self, change: Change, hold: Hold, reason: str, hint: str) -> None:
+        self.tried(change.id)
+        ask = f"{change.id} ({change.title}) waits: {reason} {hint}".strip()
+        await self.verdicts.held(change, hold, reason, ask)
+
+    async def for_checks(self, project: Project, change: Change) -> None:
+        """Nothing lands untested: keep it, and ask the person how to test."""
+        ask = (
+            f"{change.id} ({change.title}) waits: {project.name} has no check command, and nothing lands untested. "
+            'Set one with `windlass config set checks.command "…"`.'
+        )
+        await self.verdicts.held(change, Hold.CHECKS, "the project has no check command", ask)
+
+    async def release(self, project: Project, queue: list[Change]) -> None:
+        """Let held changes go on when what held them is gone."""
+        for change in queue:
+            if change.state is ChangeState.HELD:
+                await self.given_up(project, change)
+        due = {each.id for each in queue if self._is_due(each)}
+        for change in rules.to_release(queue, self.settings.at(project.path).checks, due=due):
+            if await self._is_free(project, change):
+                await self.verdicts.again(change, "" if change.hold is Hold.REVIEW else change.reason)
+
+    async def _is_free(self, project: Project, change: Change) -> bool:
+        """Whether it may go back into the line."""
+        match change.hold:
+            case Hold.HUMAN | Hold.REVIEW | Hold.GUARD if await self._landed_elsewhere(project, change):
+                return False
+            case Hold.HUMAN | Hold.GUARD:
+                return False
+            case Hold.REVIEW:
+                return not await self.reviews.objection(change)
+            case Hold.CHECKOUT:
+                return await self._way_is_free(project, change)
+        return True
+
+    def _is_due(self, change: Change) -> bool:
+        return self.is_over(change.id, CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS)
+
+    def is_over(self, key: str, pause: float) -> bool:
+        """Whether a pause since the last time is over. If so, this is the last time."""
+        now = self.clock.monotonic()
+        if now - self._tried_at.get(key, -pause) < pause:
+            return False
+        self.tried(key)
+        return True
+
+    async def _way_is_free(self, project: Project, change: Change) -> bool:
+        """Try to land what has been tested already. False: it has landed, or something is still in the way."""
+        async with self.moves[project.id]:
+            held = await self._now(change)
+            if held.candidate is None or held.state is not ChangeState.HELD:
+                return not held.ended
+            if await self.landed_before(project, held):
+                return False
+            if await self.reviews.objection(held) or not self._is_proven(project, held):
+                return True  # back in line it is held for that, or tested with what is the check now
+            current = await self.store.read(lambda store: store.find(Project, project.id)) or project
+            if current.paused:
+                return False
+            try:
+                landing = await self.git.land(project, held.candidate)
+            except Conflict:
+                return True  # main has moved: it must be staged and tested again
+            except (NotAllowed, Unavailable):
+                return False
+            await self.verdicts.landed([(held, landing)])
+            return False
+
+    def _is_proven(self, project: Project, change: Change) -> bool:
+        command = self.settings.at(project.path).checks.command
+        tree = change.candidate.tree if change.candidate else ""
+        return any(each.passed and (each.tree, each.command) == (tree, command) for each in change.checks)
+
+    async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
+        """A person took a held change into main by hand, or we had moved main before it was held."""
+        if await self.landed_before(project, change):
+            return True
+        landed = await self.git.landed(project, change.head)
+        if landed:
+            await self.verdicts.closed(change, "main has all of it already")
+        return landed
+
+    def tried(self, key: str) -> None:
+        """Something was looked at now."""
+        self._tried_at[key] = self.clock.monotonic()
+
+    async def _now(self, change: Change) -> Change:
+        return await self.store.read(lambda store: store.find(Change, change.id)) or change

@@ -1,0 +1,141 @@
+"""Whether main itself passes its checks. While it does not, nothing else lands, and someone is asked to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.errors import Conflict, WindlassError
+from windlass.core.gate.rules import NOT_RUN
+from windlass.core.nouns.change import Candidate, Change, CheckResult
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Kind
+from windlass.core.nouns.project import Project
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.render import red_main
+from windlass.core.settings.schema import Settings
+from windlass.engine.bell import Bell
+from windlass.engine.projects.tasks import Order, Tasks
+from windlass.engine.records.messages import say, withdraw
+
+OUTPUT = "checks/main"
+"""The document that holds what the checks printed about main."""
+
+
+class Health:
+    """Tests main's own tip, and has it mended."""
+
+    def __init__(self, ports: Ports, bell: Bell, tasks: Tasks) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.checks = ports.checks
+        self.clock = ports.clock
+        self.bell = bell
+        self.tasks = tasks
+
+    async def known(self, project: Project, tip: str, settings: Settings) -> bool | None:
+        """Whether main's tip is green, if that was ever found out."""
+        candidate = await self._itself(project, tip)
+        if candidate is None:
+            return None
+        tree = candidate.tree
+        health = (await self.store.read(lambda store: store.find(Project, project.id)) or project).health
+        if health and (health.tree, health.command) == (tree, settings.checks.command):
+            return health.passed
+        landed = await self.store.read(partial(_landed_on, project.id, tree, settings.checks.command))
+        return True if landed else None
+
+    async def _itself(self, project: Project, tip: str) -> Candidate | None:
+        """Main as it is; nothing if it has moved on."""
+        try:
+            candidate = await self.git.stage(project, tip, "")
+        except Conflict:
+            return None
+        return candidate if candidate.before == tip and not candidate.commits else None
+
+    async def test(self, project: Project, tip: str, settings: Settings) -> bool | None:
+        """Run the checks on main as it is, again if they fail, and write down what they said. None: it has moved."""
+        candidate = await self._itself(project, tip)
+        if candidate is None:
+            return None
+        for _ in range(settings.gate.retries + 1):
+            result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
+            if result.passed:
+                break
+        if not result.passed:
+            await self._have_it_mended(project, result, output)
+        await self._note(project, replace(result, document=OUTPUT), output)
+        return result.passed
+
+    async def recovered(self, project: Project, proof: CheckResult) -> None:
+        """Main has moved to a tree that passed."""
+        current = await self.store.read(lambda store: store.find(Project, project.id)) or project
+        if current.red:
+            await self._note(project, proof, "")
+
+    async def _note(self, project: Project, result: CheckResult, output: str) -> None:
+        now = self.clock.now()
+
+        def step(store: Writing) -> None:
+            current = store.find(Project, project.id) or project
+            then = replace(current, health=result)
+            kept = store.find(Document, f"{project.id}/{OUTPUT}")
+            text = (
+                kept.revise(output, author=str(SYSTEM), now=now)
+                if kept
+                else Document(project=project.id, name=OUTPUT, body=output, author=str(SYSTEM), written_at=now)
+            )
+            store.record("project.tested", project.id, then, text, passed=result.passed)
+            if then.red != current.red:
+                _tell(store, project, then.red or f"{project.main} is green again: changes land.", now)
+            if not then.red:
+                withdraw(store, _channel(project), f"{project.main} is green again.", now)
+
+        await self.store.write(step)
+        self.bell.ring()
+
+    async def _have_it_mended(self, project: Project, result: CheckResult, output: str) -> None:
+        """One task is about one red tree; it is known by its title, so a crash does not make it two."""
+        current = await self.store.read(lambda store: store.find(Project, project.id)) or project
+        if current.red and current.health and current.health.tree == result.tree:
+            return
+        if result.exit_code in NOT_RUN:
+            words = f"{project.main} can't be tested: {result.reason}: {result.command}. Install what is missing."
+            await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
+            return
+        tasks = await self.store.read(lambda store: store.unfinished_tasks())
+        if any((each.project, each.title) == (project.id, project.mending) for each in tasks):
+            return
+        try:
+            brief = red_main(project.main, result, output)
+            await self.tasks.add(Order(path=project.path, title=project.mending, brief=brief))
+        except WindlassError as error:
+            words = f"{project.main} is red, and no agent could be asked to mend it: {error} {error.hint}".strip()
+            await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
+            self.bell.ring()
+
+
+def _channel(project: Project) -> str:
+    return f"project/{project.id}"
+
+
+def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
+    to, channel = (str(HUMAN),), _channel(project)
+    say(store, sender=str(SYSTEM), to=to, body=body, channel=channel, now=now, kind=kind)
+
+
+def _ask(store: Writing, project: Project, body: str, now: float) -> None:
+    """Once, until it is answered or over."""
+    if not any(each.channel == _channel(project) for each in store.open_asks(limit=1000)):
+        _tell(store, project, body, now, kind=Kind.ASK)
+
+
+def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change | None:
+    """A change that landed on the test of this very tree."""
+    landed = (each for each in store.changes(ended=True, limit=20) if each.project == project and each.landing)
+    green = (
+        each for each in landed if any(it.passed and (it.tree, it.command) == (tree, command) for it in each.checks)
+    )
+    return next(green, None)

@@ -1,0 +1,260 @@
+"""What becomes of a change: each step one transaction that looks at the rows as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.gate import rules
+from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Kind
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Writing
+from windlass.core.render import escalation
+from windlass.core.settings.schema import Limits
+from windlass.engine.bell import Bell
+from windlass.engine.records.closing import close_change, end_task
+from windlass.engine.records.messages import ask_about, channel_of, channel_of_change, say, withdraw_hold
+
+T = TypeVar("T")
+
+IN_LINE = (ChangeState.QUEUED, ChangeState.TESTING)
+MOST_RESULTS = 8
+"""How many results of its tests a change keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a change is sent back: in a word for lists, and in full for its author."""
+
+    reason: str
+    body: str
+    by_checks: bool = False
+    """Its checks failed; otherwise it could not even be put on main."""
+
+
+class Verdicts:
+    """Writes down what the gate has found."""
+
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.clock = ports.clock
+        self.bell = bell
+
+    async def staged(self, stack: Sequence[tuple[Change, Candidate]]) -> bool:
+        """They are about to be tested together. False: one of them was given up since we looked."""
+        return await self._all(stack, lambda current, candidate: replace(current, candidate=candidate, reason=""))
+
+    async def chosen(self, stack: Sequence[tuple[Change, Candidate]], proof: CheckResult) -> bool:
+        """Main is about to move to the last of them, whose tree passed. False: one of them was given up."""
+
+        def intended(current: Change, candidate: Candidate) -> Change:
+            others = tuple(each for each in current.checks if each != proof)
+            return replace(current, candidate=candidate, checks=(*others, proof)[-MOST_RESULTS:])
+
+        return await self._all(stack, intended)
+
+    async def _all(
+        self, stack: Sequence[tuple[Change, Candidate]], made: Callable[[Change, Candidate], Change]
+    ) -> bool:
+        """One transaction on changes that are all still in the line; those that it does not alter are left alone."""
+
+        def step(store: Writing) -> bool:
+            rows = [row for change, _ in stack if (row := _in_line(store, change))]
+            if len(rows) < len(stack):
+                return False
+            for row, (_, candidate) in zip(rows, stack, strict=True):
+                testing = row if row.state is ChangeState.TESTING else row.move(ChangeState.TESTING)
+                if (then := made(testing, candidate)) != row:
+                    store.record("change.staged", row.id, then)
+            return True
+
+        result = await self.store.write(step)
+        self.bell.ring()
+        return result
+
+    async def tested(self, change: Change, result: CheckResult, output: str) -> None:
+        """Keep the result, and the output as a document."""
+        now = self.clock.now()
+
+        def step(store: Writing, current: Change) -> None:
+            kept = store.find(Document, f"{change.project}/{result.document}")
+            text = (
+                kept.revise(output, author=str(SYSTEM), now=now)
+                if kept
+                else Document(
+                    project=change.project, name=result.document, body=output, author=str(SYSTEM), written_at=now
+                )
+            )
+            results = (*current.checks, result)[-MOST_RESULTS:]
+            store.record("change.tested", change.id, replace(current, checks=results), text, passed=result.passed)
+
+        await self._write(change, step)
+
+    async def landed(self, stack: Sequence[tuple[Change, Landing]]) -> None:
+        """Main has moved: the receipts, and the tasks are done."""
+        now = self.clock.now()
+
+        def step(store: Writing) -> None:
+            for change, landing in stack:
+                current = store.find(Change, change.id)
+                if current is not None and not current.ended:
+                    _land(store, current, change.head, landing, now)
+
+        await self.store.write(step)
+        self.bell.ring()
+
+    async def closed(self, change: Change, reason: str) -> None:
+        """There is nothing left to land."""
+        now = self.clock.now()
+
+        def step(store: Writing, current: Change) -> None:
+            close_change(store, current, reason, now)
+            _finish_task(store, current, reason, now)
+
+        await self._write(change, step)
+
+    async def refused(self, change: Change, refusal: Refusal, limits: Limits) -> None:
+        """Send it back to its author with the exact words, or to a person when that has not helped."""
+        now = self.clock.now()
+
+        def step(store: Writing, current: Change) -> None:
+            if current.state not in IN_LINE or _superseded(store, current, now):
+                return
+            current = replace(current, failures=current.failures + refusal.by_checks)
+            task = store.find(Task, current.task)
+            match rules.decide_refusal(current, limits, over=task is not None and task.ended):
+                case rules.Return():
+                    _return(store, current, refusal, now)
+                case rules.Refuse():
+                    close_change(store, current, refusal.reason, now)
+                    _tell(store, current, refusal.body, now)
+                case rules.Escalate():
+                    reason = f"{refusal.reason}; it went back {current.returns} time{'s' * (current.returns != 1)}"
+                    held = current.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
+                    _hold(store, held, f"{escalation(current, refusal.reason)}\n\n{refusal.body}", now)
+
+        await self._write(change, step)
+
+    async def held(self, change: Change, hold: Hold, reason: str, ask: str) -> None:
+        """It waits, and a person is asked, if there is something to ask."""
+        now = self.clock.now()
+
+        def step(store: Writing, current: Change) -> None:
+            if current.state in IN_LINE and not _superseded(store, current, now):
+                _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
+
+        await self._write(change, step)
+
+    async def again(self, change: Change, reason: str) -> None:
+        """Put it back into the line, unless it was given up since we looked."""
+        now = self.clock.now()
+
+        def step(store: Writing, current: Change) -> None:
+            if current.state is change.state:
+                store.record("change.queued", change.id, current.move(ChangeState.QUEUED, reason=reason))
+                withdraw_hold(store, current, "What held the change is gone.", now)
+
+        await self._write(change, step)
+
+    async def delayed(self, change: Change, reason: str) -> None:
+        """Say on the change why nothing happens to it."""
+
+        def step(store: Writing, current: Change) -> None:
+            if current.reason != reason:
+                store.record("change.delayed", change.id, replace(current, reason=reason))
+
+        await self._write(change, step)
+
+    async def _write(self, change: Change, step: Callable[[Writing, Change], T]) -> T | None:
+        """One transaction on the change as it is now; nothing where it has ended, or has other commits by now."""
+
+        def current(store: Writing) -> T | None:
+            found = store.find(Change, change.id)
+            if found is None or found.ended or found.head != change.head:
+                return None
+            return step(store, found)
+
+        result = await self.store.write(current)
+        self.bell.ring()
+        return result
+
+
+def _superseded(store: Writing, change: Change, now: float) -> bool:
+    """Whether its author has brought a later one since. Then nobody mends this one, and it is closed."""
+    others = store.changes_of_task(change.task) if change.task else []
+    later = [each for each in others if each.project == change.project and each.turn > change.turn]
+    if later:
+        reason = f"{later[-1].id} has taken its place"
+        store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
+        landed = any(each.landing for each in later)
+        _finish_task(store, change, reason, now, state=TaskState.DONE if landed else TaskState.CANCELLED)
+    return bool(later)
+
+
+def _in_line(store: Writing, change: Change) -> Change | None:
+    """A change as it is now, if it still waits to land with the same commits."""
+    found = store.find(Change, change.id)
+    return found if found and found.state in IN_LINE and found.head == change.head else None
+
+
+def _land(store: Writing, change: Change, head: str, landing: Landing, now: float) -> None:
+    landed = replace(_tested(change).move(ChangeState.LANDED), landing=landing, head=head)
+    store.record("change.landed", change.id, landed, main=landing.main, after=landing.after)
+    if change.head != head:
+        _queue_rest(store, change, now)
+    _finish_task(store, change, "", now)
+    _tell(store, change, f"{change.id} landed on {landing.main}: {change.title}", now)
+
+
+def _tested(change: Change) -> Change:
+    """A change whose test is known, at the end of that test: it may have been held or queued again since."""
+    queued = change.move(ChangeState.QUEUED) if change.state is ChangeState.HELD else change
+    return queued.move(ChangeState.TESTING) if queued.state is ChangeState.QUEUED else queued
+
+
+def _queue_rest(store: Writing, change: Change, now: float) -> None:
+    """What its author brought while the commits before were landing is a change of its own."""
+    rest = replace(
+        change,
+        id=store.next_id(Change),
+        state=ChangeState.QUEUED,
+        hold=None,
+        reason="",
+        candidate=None,
+        checks=(),
+        queued_at=now,
+        turn=store.last_seq() + 1,
+    )
+    store.record("change.queued", rest.id, rest)
+
+
+def _finish_task(store: Writing, change: Change, reason: str, now: float, *, state: TaskState = TaskState.DONE) -> None:
+    task = store.find(Task, change.task)
+    more = any(not each.ended for each in store.changes_of_task(change.task) if each.id != change.id)
+    if task is not None and task.state is TaskState.LANDING and not more:
+        end_task(store, task, state, now=now, reason=reason)
+
+
+def _return(store: Writing, change: Change, refusal: Refusal, now: float) -> None:
+    rejected = replace(change.move(ChangeState.REJECTED, reason=refusal.reason), returns=change.returns + 1)
+    task = store.find(Task, change.task)
+    landing = task is not None and task.state is TaskState.LANDING  # or its author is at another repository's
+    back = task.move(TaskState.ACTIVE, now=now, reason=refusal.reason) if task and landing else None
+    store.record("change.rejected", change.id, rejected, *([back] if back else []), returns=rejected.returns)
+    say(store, sender=str(SYSTEM), to=(change.agent,), body=refusal.body, channel=channel_of(change.task), now=now)
+
+
+def _hold(store: Writing, held: Change, ask: str, now: float) -> None:
+    store.record("change.held", held.id, held)
+    if ask:
+        ask_about(store, held, ask, now)
+
+
+def _tell(store: Writing, change: Change, body: str, now: float) -> None:
+    channel, kind = channel_of_change(change), Kind.REPORT
+    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)

@@ -1,0 +1,232 @@
+"""Reviews: who looks at a change, what is said about it, and what of that keeps it from landing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from windlass.core.errors import Conflict, NotAllowed, NotFound, WindlassError
+from windlass.core.gate import reviews
+from windlass.core.nouns.agent import Agent, Permissions
+from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.message import Kind, Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.settings.schema import Reviewing
+from windlass.engine.bell import Bell
+from windlass.engine.gate import comments
+from windlass.engine.gate.changes import Changes
+from windlass.engine.messages.talk import Talk
+from windlass.engine.projects.projects import Projects
+from windlass.engine.projects.tasks import Order, Tasks
+from windlass.engine.records.closing import end_task
+
+REVIEWER = "reviewer"
+"""The agent that reviews where nobody is named, if the repository defines one."""
+
+_BUSY = (TaskState.OPEN, TaskState.ACTIVE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How a person wants a change reviewed."""
+
+    agent: str = ""
+    provider: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+class Reviews:
+    """Begins reviews, takes comments, and tells the gate what stands in the way."""
+
+    def __init__(
+        self, ports: Ports, bell: Bell, projects: Projects, tasks: Tasks, changes: Changes, *, talk: Talk
+    ) -> None:
+        self.store = ports.store
+        self.library = ports.library
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.bell = bell
+        self.projects = projects
+        self.tasks = tasks
+        self.changes = changes
+        self.talk = talk
+
+    # ── for the gate ──
+
+    async def objection(self, change: Change) -> str:
+        """Why reviews keep a change from landing now; nothing if they do not. Asked before it is staged, and again
+        right before main moves."""
+        wanted = await self._wanted(change)
+        return await self.store.read(lambda store: _objection(store, change, wanted=wanted))
+
+    async def tend(self) -> None:
+        """End reviews that nobody waits for, pass authors' answers on, and begin the reviews that must be."""
+        for task in await self.store.read(_over):
+            await self.store.write(partial(_end, task.id, self.clock.now()))
+            self.bell.ring()
+        for change in await self.store.read(lambda store: store.changes()):
+            if change.hold is Hold.REVIEW:
+                await self._pass_on(change)
+            if change.queued or change.hold is Hold.REVIEW:
+                await self._see_to(change)
+
+    async def _pass_on(self, change: Change) -> None:
+        if not await self.store.read(lambda store: _brought_again(store, change)):
+            return
+        most = self.settings.at((await self.projects.get(change.project)).path).limits.returns
+        await self.store.write(lambda store: comments.pass_on(store, change.id, most, self.clock.now()))
+        self.bell.ring()
+
+    async def _see_to(self, change: Change) -> None:
+        """Begin the review that the settings want, once for each commit."""
+        if not await self._wanted(change):
+            return
+        begun = await self.store.read(lambda store: _begun(store, change))
+        if begun is None:
+            return
+        problem = "its review did not come to an end."
+        if not begun:
+            try:
+                await self._begin(change, Look())
+                return
+            except WindlassError as error:
+                problem = f"its review can't begin: {error} {error.hint}".strip()
+        await self.store.write(lambda store: comments.ask_about_review(store, change, problem, self.clock.now()))
+        self.bell.ring()
+
+    async def _wanted(self, change: Change) -> bool:
+        project = await self.projects.get(change.project)
+        return bool(change.agent) and self.settings.at(project.path).gate.review is Reviewing.AGENT
+
+    # ── for people and agents ──
+
+    async def start(self, key: str, look: Look) -> tuple[Task, Agent]:
+        """Let an agent review a change: it works on a worktree of it, and may only read."""
+        change = await self.changes.get(key)
+        if change.ended:
+            raise Conflict(f"{key} is {change.state}, so there is nothing to review.", hint="See `windlass queue`.")
+        at_it = await self.store.read(lambda store: comments.reviewers_of(store, key))
+        if at_it:
+            name = at_it[0].agent
+            raise Conflict(f"{name} reviews {key} already.", hint=f"See `windlass show {name}`.")
+        return await self._begin(change, look)
+
+    async def _begin(self, change: Change, look: Look) -> tuple[Task, Agent]:
+        project = await self.projects.get(change.project)
+        named = look.agent or await self._usual(project)
+        if change.agent and named == change.agent.partition("@")[0]:
+            raise NotAllowed(f"{named} wrote {change.id}, and can't review its own work.", hint="Name another agent.")
+        said = await self.store.read(lambda store: comments.said_about(store, change.id))
+        order = Order(
+            path=project.path,
+            title=f"Review {change.id}: {change.title}"[:200],
+            brief=reviews.review_brief(change, project.main, said),
+            agent=named,
+            provider=look.provider,
+            permissions=Permissions.READ,
+            options=look.options,
+            reviews=change.id,
+        )
+        task, agent = await self.tasks.add(order)
+        await self.store.write(lambda store: comments.begin(store, change, agent.id, self.clock.now()))
+        self.bell.ring()
+        return task, agent
+
+    async def _usual(self, project: Project) -> str:
+        """The repository's own reviewer, if it defines one."""
+        return REVIEWER if (await self.library.roster(project.path)).find(REVIEWER) else ""
+
+    async def comment(self, run: str, key: str, given: reviews.Comment, reply_to: str = "") -> Message:
+        """Say something about a change: a person, one who reviews it, or its author in reply. `run`: the caller's."""
+        who = await self._who(run, key)
+
+        def step(store: Writing, change: Change, now: float) -> Message:
+            reviewing = any(each.agent == who for each in comments.reviewers_of(store, key))
+            reviews.check_comment(who, change, reviews=reviewing, blocking=given.blocking)
+            if reply_to:
+                _find(comments.said_about(store, key), reply_to, key)
+            return comments.comment(store, who, change, given, now=now, reply_to=reply_to)
+
+        return await self.changes.arrange(key, step)
+
+    async def resolve(self, run: str, key: str, comment: str, words: str = "") -> Message:
+        """Take a blocking comment as settled; returns it."""
+        who = await self._who(run, key)
+
+        def step(store: Writing, change: Change, now: float) -> Message:
+            said = comments.said_about(store, key)
+            found = _find(said, comment, key)
+            reviews.check_settling(who, change, found)
+            if found not in reviews.open_blocking(said):
+                raise Conflict(f"{comment} does not block {key}.", hint=f"See `windlass change show {key}`.")
+            comments.settle(store, who, change, found, words=words, now=now)
+            return found
+
+        return await self.changes.arrange(key, step)
+
+    async def said(self, change: Change) -> list[Message]:
+        """All that was said about a change, in order."""
+        return await self.store.read(lambda store: comments.said_about(store, change.id))
+
+    async def _who(self, run: str, key: str) -> str:
+        """The agent whose run calls; a person where none does. What it has said before in other ways is said first."""
+        speaker = await self.talk.speaker(run)
+        await self.talk.catch_up(speaker, (await self.changes.get(key)).project)
+        return speaker.address
+
+
+def _find(said: list[Message], comment: str, change: str) -> Message:
+    found = next((each for each in said if each.id == comment and each.kind is Kind.COMMENT), None)
+    if found is None:
+        raise NotFound(f"{change} has no comment {comment}.", hint=f"See `windlass change show {change}`.")
+    return found
+
+
+def _objection(store: Reading, change: Change, *, wanted: bool) -> str:
+    current = store.find(Change, change.id) or change
+    said = [each for key in (change.id, *_others(store, change)) for each in comments.said_about(store, key)]
+    busy = [each.agent for each in comments.reviewers_of(store, change.id, *_BUSY)]
+    return reviews.objection(current, said, wanted=wanted, reviewers=busy)
+
+
+def _others(store: Reading, change: Change) -> list[str]:
+    """Earlier changes of the same branch that have not ended: what blocks one of them is in this one, too."""
+    found = store.changes_of_task(change.task) if change.task else []
+    return [each.id for each in found if each.project == change.project and not each.ended and each.id != change.id]
+
+
+def _over(store: Reading) -> list[Task]:
+    """Reviews that wait for nothing any more: the change has ended, or all is settled."""
+    waiting = [each for each in store.unfinished_tasks() if each.reviews and each.state is TaskState.WAITING]
+    return [each for each in waiting if _is_over(store, each)]
+
+
+def _is_over(store: Reading, task: Task) -> bool:
+    change = store.find(Change, task.reviews)
+    open_ones = reviews.open_blocking(comments.said_about(store, task.reviews))
+    return change is None or change.ended or all(each.sender != task.agent for each in open_ones)
+
+
+def _end(key: str, now: float, store: Writing) -> None:
+    task = store.find(Task, key)
+    if task is not None and task.state is TaskState.WAITING and _is_over(store, task):
+        end_task(store, task, TaskState.DONE, now=now, reason="all that it said is settled")
+
+
+def _brought_again(store: Reading, change: Change) -> bool:
+    said = comments.said_about(store, change.id)
+    return any(reviews.brought_again(change, each, said) for each in reviews.open_blocking(said))
+
+
+def _begun(store: Reading, change: Change) -> bool | None:
+    """Whether this commit's review was begun, and has ended without an opinion; None: nothing is to be done."""
+    said = comments.said_about(store, change.id)
+    done = reviews.is_reviewed(change, said) or reviews.open_blocking(said)
+    if done or comments.reviewers_of(store, change.id) or change.state is ChangeState.TESTING:
+        return None
+    about = [each for each in said if each.remark and each.remark.head == change.head]
+    return any(each.kind is Kind.SAY for each in about)

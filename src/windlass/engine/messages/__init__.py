@@ -1,0 +1,1 @@
+"""Saying, reading and sharing."""

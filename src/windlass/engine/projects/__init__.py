@@ -1,0 +1,1 @@
+"""Projects, their agents' files, and tasks."""

@@ -1,0 +1,1 @@
+"""The radar tick."""

@@ -1,0 +1,66 @@
+"""Finding out what works at hand come to: only merges that were not made yet are made, and no others are remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windlass.core.errors import Conflict
+from windlass.core.nouns.project import Project
+from windlass.core.ports import Git
+from windlass.core.radar import collisions
+from windlass.core.radar.collisions import Collision, Glimpse, Track
+
+Work = tuple[str, str, str]
+Clashes = dict[tuple[Work, Work], tuple[str, ...]]
+"""The files in which two works can't be merged, by both of them."""
+Mains = dict[tuple[str, str], Glimpse]
+"""What main has become, by the commit it is seen from and its tip."""
+
+
+class Collisions:
+    """Judges pairs, and remembers of each project what its present pairs came to."""
+
+    def __init__(self, git: Git) -> None:
+        self.git = git
+        self._clashes: dict[str, Clashes] = {}
+        self._mains: dict[str, Mains] = {}
+
+    async def among(self, project: Project, tracks: Sequence[Track]) -> list[Collision]:
+        """Every collision in one project, the worst first."""
+        kept: Clashes = {}
+        found = [await self._pair(project, one, other, kept) for one, other in collisions.decide_pairs(tracks)]
+        found += await self._with_main(project, tracks, kept)
+        self._clashes[project.id] = kept
+        return collisions.rank(each for each in found if each)
+
+    async def _pair(self, project: Project, one: Track, other: Track, kept: Clashes) -> Collision | None:
+        return collisions.judge(one, other, await self._clash(project, one, other, kept))
+
+    async def _with_main(self, project: Project, tracks: Sequence[Track], kept: Clashes) -> list[Collision | None]:
+        """Each agent against main as it is, where that has moved since."""
+        tip = await self.git.main(project)
+        known, mains = self._mains.get(project.id, {}), Mains()
+        found = []
+        for track in tracks:
+            key = (track.glimpse.base, tip)
+            if track.glimpse.base != tip and track.glimpse.files:
+                mains[key] = mains.get(key) or known.get(key) or await self.git.since(project, key[0])
+                main = Track(agent=project.main, glimpse=mains[key])
+                found.append(collisions.judge_main(track, project.main, await self._clash(project, main, track, kept)))
+        self._mains[project.id] = mains
+        return found
+
+    async def _clash(self, project: Project, one: Track, other: Track, kept: Clashes) -> tuple[str, ...]:
+        """The files in which two can't be merged, from memory where both are as they were."""
+        if not collisions.may_clash(one, other):
+            return ()
+        key = (one.glimpse.work, other.glimpse.work)
+        known = self._clashes.get(project.id, {}).get(key)
+        kept[key] = await self._merge(project, one.glimpse, other.glimpse) if known is None else known
+        return kept[key]
+
+    async def _merge(self, project: Project, one: Glimpse, other: Glimpse) -> tuple[str, ...]:
+        try:
+            return await self.git.clash(project, one, other)
+        except Conflict as error:  # they can't be merged at all, such as histories that have nothing in common
+            return tuple(sorted(one.files & other.files)) or (str(error),)

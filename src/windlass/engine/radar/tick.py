@@ -1,0 +1,337 @@
+"""The radar: looks at the work of agents that are at it, tells who is about to collide, and acts on it as it is set."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from windlass.core.address import SYSTEM
+from windlass.core.errors import BadInput, NotFound, WindlassError
+from windlass.core.nouns.agent import Agent, Permissions
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Run
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.radar import collisions as foreseen
+from windlass.core.radar.collisions import Act, Collision, Glimpse, Severity, Track
+from windlass.core.render import collision_note
+from windlass.engine.bell import Bell
+from windlass.engine.radar.merges import Collisions
+from windlass.engine.records.messages import channel_of, say
+from windlass.engine.troubles import Troubles
+
+EVERY = 1.0
+"""Seconds between two looks of the tick, at least."""
+SHARE = 9.0
+"""How many times as long as a look took nothing is looked at after it: a tenth of a core, however large the trees."""
+WATCHED = 60.0
+"""Seconds for which the tick goes on looking after a person asked."""
+FRESH, STALE = 2.0, 10.0
+"""Seconds for which a look at a running agent is good enough for a person who asks, and for one who watches."""
+PATIENCE = 5.0
+"""Seconds that a person waits for looks; what was not reached by then is shown as it was."""
+AT_ONCE = 4
+AT_IT = (TaskState.ACTIVE, TaskState.WAITING, TaskState.LANDING)
+
+Key = tuple[str, str]
+"""A project and an agent."""
+Stamp = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """An agent whose work may land in a project one day."""
+
+    agent: Agent
+    project: Project
+    task: Task
+    run: Run | None
+    stamp: Stamp
+    """What is known of it; while that is the same, there is no news."""
+
+    @property
+    def key(self) -> Key:
+        return self.project.id, self.agent.id
+
+    @property
+    def running(self) -> bool:
+        return self.run is not None and self.run.live
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the last look at a target came to."""
+
+    stamp: Stamp
+    glimpse: Glimpse | None
+    """None, if it could not be looked at."""
+    at: float
+    ticks: float
+    """The same on the clock that never jumps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """What a person is shown of one project or all."""
+
+    collisions: Sequence[tuple[Project, Collision]]
+    """The worst first."""
+    looks: Sequence[tuple[Target, Seen | None]]
+    """Everyone that was compared, and when it was last looked at."""
+
+
+class Radar:
+    """Remembers the last look at each agent in this daemon's life. Where nobody wants to know, it does not look."""
+
+    def __init__(self, ports: Ports, bell: Bell, troubles: Troubles) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.bell = bell
+        self.troubles = troubles
+        self.collisions = Collisions(ports.git)
+        self._seen: dict[Key, Seen] = {}
+        self._found: dict[str, list[Collision]] = {}
+        self.ear = asyncio.Event()
+        """Set when it is time for the next look; where nobody wants to know, it never is."""
+        self._alarm: asyncio.TimerHandle | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._rests_until = 0.0
+        self._watched_until = 0.0
+        self._read = -1
+
+    # ── looking ──
+
+    async def tick(self) -> bool:
+        """Look at one agent that there is news of, and judge anew what it is in."""
+        wanted = True
+        if self.clock.monotonic() >= self._rests_until:
+            async with self._one_at_a_time:
+                wanted = await self._look_at_one()
+        if wanted:
+            self._wake()
+        return False
+
+    def _wake(self) -> None:
+        """Have the tick woken when it has rested; one such wish at a time is enough."""
+        loop = asyncio.get_running_loop()
+        if self._alarm is None or self._alarm.when() <= loop.time():
+            rest = max(EVERY, self._rests_until - self.clock.monotonic())
+            self._alarm = loop.call_later(rest, self.ear.set)
+
+    async def _look_at_one(self) -> bool:
+        """Says whether anyone wants to know."""
+        last, projects = await self.store.read(lambda store: (store.last_seq(), store.projects()))
+        wanted = {each.id for each in projects if self._is_wanted(each)}
+        watched = self.clock.monotonic() < self._watched_until
+        if not wanted or (last == self._read and not watched):
+            return bool(wanted)
+        targets = await self._targets()
+        stale = STALE if watched else math.inf
+        due = [each for each in targets if each.project.id in wanted and self._may_have_changed(each, stale)]
+        due.sort(key=self._last_look)
+        for target in due[:1]:
+            await self._rest_after(target)
+        await self._judge_all(self._forget(targets) | {each.project.id for each in due[:1]}, targets)
+        self._read = -1 if len(due) > 1 else last
+        return True
+
+    async def picture(self, project: str = "", *, look: bool = True) -> Picture:
+        """Who is about to collide with whom. With `look`, whatever may have changed is looked at first, for a while."""
+        began = self.clock.monotonic()
+        async with self._one_at_a_time:
+            targets = await self._targets()
+            gone = self._forget(targets)
+            shown = [each for each in targets if project in ("", each.project.id)]
+            if look:
+                await self._look_at_many([each for each in shown if self._may_have_changed(each, FRESH)])
+            await self._judge_all(gone | {each.project.id for each in shown if look}, targets)
+            self._read, self._watched_until = -1, began + WATCHED
+        self._wake()
+        known = {each.project.id: each.project for each in shown}
+        found = [(known[key], each) for key in known for each in self._found.get(key, ())]
+        return Picture(
+            collisions=sorted(found, key=lambda pair: foreseen.weight(pair[1])),
+            looks=[(each, self._seen.get(each.key)) for each in shown],
+        )
+
+    def held(self, store: Reading, task: Task) -> str:
+        """Why the radar keeps a task from beginning; nothing if it does not."""
+        project = store.find(Project, task.project)
+        if not task.paths or project is None or self._act(project) is not Act.HOLD:
+            return ""
+        for other in store.unfinished_tasks():
+            agent = store.find(Agent, other.agent) if other.state in AT_IT and other.agent != task.agent else None
+            if agent is not None and agent.permissions is not Permissions.READ and project.id in agent.projects:
+                paths = other.paths if other.project == project.id else ()
+                if reason := foreseen.hold_reason(task.paths, agent.id, paths, self._files(project, agent)):
+                    return reason
+        return ""
+
+    def _files(self, project: Project, agent: Agent) -> frozenset[str] | None:
+        """What an agent has changed; None if that is still to be found out."""
+        seen = self._seen.get((project.id, agent.id))
+        if seen is None:
+            return None if self.git.has_worktree(project, agent) else frozenset()
+        return seen.glimpse.files if seen.glimpse else frozenset()
+
+    async def _targets(self) -> list[Target]:
+        found = await self.store.read(_at_work)
+        return [each for each in found if self.git.has_worktree(each.project, each.agent)]
+
+    def _act(self, project: Project) -> Act:
+        try:
+            return self.settings.at(project.path).radar.act
+        except BadInput:  # a file that was never whole: others say so, and nothing is started there
+            return Act.SHOW
+
+    def _is_wanted(self, project: Project) -> bool:
+        return self.clock.monotonic() < self._watched_until or self._act(project) is not Act.SHOW
+
+    def _may_have_changed(self, target: Target, stale: float) -> bool:
+        """There is news; or it runs, which need not make a sound, and the last look is so many seconds old."""
+        seen = self._seen.get(target.key)
+        if seen is None or seen.stamp != target.stamp:
+            return True
+        return target.running and self.clock.monotonic() - seen.ticks >= stale
+
+    async def _rest_after(self, target: Target) -> None:
+        began = self.clock.monotonic()
+        await self._look(target)
+        ended = self.clock.monotonic()
+        self._rests_until = ended + max(EVERY, SHARE * (ended - began))
+
+    async def _look_at_many(self, targets: Sequence[Target]) -> None:
+        """The longest unseen first, several at once, until a person's patience is over."""
+        turns = asyncio.Semaphore(AT_ONCE)
+        until = self.clock.monotonic() + PATIENCE
+
+        async def one(target: Target) -> None:
+            async with turns:
+                if self.clock.monotonic() < until:
+                    await self._look(target)
+
+        await asyncio.gather(*map(one, sorted(targets, key=self._last_look)))
+
+    def _last_look(self, target: Target) -> float:
+        seen = self._seen.get(target.key)
+        return seen.ticks if seen else -1.0
+
+    async def _look(self, target: Target) -> None:
+        """Take a glimpse; one that can't be looked at is looked at again when there is news of it."""
+        glimpse: Glimpse | None = None
+        try:
+            glimpse = await self.git.glance(target.project, target.agent)
+        except NotFound:  # its worktree has gone since
+            self._seen.pop(target.key, None)
+            return
+        except WindlassError as error:
+            self.troubles.report("radar", error)
+        now, ticks = self.clock.now(), self.clock.monotonic()
+        self._seen[target.key] = Seen(stamp=target.stamp, glimpse=glimpse, at=now, ticks=ticks)
+
+    def _forget(self, targets: Iterable[Target]) -> set[str]:
+        """Drop what is over. Returns the projects in which that may have made a difference."""
+        gone = self._seen.keys() - {each.key for each in targets}
+        for key in gone:
+            del self._seen[key]
+        return {project for project, _ in gone}
+
+    # ── judging and acting ──
+
+    async def _judge_all(self, projects: Iterable[str], targets: Sequence[Target]) -> None:
+        for key in projects:
+            own = [each for each in targets if each.project.id == key]
+            with self.troubles.noted("radar"):
+                if own:
+                    await self._judge(own[0].project, own)
+                else:
+                    self._found.pop(key, None)
+
+    async def _judge(self, project: Project, targets: Sequence[Target]) -> None:
+        tracks = [each for each in map(self._track, targets) if each]
+        before, found = self._found.get(project.id, []), await self.collisions.among(project, tracks)
+        self._found[project.id] = found
+        act = self._act(project)
+        told = await self._tell_all(project, targets, found) if act is Act.TELL else False
+        if told or act is Act.HOLD or not _alike(before, found):
+            self.bell.ring()
+
+    def _track(self, target: Target) -> Track | None:
+        seen = self._seen.get(target.key)
+        if seen is None or seen.glimpse is None:
+            return None
+        paths = target.task.paths if target.task.project == target.project.id else ()
+        return Track(agent=target.agent.id, glimpse=seen.glimpse, paths=paths, at=seen.at)
+
+    async def _tell_all(self, project: Project, targets: Sequence[Target], found: Sequence[Collision]) -> bool:
+        """Tell those that are running of conflicts that they have not been told of; says whether there were any.
+
+        Whoever is not running is left alone: it waits for a person, or its change is in line already.
+        """
+        running = {each.agent.id: each.task.id for each in targets if each.running}
+        now = self.clock.now()
+        notes = [
+            Note(project, running[reader], each, reader, now)
+            for each in found
+            if each.severity is Severity.CONFLICT
+            for reader in each.agents
+            if reader in running
+        ]
+        return any([await self.store.write(each.tell) for each in notes])
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What one agent is told about one collision."""
+
+    project: Project
+    task: str
+    collision: Collision
+    reader: str
+    now: float
+
+    def tell(self, store: Writing) -> bool:
+        """Within a transaction: say it, and remember the files, unless the agent was told of all of them before."""
+        other = next((each for each in self.collision.agents if each != self.reader), self.project.main)
+        name = f"radar/{self.reader}/{other}"
+        known = store.find(Document, f"{self.project.id}/{name}")
+        told = set(known.body.splitlines()) if known else set()
+        if told.issuperset(self.collision.files):
+            return False
+        body = "\n".join(sorted(told.union(self.collision.files)))
+        first = Document(project=self.project.id, name=name, body=body, author=str(SYSTEM), written_at=self.now)
+        kept = known.revise(body, author=str(SYSTEM), now=self.now) if known else first
+        store.record("document.written", kept.id, kept)
+        words = collision_note(self.collision, other, self.project.main)
+        channel = channel_of(self.task)
+        say(store, sender=str(SYSTEM), to=(self.reader,), body=words, channel=channel, now=self.now)
+        return True
+
+
+def _at_work(store: Reading) -> list[Target]:
+    """Every agent with a task that has begun and is not over, in each project that it works in."""
+    tasks = {each.agent: each for each in store.unfinished_tasks() if each.state in AT_IT}
+    runs = store.latest_runs(list(tasks))
+    spoke = store.last_output([each.id for each in runs.values()])
+    found = []
+    for name, task in tasks.items():
+        agent, run = store.find(Agent, name), runs.get(name)
+        if agent is None or agent.retired_at is not None or agent.permissions is Permissions.READ:
+            continue  # who only reads has no work of its own
+        stamp = (task.id, task.state, run and (run.id, run.outcome, spoke.get(run.id)))
+        projects = (store.find(Project, each) for each in agent.projects)
+        found += [
+            Target(agent=agent, project=each, task=task, run=run, stamp=stamp) for each in projects if each is not None
+        ]
+    return found
+
+
+def _alike(before: Sequence[Collision], after: Sequence[Collision]) -> bool:
+    """Whether two findings are the same but for their age."""
+    return [replace(each, at=0.0) for each in before] == [replace(each, at=0.0) for each in after]

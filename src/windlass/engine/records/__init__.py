@@ -1,0 +1,1 @@
+"""Steps within a transaction that several topics share."""

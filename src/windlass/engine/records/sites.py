@@ -1,0 +1,21 @@
+"""Where agents work, from the rows."""
+
+from __future__ import annotations
+
+from windlass.core.errors import NotFound
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+from windlass.core.ports.store import Reading
+from windlass.core.runs.workdir import Site
+
+
+def site_of(store: Reading, key: str) -> Site:
+    """An agent with the projects that it works in."""
+    agent = store.find(Agent, key)
+    if agent is None:
+        raise NotFound(f"There is no agent {key}.")
+    projects = [store.find(Project, each) for each in agent.projects]
+    known = tuple(each for each in projects if each is not None)
+    if len(known) < len(projects):
+        raise NotFound(f"{key} has lost one of its projects.")
+    return Site(agent, known)

@@ -1,0 +1,83 @@
+"""What a run is told: its prompt, and the files it finds in its worktree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from windlass.core import codec
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.message import Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Cause, Run
+from windlass.core.nouns.task import Task
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading
+from windlass.core.runs.file_tree import outline
+from windlass.core.runs.prompt import Prompt, Workplace, build_prompt
+from windlass.core.runs.workdir import Site
+from windlass.engine.messages.handoffs import Handoffs
+from windlass.engine.records import instances
+from windlass.engine.records.messages import home_channel
+
+RECENT = 20
+"""How many messages of its channel an agent hears that is called."""
+
+
+class Briefings:
+    """Puts together what an agent is told."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.library = ports.library
+        self.providers = ports.providers
+        self.handoffs = Handoffs(ports)
+
+    async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
+        """The prompt of a run, with what the project adds to it; who is called hears what was said before."""
+        agent, project, provider = site.agent, site.project, self.providers.get(run.provider)
+        called = run.cause is Cause.CALL
+        recent = await self.store.read(lambda store: recent_in(store, agent)) if called else []
+        return build_prompt(
+            agent=agent,
+            task=task,
+            main=project.main,
+            blocks=await self.library.blocks(project.path),
+            mail=mail,
+            cause=run.cause,
+            recent=recent,
+            workplace=await self._workplace(project, worktree) if agent.role else None,
+            resumed=bool(run.session),
+            repositories={name: each.main for name, each in zip(site.names, site.projects, strict=True)}
+            if agent.also
+            else {},
+            apart=provider.system,
+            tools=provider.tools,
+            hands_to=(await self.handoffs.terms(agent, project)).names,
+        )
+
+    async def _workplace(self, project: Project, worktree: str) -> Workplace:
+        files, cut = await self.git.files(project)
+        return Workplace(name=project.name, path=worktree, uuid=project.id, structure=outline(files, cut=cut))
+
+
+def recent_in(store: Reading, agent: Agent) -> list[Message]:
+    """What was lately said to all in an agent's channel."""
+    home, instance = home_channel(store, agent), instances.of_agent(store, agent)
+    since = instance.after if instance else 0
+    said = store.said(agent.project, channel=home, viewer=agent.id, home=home, after=since, limit=RECENT)
+    return [each for each in said if not each.direct]
+
+
+def task_file(task: Task) -> str:
+    """A task as a file: its id and title on top, then what is to be done."""
+    title = codec.encode(task.title).decode()
+    return f"---\nid: {task.id}\ntitle: {title}\n---\n\n{task.brief or task.title}\n"
+
+
+def context_files(store: Reading, task: Task) -> Mapping[str, str]:
+    """What a task stands on, to be read only: the phase it belongs to, and the tasks that it needed."""
+    phase = store.find(Task, task.parent) if task.parent else None
+    needed = (store.find(Task, each) for each in task.needs)
+    files = {f"tasks/{each.id}.md": task_file(each) for each in needed if each}
+    return files | ({f"phases/{phase.id}.md": task_file(phase)} if phase else {})

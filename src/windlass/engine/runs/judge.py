@@ -1,0 +1,254 @@
+"""The end of a run: the claim is held against the facts, and all that follows is one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from windlass.core import policy
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.errors import WindlassError
+from windlass.core.nouns.agent import Agent, Permissions
+from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.message import Kind, Message, Receipt
+from windlass.core.nouns.run import Cause, Outcome, Run
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.policy import Ending, Then, Verdict
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.runs import retry_rules
+from windlass.core.runs.signal import Signal, read_signal
+from windlass.core.runs.workdir import Site, Tree
+from windlass.engine.bell import Bell
+from windlass.engine.confinement import Fences
+from windlass.engine.gate.comments import conclude
+from windlass.engine.gate.record import IN_LINE
+from windlass.engine.messages.directory import Speaker
+from windlass.engine.messages.talk import Talk
+from windlass.engine.records import instances
+from windlass.engine.records.closing import close_change, end_task
+from windlass.engine.records.messages import asked_about, channel_of, nudge, say
+from windlass.engine.records.sites import site_of
+from windlass.engine.runs.own_checks import own_result
+
+log = logging.getLogger("windlass")
+
+LOOKS_AT_ONCE = 4
+
+EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
+"""All other outcomes are `run.finished`."""
+
+
+class Finish:
+    """Judges runs whose process has gone."""
+
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences, talk: Talk) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.processes = ports.processes
+        self.workdirs = ports.workdirs
+        self.providers = ports.providers
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.home = ports.home
+        self.bell = bell
+        self.fences = fences
+        self.talk = talk
+        self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
+
+    async def run(self, run: Run) -> None:
+        """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
+        site, runs = await self.store.read(lambda store: (site_of(store, run.agent), store.runs_of(run.agent)))
+        task = await self.store.read(lambda store: store.find(Task, run.task))
+        before = [each for each in runs if each.number < run.number and each.task == run.task]
+        joins = await self.store.read(lambda store: instances.joins(store, site.agent, task))
+        await self.talk.catch_up(Speaker(run.agent, site.project.id, run.id), site.project.id, gone=True)
+        while True:
+            limits = self.settings.at(site.project.path).limits
+            trees = await self._look(site, run)
+            ending = Ending(
+                exit_code=self.processes.exit_code(run.id),
+                signal=self._signal(run, site),
+                tree=policy.joined(trees, site.agent.branch) if trees else None,
+                stopping=run.stopping,
+                hitch=run.hitch,
+                tries=retry_rules.tries_before(before),
+                waits=retry_rules.waits_before(before),
+                patience=limits.restarts if site.agent.persistent else 0,
+                claim=self.providers.get(run.provider).claim,
+                heads=_heads(site, trees),
+                branch=site.agent.branch,
+                looks=bool(task and not task.mode.writes) or (joins and site.agent.permissions is Permissions.READ),
+                called=any(each.cause is Cause.CALL for each in (*before, run)),
+                joins=joins,
+            )
+            verdict = policy.judge(ending, limits)
+            changed = await self.store.write(partial(record, run, verdict, ending, self.clock.now()))
+            if changed is None:
+                break
+            run = changed
+        self.bell.ring()
+
+    async def _look(self, site: Site, run: Run) -> dict[str, Tree]:
+        """What its worktrees hold, by name; nothing if one is gone, or if we ended the run and can't look now."""
+        if not all(self.git.has_worktree(each, site.agent) for each in site.projects):
+            return {}
+        try:
+            async with self._looks:
+                trees = [await self.git.look(each, site.agent, run.id) for each in site.projects]
+                return dict(zip(site.names, trees, strict=True))
+        except WindlassError as error:
+            log.warning("run %s: %s", run.id, error)
+            await self.store.write(partial(_delay, run.id, f"can't be judged yet: {error}"))
+            if run.stopping:
+                return {}
+            raise
+
+    def _signal(self, run: Run, site: Site) -> Signal | None:
+        if run.said:
+            return read_signal(run.said.encode())
+        folder = site.folder(self.home, self.git.worktree_path(site.project, site.agent))
+        return self.fences.blotter(run, site.project).whole(self.workdirs.signal(run.id, folder))
+
+
+def _heads(site: Site, trees: Mapping[str, Tree]) -> dict[str, str]:
+    """The commit to land in each project that has any."""
+    found = zip(site.projects, trees.values(), strict=False)
+    return {project.id: tree.head for project, tree in found if tree.commits}
+
+
+def _delay(key: str, reason: str, store: Writing) -> None:
+    """Say on a run why it is not judged yet."""
+    run = store.find(Run, key)
+    if run is not None and run.live and run.reason != reason:
+        store.record("run.delayed", key, replace(run, reason=reason))
+
+
+def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Writing) -> Run | None:
+    """Within a transaction: the outcome, and what it means for mail, task and change.
+
+    Returns the run, and writes nothing, where it is not the one that was judged any more.
+    """
+    run = store.find(Run, judged.id)
+    if run is None or not run.live:
+        return None
+    if (run.stopping, run.said, run.hitch) != (judged.stopping, judged.said, judged.hitch):
+        return run
+    cut_short = ending.signal is None and run.hitch is not None
+    ended = run.end(
+        verdict.outcome,
+        now=now,
+        reason=verdict.reason,
+        evidence=(*verdict.evidence, *(f"output: {each}" for each in run.odd)),
+        exit_code=ending.exit_code,
+        result=verdict.result,
+    )
+    ended = replace(ended, hitch=run.hitch if cut_short else None)
+    seen = verdict.outcome is not Outcome.CRASHED and not cut_short
+    mail = [each.move(Receipt.READ) for each in store.deliveries_of(run.id)] if seen else []
+    store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
+    task, agent = store.find(Task, run.task), store.find(Agent, run.agent)
+    joins = agent is not None and instances.joins(store, agent, task)
+    if task is not None and not task.ended:
+        _follow_up(store, ended, task, verdict, heads=ending.heads, now=now)
+    if agent is not None and joins and verdict.outcome is Outcome.DONE:
+        instances.advance(store, agent, ending.heads.get(agent.project, ""), now)
+    return None
+
+
+def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, heads: Mapping[str, str], now: float) -> None:
+    match verdict.then:
+        case Then.LAND:
+            _submit(store, run, task, heads, now)
+        case Then.ASK:
+            body = "\n".join(f"{each.id}: {each.question}" for each in verdict.questions)
+            store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=verdict.reason))
+            _tell(store, run, body, now, kind=Kind.ASK)
+        case Then.REMIND if not _is_owed(store, run.agent, verdict.note):
+            nudge(store, run.agent, verdict.note, task=task.id, now=now)
+        case Then.REMIND:
+            pass
+        case Then.REST:
+            end_task(store, task, TaskState.CANCELLED, now=now, reason=verdict.reason)
+        case Then.FINISH if task.reviews:
+            conclude(store, run, task, verdict.result or run.result, now)
+        case Then.FINISH:
+            end_task(store, task, TaskState.DONE, now=now, reason=verdict.reason)
+            if report := verdict.result or verdict.reason:
+                _tell(store, run, report, now)
+        case _:
+            end_task(store, task, TaskState.FAILED, now=now, reason=verdict.reason)
+            _tell(store, run, f"{run.agent} could not finish: {verdict.reason}", now)
+
+
+def _is_owed(store: Reading, agent: str, note: str) -> bool:
+    """Whether an agent has yet to hear just this from us."""
+    owed = (store.find(Message, each.message) for each in store.undelivered(reader=agent))
+    return any(each and each.kind is Kind.NUDGE and each.body == note for each in owed)
+
+
+def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now: float) -> None:
+    """Put the agent's branch into the queue of each project; a change that was refused goes there again."""
+    before = [each for each in store.changes_of_task(task.id) if not each.ended]
+    store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now))
+    for project, head in heads.items():
+        mine = [each for each in before if each.project == project]
+        known = mine[-1] if mine else None
+        for each in mine[:-1]:
+            _supersede(store, each)
+        landing = known is not None and (known.state in IN_LINE or known.hold is Hold.CHECKOUT)
+        if known is None or (landing and known.head != head):
+            _queue_new(store, run, task, project, head=head, now=now)
+        elif landing:
+            continue  # it is on its way, or may even have landed
+        else:
+            _queue_again(store, run, known, head, now)
+    for each in before:
+        if each.project not in heads and each.state is ChangeState.REJECTED:
+            close_change(store, each, "its author has nothing left to land there", now)
+    if run.result:
+        _tell(store, run, run.result, now)
+
+
+def _supersede(store: Writing, older: Change) -> None:
+    """A newer change of the same branch is there, and nobody mends this one any more."""
+    if older.state is ChangeState.REJECTED:  # what is held is settled by whoever holds it
+        closed = older.move(ChangeState.CLOSED, reason="a newer change of its branch took its place")
+        store.record("change.closed", older.id, closed)
+
+
+def _queue_again(store: Writing, run: Run, known: Change, head: str, now: float) -> None:
+    """The newest commits take the place of the old ones. What a person holds, and was not answered, stays held."""
+    asked = known.hold is Hold.HUMAN and asked_about(store, known)
+    queued = known if asked else known.move(ChangeState.QUEUED)
+    turn = store.last_seq() + 1
+    own = own_result(run, head, known.id)
+    again = replace(queued, head=head, candidate=None, checks=own, queued_at=now, turn=turn)
+    store.record("change.held" if asked else "change.queued", again.id, again)
+
+
+def _queue_new(store: Writing, run: Run, task: Task, project: str, *, head: str, now: float) -> None:
+    agent = store.find(Agent, run.agent)
+    key = store.next_id(Change)
+    change = Change(
+        id=key,
+        project=project,
+        branch=agent.branch if agent else "",
+        head=head,
+        title=task.title,
+        agent=run.agent,
+        task=task.id,
+        checks=own_result(run, head, key),
+        queued_at=now,
+        turn=store.last_seq() + 1,
+    )
+    store.record("change.queued", change.id, change)
+
+
+def _tell(store: Writing, run: Run, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
+    """A report or a question from the agent to the person."""
+    sender = run.agent if kind is Kind.ASK or run.outcome is Outcome.DONE else str(SYSTEM)
+    say(store, sender=sender, to=(str(HUMAN),), body=body, channel=channel_of(run.task), now=now, kind=kind)

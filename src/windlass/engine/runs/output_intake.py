@@ -1,0 +1,232 @@
+"""What runs print: kept byte for byte as it comes, and read for what it tells about the run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from windlass.core.errors import NotFound
+from windlass.core.nouns.run import Chunk, Hitch, Run, Usage
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading as StoreReading
+from windlass.core.ports.store import Writing
+from windlass.core.runs.output_lines import Lines
+from windlass.core.runs.provider import Provider, Reading
+from windlass.core.runs.redact import Blotter
+from windlass.core.runs.retry_rules import was_halted
+from windlass.core.runs.workdir import Site
+from windlass.engine.bell import Bell
+from windlass.engine.confinement import Fences
+from windlass.engine.records.sites import site_of
+
+STEP = 1_000_000
+"""Bytes that are kept in one transaction."""
+LOOK_BACK = 64_000
+"""How far back an unfinished line is looked for after a restart."""
+MARK = 64
+"""How many bytes before the place where we read on must still be what they were."""
+CUT = "its file was emptied or replaced, and what it had not given away by then is lost"
+
+
+@dataclass(slots=True, kw_only=True)
+class Tail:
+    """How far one run's output has been read, in this daemon's life."""
+
+    run: Run
+    """As it was when we began."""
+    offset: int
+    lines: Lines
+    site: Site
+    """Who runs, and where."""
+    cut: int
+    """Where the first byte of the file stands in the output."""
+    mark: bytes
+    """The last bytes that were read: if they do not stand before the next ones, this is not the same file any more."""
+    begun: float
+    """When it started, as the clock that never jumps would have said."""
+    heard: float
+    """When it last said something, or when we began to listen."""
+    blotter: Blotter
+    """What makes its secrets unreadable."""
+    folder: str = ""
+    """Where it gives its signal."""
+    signalled_at: float | None = None
+    """When a signal was first seen while the process lived."""
+    behind: bool = False
+    """Something has stirred that was not looked at to the end, because that failed: the next tick does it again."""
+    ending: bool = False
+    """It has given its signal, is to stop, or has gone: every tick looks at it until it is judged."""
+
+    def keep(self, content: bytes, lines: Lines, now: float) -> None:
+        """Remember what has been read."""
+        self.offset += len(content)
+        self.lines = lines
+        self.mark = (self.mark + content)[-MARK:]
+        self.heard = now
+
+    def begin_anew(self) -> None:
+        """What the file holds from now on follows on what was kept."""
+        self.cut = self.offset
+        self.lines = Lines(odd=self.lines.odd | {CUT})
+        self.mark = b""
+
+
+class Intake:
+    """Takes in output; rows and offset commit together, so that every byte is kept once."""
+
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
+        self.store = ports.store
+        self.processes = ports.processes
+        self.providers = ports.providers
+        self.clock = ports.clock
+        self.bell = bell
+        self.fences = fences
+
+    async def resume(self, *runs: Run) -> dict[str, Tail]:
+        """How far each of these runs has been read, from what is kept; nothing of one that has lost its place."""
+        kept = await self.store.read(lambda store: _kept(store, runs))
+        return {run.id: self._tail(run, *kept[run.id]) for run in runs if run.id in kept}
+
+    def _tail(self, run: Run, offset: int, mark: bytes, site: Site) -> Tail:
+        start = max(run.cut, offset - LOOK_BACK)
+        kept = self.processes.output(run.id, start - run.cut, offset - start) if offset > start else b""
+        now = self.clock.monotonic()
+        return Tail(
+            run=run,
+            offset=offset,
+            lines=Lines(kept.rpartition(b"\n")[2], odd=frozenset(run.odd)),
+            site=site,
+            cut=run.cut,
+            mark=mark[max(0, len(mark) - offset + run.cut) :],
+            begun=now - (self.processes.age(run.identity) if run.identity else 0.0),
+            heard=now,
+            blotter=self.fences.blotter(run, site.project),
+        )
+
+    async def take(self, run: Run, tail: Tail, *, steps: int = sys.maxsize, last: bool = False) -> bool:
+        """Keep what was written since the last look: bytes, offset and what they tell, in one transaction each step.
+
+        Says whether that was all. Some print faster than one can read: then there is no end to it.
+        """
+        provider = self.providers.get(run.provider)
+        for _ in range(steps):
+            content = self._clean(run, tail, last=last)
+            if not content:
+                return True
+            lines, whole = tail.lines.feed(content)
+            chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
+            told = Told(run.id, provider, whole, lines.odd, tail.cut)
+            await self.store.write(partial(_keep, chunk, told))
+            tail.keep(content, lines, self.clock.monotonic())
+            self.bell.hum()
+        return False
+
+    async def take_last(self, run: Run, tail: Tail) -> Run:
+        """All that is left, also a last line that no newline ended. Returns the run as it is known then."""
+        await self.take(run, tail, last=True)
+        odd = tail.lines.feed(b"\n")[0].odd
+        told = Told(run.id, self.providers.get(run.provider), tail.lines.end(), odd, tail.cut)
+        return await self.store.write(told.learn) or run
+
+    def _clean(self, run: Run, tail: Tail, *, last: bool) -> bytes:
+        """The next bytes without secrets, which must not stay in the file either.
+
+        An end that may be the beginning of a secret is left until there is more, or nothing can come any more.
+        """
+        content = self._next(run, tail)
+        clean = tail.blotter.feed(content, last=last and len(content) < STEP)
+        if not content.startswith(clean):
+            self.processes.overwrite(run.id, tail.offset - tail.cut, clean)
+        return clean
+
+    def _next(self, run: Run, tail: Tail) -> bytes:
+        """The next bytes of the output. `> /dev/stderr` in a script empties the file: then those that it has now."""
+        place = tail.offset - tail.cut - len(tail.mark)
+        content = self.processes.output(run.id, place, len(tail.mark) + STEP)
+        if content.startswith(tail.mark):
+            return content[len(tail.mark) :]
+        tail.begin_anew()
+        return self.processes.output(run.id, 0, STEP)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Lines of a run's output, to be read and written down."""
+
+    run: str
+    provider: Provider
+    lines: list[str]
+    odd: frozenset[str]
+    cut: int
+
+    def learn(self, store: Writing) -> Run | None:
+        """Within a transaction: what the output tells about its run, and about itself."""
+        run = store.find(Run, self.run)
+        if run is None:
+            return None
+        learned = replace(run, odd=tuple(sorted(self.odd)), cut=self.cut)
+        for reading in () if self.provider.plain else map(self.provider.read, self.lines):
+            if reading.tells:
+                learned = self._with(store, learned, reading)
+        if learned != run:
+            store.record("run.learned", run.id, learned)
+        return learned
+
+    def _with(self, store: StoreReading, run: Run, reading: Reading) -> Run:
+        known = replace(
+            run,
+            session=reading.session or run.session,
+            model=reading.model or run.model,
+            result=reading.result or run.result,
+            hitch=_hitch(run, reading),
+        )
+        return replace(known, usage=self._usage(store, known, reading)) if reading.usage else known
+
+    def _usage(self, store: StoreReading, run: Run, reading: Reading) -> Usage:
+        """What this run has used by now. A session's total is more than that: earlier runs had their part in it."""
+        usage = reading.usage or Usage()
+        if reading.total:
+            before = (each for each in store.runs_of(run.agent) if each.number < run.number)
+            calls, uses = run.usage.calls + usage.calls, run.usage.tool_uses + usage.tool_uses  # counted one by one
+            usage = sum((replace(-each.usage, cost_usd=0.0) for each in before if each.session == run.session), usage)
+            usage = replace(usage, calls=calls, tool_uses=uses)
+        else:
+            usage += run.usage
+        return usage if usage.cost_usd else replace(usage, cost_usd=self.provider.price(run.model, usage))
+
+
+def _keep(chunk: Chunk, told: Told, store: Writing) -> None:
+    store.append(chunk)
+    told.learn(store)
+
+
+def _hitch(run: Run, reading: Reading) -> Hitch | None:
+    """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays, and what
+    a program says because we end it is none."""
+    if was_halted(run) or run.stopping:
+        return run.hitch
+    new, old = reading.hitch, run.hitch
+    if new and old and new.kind is old.kind and new.until is None:
+        return replace(new, until=old.until)  # of several lines about one trouble, only one tells its end
+    return new or (None if reading.ended else old)
+
+
+def _end(store: StoreReading, run: str) -> tuple[int, bytes]:
+    """Where a run's kept output ends, and its last bytes."""
+    end = store.output_end(run)
+    if not end:
+        return 0, b""
+    last = b"".join(each.content for each in store.chunks(run, offset=max(0, end - MARK), limit=MARK))
+    return end, last[-MARK:]
+
+
+def _kept(store: StoreReading, runs: Sequence[Run]) -> dict[str, tuple[int, bytes, Site]]:
+    """Of each run, where its kept output ends, the last bytes of that, and where it works; nothing if that is lost."""
+    found: dict[str, tuple[int, bytes, Site]] = {}
+    for run in runs:
+        with suppress(NotFound):
+            found[run.id] = (*_end(store, run.id), site_of(store, run.agent))
+    return found

@@ -1,0 +1,67 @@
+"""Checks that an agent asks for before it is done. The daemon runs them, so a green one counts at the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+
+from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import CheckResult
+from windlass.core.nouns.counted_tests import tally
+from windlass.core.nouns.run import Run
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.engine.projects.projects import Projects
+
+
+class Rehearsals:
+    """Tests what main would be with an agent's commits, a few at a time."""
+
+    def __init__(self, ports: Ports, projects: Projects) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.checks = ports.checks
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.projects = projects
+        self._turns = asyncio.Semaphore(max(1, ports.processors // 2))
+
+    async def check(self, key: str) -> tuple[CheckResult, str]:
+        """Run the project's checks on the tree that main would have; the result, and what they printed."""
+        run, agent = await self.store.read(partial(_who, key))
+        project = await self.projects.get(agent.project)
+        checks = self.settings.at(project.path).checks
+        if not checks.command:
+            raise BadInput(f"{project.name} has no check command.", hint="Only a person can set one.")
+        head = (await self.git.look(project, agent, run.id)).head
+        candidate = await self.git.stage(project, head, f"Try what {agent.id} has")
+        if not candidate.commits:
+            raise Conflict(f"{project.main} has all that you have committed.", hint="Commit your work, then check it.")
+        async with self._turns:
+            result, output = await self.checks.run(project, candidate, checks, self.clock.now())
+        result = replace(result, head=head, tests=tally(output))
+        await self.store.write(partial(_keep, key, result))
+        return result, output
+
+
+def own_result(run: Run, head: str, change: str) -> tuple[CheckResult, ...]:
+    """What the checks said of these very commits when their agent asked: a test of the change alone."""
+    if run.checked is None or run.checked.head != head:
+        return ()
+    return (replace(run.checked, stack=(change,)),)
+
+
+def _who(key: str, store: Reading) -> tuple[Run, Agent]:
+    run = store.find(Run, key)
+    agent = store.find(Agent, run.agent) if run else None
+    if run is None or agent is None:
+        raise NotFound(f"There is no run {key}.")
+    return run, agent
+
+
+def _keep(key: str, result: CheckResult, store: Writing) -> None:
+    run = store.find(Run, key)
+    if run is not None and run.live:
+        store.record("run.checked", key, replace(run, checked=result), passed=result.passed)

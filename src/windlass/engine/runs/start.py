@@ -1,0 +1,392 @@
+"""Runs: claimed in one transaction, launched, recorded in a second; and found again after a crash."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+from windlass.core import codec
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.message import Delivery, Letter, Message, Receipt
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Cause, Outcome, Run
+from windlass.core.nouns.task import Mode, Task, TaskState, title_of
+from windlass.core.ports import Launch, Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.runs.prompt import Prompt
+from windlass.core.runs.provider import Start
+from windlass.core.runs.signal import BadSignal, read_signal
+from windlass.core.runs.workdir import Site
+from windlass.core.settings.models import settings_for
+from windlass.engine.background import Lanes, Seats
+from windlass.engine.bell import Bell
+from windlass.engine.confinement import Fences
+from windlass.engine.records import instances
+from windlass.engine.records.closing import end_task
+from windlass.engine.records.messages import current_task
+from windlass.engine.records.sites import site_of
+from windlass.engine.runs.briefing import Briefings, context_files, task_file
+from windlass.engine.runs.worktree import Place, Setup
+from windlass.engine.slots import Slots
+
+log = logging.getLogger("windlass")
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Who is to do what, where, and what it has been told since."""
+
+    site: Site
+    task: Task
+    mail: tuple[Message, ...]
+    context: Mapping[str, str]
+    """Files about what its task stands on."""
+
+
+class Runs:
+    """Starts and stops runs. The row of a live run is the claim: one per agent."""
+
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences, slots: Slots, *, lanes: Lanes, seats: Seats) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.processes = ports.processes
+        self.workdirs = ports.workdirs
+        self.providers = ports.providers
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.uuid = ports.uuid
+        self.bell = bell
+        self.fences = fences
+        self.lanes = lanes
+        self.slots = slots
+        self.seats = seats
+        self.setup = Setup(ports, bell, fences)
+        self.briefings = Briefings(ports)
+        self.home = ports.home
+        self.token = ports.token
+        self.stir: Callable[[str], None] = lambda _: None
+
+    async def start(
+        self, agent: Agent, task: Task | None, cause: Cause, *, mail: Sequence[Delivery] = (), session: str = ""
+    ) -> None:
+        """Claim the agent for a run, then launch it beside the tick."""
+        sandbox = await self.fences.keeper(agent, await self.store.read(lambda store: _project(store, agent.project)))
+        claim = Claim(
+            agent=agent,
+            task=task.id if task and cause is not Cause.CALL else "",
+            cause=cause,
+            mail=tuple(mail),
+            session=session,
+            sandbox=sandbox,
+            now=self.clock.now(),
+            fits=self.slots.fits,
+        )
+        run = await self.store.write(claim.make)
+        self.bell.ring()
+        self.lanes.begin(run.id, lambda: self.launch(run))
+
+    async def launch(self, run: Run) -> None:
+        """Make ready all that a run needs, start its process, and record it. What is only unavailable is repeated."""
+        current = await self.store.read(lambda store: store.find(Run, run.id))
+        if current is None or not current.live or current.identity is not None:
+            return  # begun or ended since this was asked for
+        if current.stopping:
+            await self._could_not_start(run, Outcome.STOPPED, current.stopping)
+            return
+        try:
+            given = await self.store.read(lambda store: _assignment(store, run))
+            async with self.seats[run.agent]:
+                place = await self.setup.place(run, given.site)
+            identity = await self.processes.start(await self._prepare(run, given, place))
+        except Unavailable as error:
+            await self._delayed(run, str(error))
+            raise
+        except WindlassError as error:
+            await self._could_not_start(run, Outcome.FAILED, f"could not be started: {error} {error.hint}".strip())
+            return
+        await self._began(replace(run, identity=identity, base=place.base))
+
+    async def _prepare(self, run: Run, given: Assignment, place: Place) -> Launch:
+        """Write the run's files, and say what to start with which environment."""
+        agent, task, project, worktree = given.site.agent, given.task, given.site.project, place.folder
+        prompt = await self.briefings.prompt(run, task=task, site=given.site, worktree=worktree, mail=given.mail)
+        provider = self.providers.get(run.provider)
+        self.fences.hold(agent, run.sandbox, reviews=bool(task.reviews))
+        briefing = await self.workdirs.brief(
+            run.id,
+            worktree,
+            prompt=prompt.text,
+            manifest={"agentId": agent.id, "agentName": agent.name, "mode": task.mode},
+            inputs={"task.md": task_file(task)},
+            context=given.context,
+            files={each: agent.options[each] for each in provider.files} | {**provider.writes} | _apart(prompt),
+        )
+        chosen = settings_for(agent.model, self.settings.at("").models)
+        start = Start(
+            prompt=prompt.text,
+            system=prompt.system,
+            prompt_file=briefing.prompt,
+            folder=str(PurePath(briefing.prompt).parent),
+            worktree=worktree,
+            repositories=place.worktrees if given.site.agent.also else (),
+            number=run.number,
+            session=run.session,
+            new_session=self.uuid(),
+            model=agent.model,
+            base_url=chosen.base_url,
+            key=chosen.key,
+            permissions=agent.permissions,
+            tools=agent.tools,
+            sandboxed=bool(run.sandbox),
+            options=agent.options,
+            files=briefing.files,
+        )
+        environment = {
+            **provider.environment(start),
+            **self.git.environment(project, agent),
+            **place.environment,
+            "WINDLASS_HOME": self.home,
+            "WINDLASS_AGENT": agent.id,
+            "WINDLASS_RUN": run.id,
+            "WINDLASS_RUN_NUMBER": str(run.number),
+            "WINDLASS_PROJECT": project.path,
+            "WINDLASS_PROMPT": briefing.prompt,
+            "WINDLASS_SIGNAL": briefing.signal,
+            "WINDLASS_TOKEN": self.token(run.id),
+        }
+        around = self.fences.around(given.site, provider, place.folders, folder=start.folder)
+        return Launch(
+            run=run.id,
+            argv=provider.argv(start),
+            cwd=worktree,
+            environment=environment,
+            keeps=self.fences.variables(project, provider, agent.model),
+            stdin=briefing.prompt if provider.stdin else "",
+            sandbox=around if run.sandbox else None,
+        )
+
+    async def recover(self, run: Run) -> bool:
+        """A run whose start was never recorded: adopt its process, or start again. False: it has ended meanwhile."""
+        identity = await self.processes.find(run.id)
+        if identity is not None:
+            log.info("adopting run %s, pid %s", run.id, identity.pid)
+            await self._began(replace(run, identity=identity))
+        elif self.lanes.busy(run.id) or not self._left_traces(run.id):
+            self.lanes.begin(run.id, lambda: self.launch(run))
+        else:
+            return False
+        return True
+
+    def _left_traces(self, run: str) -> bool:
+        """Whether a process that has gone was this run: it told how it ended, or at least it said something."""
+        return self.processes.exit_code(run) is not None or bool(self.processes.output(run, 0, 1))
+
+    async def stop(self, name: str, reason: str) -> bool:
+        """Ask a run to stop, or a task not to begin. False: there was nothing to stop."""
+        stopping = await self.store.write(lambda store: _ask_to_stop(store, name, reason, self.clock.now()))
+        self.bell.ring()
+        if isinstance(stopping, Run):
+            self.stir(stopping.id)
+        return bool(stopping)
+
+    async def signal(self, run_id: str, value: Mapping[str, Any]) -> Run:
+        """Take a run's signal by command instead of by file."""
+        text = codec.encode(await self.unmarked(run_id, value))
+        signal = read_signal(text)
+        if isinstance(signal, BadSignal):
+            raise BadInput(f"That is no signal: {signal.problem}.")
+
+        def step(store: Writing) -> Run:
+            run = store.find(Run, run_id)
+            if run is None or not run.live:
+                raise NotAllowed("This run is over; its signal has been given.")
+            said = replace(run, said=text.decode())
+            store.record("run.signalled", run.id, said)
+            return said
+
+        run = await self.store.write(step)
+        self.stir(run.id)
+        return run
+
+    async def unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
+        """What an agent says, without its secrets."""
+        run = await self.store.read(lambda store: store.find(Run, run_id))
+        agent = await self.store.read(lambda store: store.find(Agent, run.agent if run else ""))
+        if run is None or agent is None:
+            raise NotFound(f"There is no run {run_id}.")
+        project = await self.store.read(lambda store: _project(store, agent.project))
+        return self.fences.blotter(run, project).whole(dict(value))
+
+    async def _began(self, run: Run) -> None:
+        now = self.clock.now()
+
+        def step(store: Writing) -> None:
+            current = store.find(Run, run.id)
+            if current is not None and current.live and run.identity is not None:
+                begun = current.begin(run.identity, base=run.base or current.base, now=now)
+                store.record("run.started", run.id, begun)
+
+        await self.store.write(step)
+        self.bell.ring()
+        self.stir(run.id)
+
+    async def _delayed(self, run: Run, reason: str) -> None:
+        """Say on the run why it has not started yet."""
+
+        def step(store: Writing) -> None:
+            current = store.find(Run, run.id)
+            if current is not None and current.live and current.reason != reason:
+                store.record("run.delayed", run.id, replace(current, reason=reason))
+
+        await self.store.write(step)
+        self.bell.ring()
+
+    async def _could_not_start(self, run: Run, outcome: Outcome, reason: str) -> None:
+        now = self.clock.now()
+        end = TaskState.CANCELLED if outcome is Outcome.STOPPED else TaskState.FAILED
+
+        def step(store: Writing) -> None:
+            current = store.find(Run, run.id)
+            task = store.find(Task, run.task)
+            if current is None or not current.live:
+                return
+            if current.stopping:  # it was given up while it was being made ready
+                how, ended, why = Outcome.STOPPED, TaskState.CANCELLED, current.stopping
+            else:
+                how, ended, why = outcome, end, reason
+            store.record("run.finished", run.id, current.end(how, now=now, reason=why))
+            if task is not None and not task.ended:
+                end_task(store, task, ended, now=now, reason=why)
+
+        await self.store.write(step)
+        self.bell.ring()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The intent to run, as one transaction."""
+
+    agent: Agent
+    task: str
+    """Nothing: what the mail wants becomes one."""
+    cause: Cause
+    mail: tuple[Delivery, ...]
+    session: str
+    sandbox: str
+    now: float
+    fits: Callable[[Reading, Agent], bool]
+    """Whether an agent may start a run now: asked again here, because other ticks start runs, too."""
+
+    def make(self, store: Writing) -> Run:
+        """Write the run, the task taken up, and the mail put into its prompt; or refuse."""
+        runs = store.runs_of(self.agent.id)
+        if runs and runs[-1].live:
+            raise Conflict(f"{self.agent.id} is running already.")
+        if turn := instances.turn_of(store, self.agent, self._letters(store)):
+            raise Conflict(f"{self.agent.id} waits for {turn}.")
+        task = store.find(Task, self.task) if self.task else self._called(store)
+        if task is None or task.ended:
+            raise Conflict(f"The task of {self.agent.id} is over.")
+        if not instances.admits(store, self.agent, self._letters(store), task):
+            raise Conflict(f"The instance of {self.agent.id} starts nobody any more.")
+        if not self.fits(store, self.agent):
+            raise Conflict(f"There is no slot for {self.agent.id}.")
+        run = Run(
+            id=store.next_id(Run),
+            agent=self.agent.id,
+            task=task.id,
+            number=len(runs) + 1,
+            provider=self.agent.provider,
+            model=self.agent.model,
+            cause=self.cause,
+            session=self.session,
+            sandbox=self.sandbox,
+            base=runs[-1].base if runs else "",
+            starting_at=self.now,
+        )
+        active = task if task.state is TaskState.ACTIVE else task.move(TaskState.ACTIVE, now=self.now)
+        carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self._owed(store))
+        agent = replace(self.agent, retired_at=None)
+        other = [agent] if agent != store.find(Agent, agent.id) else []  # it is back, or on other terms
+        store.record("run.starting", run.id, run, active, *carried, *other)
+        return run
+
+    def _owed(self, store: Reading) -> list[Delivery]:
+        """Its mail as it is now: some may have been read meanwhile."""
+        found = (store.find(Delivery, each.id) for each in self.mail)
+        return [each for each in found if each and each.owed]
+
+    def _letters(self, store: Reading) -> list[Letter]:
+        return [Letter(found, each) for each in self._owed(store) if (found := store.find(Message, each.message))]
+
+    def _wanted(self, store: Reading) -> Mode:
+        """What one who is called goes on with: a plan that was not finished stays a plan."""
+        runs = store.runs_of(self.agent.id)
+        last = store.find(Task, runs[-1].task) if runs else None
+        return last.wants if last and last.state is not TaskState.DONE else Mode.EXECUTE
+
+    def _called(self, store: Writing) -> Task | None:
+        """What the first that starts it wants, as a task; nothing if all has been read meanwhile."""
+        mail = [each.message for each in self._letters(store) if each.calls]
+        calling = next((each for each in mail if each.spawns), mail[0] if mail else None)
+        if calling is None:
+            return None
+        hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and these words are not
+        title = title_of(calling.body) if calling.channel == "main" and not calling.direct else hidden
+        task = Task(
+            id=store.next_id(Task),
+            project=self.agent.project,
+            title=title,
+            agent=self.agent.id,
+            wants=self._wanted(store),
+            created_at=self.now,
+        )
+        store.record("task.added", task.id, task)
+        return task
+
+
+def _apart(prompt: Prompt) -> dict[str, str]:
+    """What is not in the prompt's own file, as a file beside it: so that people can read all that a run was told."""
+    return {"system.md": prompt.system} if prompt.system else {}
+
+
+def _project(store: Reading, key: str) -> Project:
+    project = store.find(Project, key)
+    if project is None:
+        raise NotFound(f"There is no project {key} any more.")
+    return project
+
+
+def _assignment(store: Reading, run: Run) -> Assignment:
+    task = store.find(Task, run.task)
+    if task is None:
+        raise NotFound(f"Run {run.id} has lost its task.")
+    found = (store.find(Message, each.message) for each in store.deliveries_of(run.id))
+    mail = tuple(each for each in found if each is not None)
+    return Assignment(site_of(store, run.agent), task, mail, context_files(store, task))
+
+
+_STOPPABLE = (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING, TaskState.FAILED)
+
+
+def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Task | None:
+    agent = store.find(Agent, name)
+    if agent is None:
+        raise NotFound(f"There is no agent {name}.")
+    current = current_task(store, agent.id)
+    waiting = [each for each in store.unfinished_tasks() if each.agent == agent.id and each.state is TaskState.OPEN]
+    for task in waiting:
+        end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
+    run = store.latest_runs([agent.id]).get(agent.id)
+    if run is not None and run.live:
+        stopping = replace(run, stopping=run.stopping or reason)
+        store.record("run.stopping", run.id, stopping)
+        return stopping
+    if current is not None and current.state in _STOPPABLE and current not in waiting:
+        end_task(store, current, TaskState.CANCELLED, now=now, reason=reason)
+        return current
+    return waiting[0] if waiting else None

@@ -1,0 +1,200 @@
+"""The watch tick: output is taken in as it grows, and runs that are over are handed to `Finish`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from windlass.core.errors import NotFound
+from windlass.core.nouns.run import Hitch, Identity, Run
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.runs import retry_rules
+from windlass.core.runs.signal import BadSignal
+from windlass.core.runs.workdir import Site
+from windlass.engine.background import Lanes
+from windlass.engine.runs.judge import Finish
+from windlass.engine.runs.output_intake import Intake, Tail
+from windlass.engine.runs.start import Runs
+
+STEPS_AT_ONCE = 4
+"""Transactions after which an attendant looks up from what a live process prints: is it over, should it be?"""
+
+LOOKS = 8
+"""How many followed runs one tick looks at: with more of them, each has its turn more rarely, and none costs more."""
+
+
+class Watch:
+    """One attendant per live run. Whatever stirs, it looks at the facts anew."""
+
+    def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Finish, lanes: Lanes) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.processes = ports.processes
+        self.workdirs = ports.workdirs
+        self.providers = ports.providers
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.home = ports.home
+        self.runs = runs
+        self.intake = intake
+        self.finish = finish
+        self.lanes = lanes
+        self._tails: dict[str, Tail] = {}
+        self._turns: Iterator[str] = iter(())
+        self._seen = -1
+        self._unfollowed = True
+        runs.stir = self.stir
+
+    def stir(self, run: str) -> None:
+        """Something happened to this run's output or process."""
+        self.lanes.begin(run, lambda: self._attend(run))
+
+    async def tick(self) -> bool:
+        """Follow every live run, and look at what the kernel does not stir us for."""
+        last = await self.store.read(lambda store: store.last_seq())
+        if last != self._seen or self._unfollowed:
+            found = await self.store.read(partial(_live, frozenset(self._tails)))
+            self._seen, self._unfollowed = last, bool(found)
+            await self._begin(found)
+        for key in self._due():
+            self.stir(key)
+        return False
+
+    async def _begin(self, runs: list[Run]) -> None:
+        """Follow these. What has no process, or has lost its place, is looked at by itself."""
+        tails = await self.intake.resume(*(each for each in runs if each.identity is not None))
+        for run in runs:
+            if tail := tails.get(run.id):
+                self._follow(run, tail)
+            else:
+                self.stir(run.id)
+
+    def _due(self) -> list[str]:
+        """Those that are ending or that we are behind with, and a few of the others in turn, if there is a reason."""
+        ending = [key for key, tail in self._tails.items() if tail.ending or tail.behind]
+        turn = list(islice(self._turns, LOOKS))
+        if len(turn) < LOOKS:  # all have had theirs
+            self._turns = iter(list(self._tails))
+        known = ((key, self._tails.get(key)) for key in turn)
+        return ending + [key for key, tail in known if tail and self._is_due(key, tail)]
+
+    def _is_due(self, key: str, tail: Tail) -> bool:
+        """Whether a run has given its signal, lost its worktree, or taken too long."""
+        lost = not self._has_worktrees(tail.site)
+        return lost or self._has_signal(key, tail) or self._hitch(tail) is not None
+
+    async def _attend(self, key: str) -> None:
+        """One repeatable step for one run; a tick repeats it if it fails, also if it was the first."""
+        behind = True
+        try:
+            await self._look_after(key)
+            behind = False
+        finally:
+            if tail := self._tails.get(key):
+                tail.behind = behind
+
+    async def _look_after(self, key: str) -> None:
+        if known := self._tails.get(key):  # what it says comes first: others wait to hear it
+            await self.intake.take(known.run, known, steps=1)
+        run = await self.store.read(lambda store: store.find(Run, key))
+        if run is None or not run.live:
+            self._let_go(key)
+            return
+        if self.runs.lanes.busy(key) and run.identity is None:
+            return
+        if run.identity is None:
+            if not await self.runs.recover(run):
+                await self._conclude(run, await self._tail(run))
+            return
+        tail = await self._tail(run)
+        alive = self.processes.alive(run.identity)  # before reading, so that nothing said at the end is missed
+        tail.ending |= not alive
+        more = not await self.intake.take(run, tail, steps=STEPS_AT_ONCE)
+        if not alive:
+            await self._conclude(run, tail)
+        elif self._is_over(run, tail) or await self._halt(run, tail):
+            await self._end(run, run.identity)
+        elif more:
+            self.stir(run.id)
+
+    async def _tail(self, run: Run) -> Tail:
+        """How far this run has been read; after a restart, from what is kept."""
+        if run.id not in self._tails:
+            tails = await self.intake.resume(run)
+            if run.id not in tails:
+                raise NotFound(f"Run {run.id} has lost its agent or project.")
+            self._follow(run, tails[run.id])
+        return self._tails[run.id]
+
+    def _follow(self, run: Run, tail: Tail) -> None:
+        if run.id in self._tails:
+            return  # someone was faster, and may have read on since
+        self._tails[run.id] = tail
+        tail.folder = tail.site.folder(self.home, self.git.worktree_path(tail.site.project, tail.site.agent))
+        if run.identity is not None:
+            places = self.workdirs.signal_places(tail.folder)
+            self.processes.follow(run.id, run.identity, self.stir, *places)
+
+    def _let_go(self, key: str) -> None:
+        self.processes.forget(key)
+        self._tails.pop(key, None)
+
+    def _is_over(self, run: Run, tail: Tail) -> bool:
+        """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
+        if run.stopping or retry_rules.was_halted(run) or not self._has_worktrees(tail.site):
+            tail.ending = True
+            return True
+        if not run.said and not self._has_signal(run.id, tail):
+            return False
+        tail.ending = True
+        now = self.clock.monotonic()
+        tail.signalled_at = tail.signalled_at or now
+        return now - tail.signalled_at >= self._grace
+
+    def _has_worktrees(self, site: Site) -> bool:
+        return all(self.git.has_worktree(each, site.agent) for each in site.projects)
+
+    def _has_signal(self, key: str, tail: Tail) -> bool:
+        signal = self.workdirs.signal(key, tail.folder)
+        return not isinstance(signal, BadSignal | None)
+
+    async def _halt(self, run: Run, tail: Tail) -> bool:
+        """Whether a run is ended because it stalled or ran away; the reason is kept before anything is done."""
+        hitch = self._hitch(tail, calls=run.usage.calls)
+        if hitch is None:
+            return False
+        await self.store.write(partial(_record_halt, run.id, hitch))
+        return True
+
+    def _hitch(self, tail: Tail, calls: int = 0) -> Hitch | None:
+        now = self.clock.monotonic()
+        pulse = retry_rules.Pulse(age=now - tail.begun, silent=now - tail.heard, calls=calls)
+        return retry_rules.decide_halt(pulse, self.settings.at(tail.site.project.path).limits)
+
+    async def _end(self, run: Run, identity: Identity) -> None:
+        gently = self.providers.get(run.provider).gently
+        await self.processes.stop(run.id, identity, grace=self._grace, gently=gently)
+        self.stir(run.id)
+
+    async def _conclude(self, run: Run, tail: Tail) -> None:
+        """Its process has gone: end what it left behind, read to the end, and have it judged."""
+        await self.processes.stop(run.id, run.identity, grace=self._grace)
+        await self.finish.run(await self.intake.take_last(run, tail))
+        self._let_go(run.id)
+
+    @property
+    def _grace(self) -> float:
+        return self.settings.at("").daemon.stop_grace_seconds
+
+
+def _live(known: frozenset[str], store: Reading) -> list[Run]:
+    return [each for each in store.live_runs() if each.id not in known]
+
+
+def _record_halt(key: str, hitch: Hitch, store: Writing) -> None:
+    run = store.find(Run, key)
+    if run is not None and run.live and not retry_rules.was_halted(run):
+        store.record("run.halted", key, replace(run, hitch=hitch))

@@ -1,0 +1,251 @@
+"""Where a run works: a worktree at the right commit, with all that the project wants in it, and ports of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.errors import BadInput
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Kind
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Cause, Run
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.runs.workdir import Site
+from windlass.core.runs.worktree_setup import PortRange, Prepared, pick_ports, setup_key
+from windlass.core.settings.schema import WorktreeSettings
+from windlass.engine.bell import Bell
+from windlass.engine.chatfiles.files import begin
+from windlass.engine.confinement import Fences
+from windlass.engine.records.instances import enter, writer_beside
+from windlass.engine.records.messages import channel_of, say
+
+log = logging.getLogger("windlass")
+
+MOST_AGENTS = 10_000
+MOST_KEPT = 100_000
+"""Characters of a set-up's output: the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run works."""
+
+    folder: str
+    worktrees: tuple[str, ...]
+    base: str
+    """The commit of main that it starts from, in its own project; of a review, the commit that it looks at."""
+    environment: Mapping[str, str]
+    """What its environment gets besides."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.folder, *self.worktrees)))
+
+
+class Setup:
+    """Everything between the claim of a run and its process. All of it can be repeated."""
+
+    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
+        self.store = ports.store
+        self.git = ports.git
+        self.setups = ports.setups
+        self.providers = ports.providers
+        self.fences = fences
+        self.settings = ports.settings
+        self.clock = ports.clock
+        self.workdirs = ports.workdirs
+        self.home = ports.home
+        self.bell = bell
+
+    async def place(self, run: Run, site: Site) -> Place:
+        """Where the run works. A new task begins at main. Raises BadInput, with the last lines, if a set-up fails."""
+        made = [await self._worktree(run, each, site.agent) for each in site.projects]
+        worktrees = tuple(each.folder for each in made)
+        folder = site.folder(self.home, worktrees[0])
+        if len(worktrees) > 1:
+            await self.workdirs.gather(folder, dict(zip(site.names, worktrees, strict=True)))
+        return replace(made[0], folder=folder, worktrees=worktrees)
+
+    async def _worktree(self, run: Run, project: Project, agent: Agent) -> Place:
+        """One worktree, made ready as its project wants it."""
+        seen = await self.store.read(lambda store: _reviewed(store, run))
+        line = await self._line(run, agent)
+        if seen is not None:
+            await self.git.renew(project, agent, at=seen.head)
+        elif agent.copies:
+            await self.git.renew(project, agent, at=await self.git.checkout(project))
+        elif line is not None:
+            await self._renew(run, project, agent, at=await self._newest(project, agent) or line)
+        elif await self.store.read(lambda store: _begins_anew(store, run)):
+            await self._renew(run, project, agent)
+        if not self.git.has_worktree(project, agent):
+            await self.store.write(partial(begin, project, agent, self.clock.now()))
+        worktree, main = await self.git.worktree(project, agent)
+        base = seen.head if seen else main
+        settings = self.settings.at(project.path).worktree
+        environment = await self._ports(agent, settings)
+        if settings.copy or settings.link or settings.setup.strip():
+            given = {**self.git.environment(project, agent), "WINDLASS_PROJECT": project.path, **environment}
+            await self._prepare(run, project, agent, worktree, given)
+        return Place(worktree, (worktree,), base, environment)
+
+    async def _line(self, run: Run, agent: Agent) -> str | None:
+        """Where one of a workflow's agents begins: where the others have got to, or at main (nothing); None: as any."""
+        return await self.store.write(partial(enter, run, agent, self.clock.now())) if agent.workflow else None
+
+    async def _newest(self, project: Project, agent: Agent) -> str:
+        """What the one at work has committed by now: who only reads may have been called to look at just that."""
+        writer = await self.store.read(partial(writer_beside, agent))
+        return await self.git.branch(project, writer) if writer else ""
+
+    async def _renew(self, run: Run, project: Project, agent: Agent, *, at: str = "") -> None:
+        """What an earlier task left unlanded is not part of this one: it is saved, and a person is told."""
+        saved = await self.git.renew(project, agent, at=at)
+        if saved:
+            await self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now()))
+            self.bell.ring()
+
+    async def _ports(self, agent: Agent, settings: WorktreeSettings) -> dict[str, str]:
+        """Ports that no other agent at work has; an agent keeps its own."""
+        if not settings.ports:
+            return {}
+        own = await self.store.read(lambda store: _ports_of(store, agent))
+        if own is None or not own.fits(settings):
+            own = await self.store.write(partial(_give_ports, agent, settings, self.clock.now()))
+        if own is None:
+            log.warning("no ports are left for %s", agent.id)
+            return {}
+        return {"WINDLASS_PORT": str(own.first), "WINDLASS_PORTS": str(own)}
+
+    async def _prepare(
+        self,
+        run: Run,
+        project: Project,
+        agent: Agent,
+        worktree: str,
+        environment: dict[str, str],
+    ) -> None:
+        settings = self.settings.at(project.path).worktree
+        await self.git.hide(project, agent, (*settings.copy, *settings.link))
+        key = setup_key(settings.setup, await self.git.locks(project, agent))
+        provider = self.providers.get(run.provider)
+        site = Site(agent, (project,))
+        around = self.fences.around_setup(site, provider, worktree=worktree) if run.sandbox else None
+        preparing = self.setups.prepare(
+            worktree, project.path, agent.id, settings, key=key, environment=environment, sandbox=around
+        )
+        prepared = await self._unless_stopped(run, preparing)
+        if run.number == 1:  # later, what git ignores there may be the agent's own
+            await self.git.furnish(project, agent)
+        if prepared.notes or prepared.output or prepared.failure:
+            await self.store.write(partial(_keep, agent, prepared, self.clock.now()))
+            self.bell.ring()
+        if prepared.failure:
+            raise BadInput(
+                f"The set-up of its worktree failed: {prepared.failure}",
+                hint=f"`windlass show {agent.id}` has its output; the command is the setting worktree.setup.",
+            )
+
+    async def _unless_stopped(self, run: Run, preparing: Coroutine[Any, Any, Prepared]) -> Prepared:
+        """Wait for the set-up, but end it when the run is asked to stop."""
+        ear = self.bell.ear()
+        work = asyncio.ensure_future(preparing)
+        try:
+            while not work.done():
+                ear.clear()
+                if await self.store.read(partial(_is_stopping, run.id)):
+                    raise BadInput("It was stopped before it began.")
+                ring = asyncio.ensure_future(ear.wait())
+                await asyncio.wait({work, ring}, return_when=asyncio.FIRST_COMPLETED)
+                ring.cancel()
+            return work.result()
+        finally:
+            work.cancel()
+            await asyncio.wait({work})
+
+
+def _is_stopping(key: str, store: Reading) -> bool:
+    run = store.find(Run, key)
+    return run is None or not run.live or bool(run.stopping)
+
+
+def _begins_anew(store: Reading, run: Run) -> bool:
+    """Whether it is the first of a later task: one that was given to it, or that followed on one which is done.
+
+    Who is called after a task that failed or was stopped finds its worktree as it left it, unless it was only to look.
+    """
+    before = [each for each in store.runs_of(run.agent) if each.number < run.number]
+    if not before or before[-1].task == run.task or run.cause not in (Cause.TASK, Cause.CALL):
+        return run.cause is Cause.TASK and run.number > 1
+    last = store.find(Task, before[-1].task)
+    return run.cause is Cause.TASK or (last is not None and (last.state is TaskState.DONE or not last.mode.writes))
+
+
+def _reviewed(store: Reading, run: Run) -> Change | None:
+    """The change that a run is to look at, as it is now."""
+    task = store.find(Task, run.task)
+    return store.find(Change, task.reviews) if task and task.reviews else None
+
+
+def _tell_saved(run: Run, project: str, saved: str, now: float, store: Writing) -> None:
+    agent = store.find(Agent, run.agent)
+    store.record("agent.renewed", run.agent, *([agent] if agent else []), rescue=saved, rescues={project: saved})
+    body = f"What {run.agent} had not landed before is saved as {saved}; `windlass rescue list` shows it."
+    say(
+        store,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=body,
+        channel=channel_of(run.task),
+        now=now,
+        kind=Kind.REPORT,
+    )
+
+
+def setup_document(agent: Agent) -> str:
+    """The id of the document that keeps what an agent's set-up printed."""
+    return f"{agent.project}/setup/{agent.id}"
+
+
+def _ports_document(agent: Agent) -> str:
+    return f"{agent.project}/ports/{agent.id}"
+
+
+def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
+    kept = store.find(Document, _ports_document(agent))
+    return PortRange.parse(kept.body) if kept else None
+
+
+def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Writing) -> PortRange | None:
+    others = (_ports_of(store, each) for each in store.agents(limit=MOST_AGENTS) if each.id != agent.id)
+    given = pick_ports(settings, [each for each in others if each])
+    if given is not None:
+        document = _revised(store, agent.project, f"ports/{agent.id}", str(given), now)
+        store.record("agent.numbered", agent.id, document, ports=str(given))
+    return given
+
+
+def _keep(agent: Agent, prepared: Prepared, now: float, store: Writing) -> None:
+    """Keep what happened as a document, for people to read."""
+    notes = "".join(f"note: {each}\n" for each in prepared.notes)
+    failure = f"failed: {prepared.failure}\n" if prepared.failure else ""
+    body = f"{notes}{prepared.output[-MOST_KEPT:]}{failure}"
+    document = _revised(store, agent.project, f"setup/{agent.id}", body, now)
+    store.record("agent.prepared", agent.id, document, passed=not prepared.failure, notes=list(prepared.notes))
+
+
+def _revised(store: Reading, project: str, name: str, body: str, now: float) -> Document:
+    kept = store.find(Document, f"{project}/{name}")
+    if kept is not None:
+        return kept.revise(body, author=str(SYSTEM), now=now)
+    return Document(project=project, name=name, body=body, author=str(SYSTEM), written_at=now)

@@ -1,0 +1,139 @@
+"""What agents have printed: history first, then live, without a gap."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from windlass.core.errors import NotAllowed, NotFound
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.run import Chunk, Run
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading
+from windlass.core.runs.output_lines import Lines
+from windlass.engine.bell import Bell
+
+ROOM = 128_000
+"""Bytes that wait for one reader at once, or one chunk more."""
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some output, and where it is for programs, what people should read of it."""
+
+    run: Run
+    chunk: Chunk
+    said: tuple[str, ...] | None = None
+
+
+class Output:
+    """Reads an agent's output from the store, which has every byte once."""
+
+    def __init__(self, ports: Ports, bell: Bell) -> None:
+        self.store = ports.store
+        self.providers = ports.providers
+        self.bell = bell
+
+    async def pieces(
+        self, name: str, *, number: int = 0, since: float = 0.0, follow: bool = False
+    ) -> AsyncIterator[Piece]:
+        """An agent's output from a time on, as it is and as people read it."""
+        last, rest = None, Lines()
+        async for run, chunk in self.read(name, number=number, follow=follow):
+            if last and last.run.id != run.id:
+                for unfinished in self._unfinished(last, rest):
+                    yield unfinished
+                rest = Lines()
+            rest, whole = rest.feed(chunk.content)
+            last = Piece(run, chunk, self._said(run, whole))
+            if chunk.at >= since:
+                yield last
+        for unfinished in self._unfinished(last, rest) if last else ():
+            yield unfinished
+
+    def _said(self, run: Run, lines: list[str]) -> tuple[str, ...] | None:
+        """What people should read of these lines; nothing where they are for people already."""
+        provider = self.providers.get(run.provider)
+        if not provider.structured:
+            return None
+        return tuple(text for text in (provider.read(each).text for each in lines) if text)
+
+    def _unfinished(self, last: Piece, rest: Lines) -> Iterator[Piece]:
+        """The last line of a run that no newline ended."""
+        if said := self._said(last.run, rest.end()):
+            yield Piece(last.run, replace(last.chunk, offset=last.chunk.end, content=b""), said)
+
+    async def read(self, name: str, *, number: int = 0, follow: bool = False) -> AsyncIterator[tuple[Run, Chunk]]:
+        """An agent's chunks in order; with `follow`, as long as it runs or is about to."""
+        ear = self.bell.ear(output=True)
+        done: dict[str, int] = {}
+        while True:
+            ear.clear()
+            over = await self.is_over(name)
+            async for run, chunk in self._new(name, number, done):
+                yield run, chunk
+            if not follow or over or self.bell.silent:
+                return
+            await ear.wait()
+
+    async def is_over(self, name: str) -> bool:
+        """Whether an agent says no more: it has no live run, and none that is about to start."""
+        return await self.store.read(lambda store: _is_over(store, name))
+
+    async def _new(self, name: str, number: int, done: dict[str, int]) -> AsyncIterator[tuple[Run, Chunk]]:
+        runs = await self.store.read(lambda store: store.runs_of(name))
+        for run in runs:
+            if number and run.number != number:
+                continue
+            while chunks := await self.store.read(partial(_after, run.id, done.get(run.id, 0))):
+                for chunk in (each for whole in chunks for each in _split(whole)):
+                    done[run.id] = chunk.end
+                    yield run, chunk
+
+    async def check(self, name: str, number: int, *, viewer: str = "") -> None:
+        """Refuse an agent or a run that is not there, and to show an agent what another printed of what it was told."""
+        if viewer not in ("", name):
+            raise NotAllowed(
+                f"What {name} prints is for people.", hint=f'Ask it: `windlass ask --agent-id {name} "…"`.'
+            )
+        agent, runs = await self.store.read(lambda store: (store.find(Agent, name), store.runs_of(name)))
+        if agent is None:
+            raise NotFound(f"There is no agent {name}.")
+        if number and number not in {each.number for each in runs}:
+            raise NotFound(f"{name} has no run {number}; it has {len(runs)}.")
+
+
+def _after(run: str, offset: int, store: Reading) -> list[Chunk]:
+    """Some chunks, and few where they are large: they wait for a reader that may be slow, and for many of those."""
+    found: list[Chunk] = []
+    room = ROOM
+    while room > 0 and len(found) < PAGE and (chunks := store.chunks(run, offset=offset, limit=1)):
+        found += chunks
+        offset = found[-1].end
+        room -= len(found[-1].content)
+    return found
+
+
+def _split(chunk: Chunk) -> Iterator[Chunk]:
+    """A large chunk in parts, after a line where that is possible."""
+    begin, content = 0, chunk.content
+    while begin < len(content):
+        end = begin + ROOM
+        if end < len(content):
+            end = content.rfind(b"\n", begin, end) + 1 or end
+        yield replace(chunk, offset=chunk.offset + begin, content=content[begin:end])
+        begin = end
+
+
+def _is_over(store: Reading, name: str) -> bool:
+    run = store.latest_runs([name]).get(name)
+    if run is None:
+        task = store.task_of(name)
+        return task is None or task.ended
+    if run.live:
+        return False
+    task = store.find(Task, run.task)
+    return task is None or task.state not in (TaskState.OPEN, TaskState.ACTIVE, TaskState.LANDING)

@@ -1,0 +1,1 @@
+"""The dispatch and deliver ticks, and what they would do."""

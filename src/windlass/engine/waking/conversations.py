@@ -1,0 +1,92 @@
+"""What was answered to a question, as soon as it was."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from windlass.core import policy
+from windlass.core.address import HUMAN
+from windlass.core.errors import NotAllowed, NotFound
+from windlass.core.nouns.message import Delivery, Kind, Message, Receipt
+from windlass.core.nouns.run import Run
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading
+from windlass.engine.bell import Bell
+from windlass.engine.messages.directory import Speaker
+from windlass.engine.waking.deliver import Deliver, mail_of
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A question, its answer if there is one, and how far that got with the one who looks."""
+
+    question: Message
+    answer: Message | None = None
+    receipt: Delivery | None = None
+    reason: str = ""
+    """Why no answer is to be expected, as things stand; it stays open."""
+
+
+class Replies:
+    """Waits for answers, as long as one is to be expected."""
+
+    def __init__(self, ports: Ports, bell: Bell, deliver: Deliver) -> None:
+        self.store = ports.store
+        self.clock = ports.clock
+        self.bell = bell
+        self.deliver = deliver
+
+    async def to(self, speaker: Speaker, question: str, *, patience: float) -> Conversation:
+        """The conversation as soon as it has an answer, or none is to be expected; as it is when the time is over."""
+        look = partial(self._look, speaker, question)
+        ear = self.bell.ear()
+        found = await self.store.read(look)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while not (found.answer or found.reason or self.bell.silent):
+                    await ear.wait()
+                    ear.clear()
+                    found = await self.store.read(look)
+        return found
+
+    def _look(self, speaker: Speaker, key: str, store: Reading) -> Conversation:
+        asked = store.find(Message, key)
+        if asked is None or asked.kind is not Kind.ASK:
+            raise NotFound(f"There is no conversation {key}.", hint="`windlass inbox` shows what was asked.")
+        if not speaker.is_person and speaker.address not in (asked.sender, *asked.to):
+            raise NotAllowed(f"{key} is a conversation of others.")
+        answer = store.answer_to(key)
+        if answer is None:
+            return Conversation(asked, reason=self._given_up(store, key))
+        return Conversation(asked, answer, store.find(Delivery, f"{answer.id}/{speaker.address}"))
+
+    def _given_up(self, store: Reading, question: str) -> str:
+        """Why nobody will answer it, if that is so of all who were asked."""
+        reasons = [self._silence(store, each) for each in store.receipts(question)]
+        return "; ".join(reasons) if all(reasons) else ""
+
+    def _silence(self, store: Reading, delivery: Delivery) -> str:
+        """Why one who was asked will not answer: nothing, if it is at work, is about to be, or is a person."""
+        reader = delivery.reader
+        if reader == str(HUMAN):
+            return ""
+        if delivery.receipt is Receipt.FAILED:
+            return f"{reader} did not get it: {delivery.reason}"
+        mail = mail_of(store, reader, store.undelivered(reader=reader))
+        if mail is None:
+            return f"nobody is called {reader} any more"
+        latest = mail.past[-1] if mail.past else None
+        decided = self.deliver.decide(mail, self.clock.now()) if mail.letters else None
+        match decided:
+            case policy.Wait(reason, None) if delivery.owed and reason != policy.BUSY:
+                return f"{reader} waits: {reason}"
+            case policy.Wait(until=None) | None if latest and not latest.live:
+                return f"{reader}'s run {latest.number} ended ({_how(latest)}) without an answer"
+        return ""
+
+
+def _how(run: Run) -> str:
+    return f"{run.outcome}: {run.reason}" if run.reason else str(run.outcome)

@@ -1,0 +1,203 @@
+"""The deliver tick: mail wakes its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from windlass.core import policy
+from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.messages.loop_guard import Brake, remedy
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.message import Delivery, Kind, Letter, Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Cause, Run
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading, Writing
+from windlass.core.workflows.instance import Instance, lowered
+from windlass.engine.bell import Bell
+from windlass.engine.projects.tasks import Tasks
+from windlass.engine.records import instances
+from windlass.engine.records.messages import say
+from windlass.engine.runs.start import Runs
+from windlass.engine.slots import NONE_FREE, Slots
+from windlass.engine.troubles import Troubles
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """What one agent has not been told yet."""
+
+    agent: Agent
+    path: str
+    """Where its project is, whose settings count."""
+    task: Task | None
+    """What it is at, or was at last."""
+    runs: tuple[Run, ...]
+    """Those of that task."""
+    past: tuple[Run, ...]
+    """All that it ever had."""
+    letters: tuple[Letter, ...]
+    turn: str = ""
+    """Who works before it, where it shares a worktree."""
+    instance: Instance | None = None
+    """What it takes part in."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no task of its goes on."""
+        return self.task is None or self.task.ended
+
+
+_BUSY = policy.Wait(policy.BUSY)
+
+
+class Deliver:
+    """Starts a run for each agent that has mail and may be woken; and says of the others why not."""
+
+    def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles, *, tasks: Tasks) -> None:
+        self.store = ports.store
+        self.clock = ports.clock
+        self.settings = ports.settings
+        self.bell = bell
+        self.tasks = tasks
+        self.runs = runs
+        self.providers = ports.providers
+        self.slots = slots
+        self.troubles = troubles
+
+    async def tick(self) -> bool:
+        """Wake every agent that has mail and that there is a slot for."""
+        for mail in await self.store.read(waiting):
+            with self.troubles.noted("deliver"):
+                await self._wake(mail)
+        return False
+
+    async def _wake(self, mail: Mail) -> None:
+        now = self.clock.now()
+        match self.decide(mail, now):
+            case policy.Wait(reason=policy.BUSY):
+                return
+            case policy.Wait(reason, until, brake):
+                if until is not None:
+                    self.bell.ring_in(until - now)
+                await self._explain(mail, reason, brake)
+            case policy.Wake(session) if await self.slots.free(mail.agent):
+                await self._start(mail, session)
+            case policy.Wake():
+                await self._explain(mail, NONE_FREE)
+
+    async def _start(self, mail: Mail, session: str) -> None:
+        """Start a run. One that is called is what its file says today; what goes on, goes on as it was begun."""
+        cause = policy.cause_of([each.message for each in mail.letters], mail.task)
+        agent = await self.tasks.renewed(mail.agent) if cause is Cause.CALL else mail.agent
+        same = (agent.provider, dict(agent.options)) == (mail.agent.provider, dict(mail.agent.options))
+        deliveries = [each.delivery for each in mail.letters]
+        await self.runs.start(agent, mail.task, cause, mail=deliveries, session=session if same else "")
+
+    def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
+        """Whether an agent is woken for its mail."""
+        provider, limits = self.providers.get(mail.agent.provider), self.settings.at(mail.path).limits
+        if mail.instance:
+            limits = lowered(limits, mail.instance.limits)
+        decided = policy.decide_wake(
+            mail.agent,
+            mail.runs,
+            mail.letters,
+            limits,
+            past=mail.past,
+            idle=mail.idle,
+            resumes=provider.resumes,
+            now=now,
+            turn=mail.turn,
+        )
+        barred = mail.instance and not mail.instance.admits(mail.agent.id, mail.letters, mail.task)
+        return policy.Wait("its instance starts nobody any more") if barred and decided != _BUSY else decided
+
+    async def _explain(self, mail: Mail, reason: str, brake: Brake | None = None) -> None:
+        """Write down why it waits, so that whoever asks is told; what only a person can end is told to the person."""
+        if all(each.delivery.reason == reason for each in mail.letters):
+            return
+        now = self.clock.now()
+
+        def step(store: Writing) -> None:
+            if _hold([each.delivery.id for each in mail.letters], reason, store) and brake and brake.until is None:
+                _report(mail.letters, brake, now, store)
+
+        await self.store.write(step)
+        self.bell.ring()
+
+
+def _hold(keys: list[str], reason: str, store: Writing) -> bool:
+    """Whether there was anything left to hold, and to say so of."""
+    found = (store.find(Delivery, each) for each in keys)
+    held = [replace(each, reason=reason) for each in found if each and each.owed and each.reason != reason]
+    if held:
+        store.record("message.held", held[0].reader, *held, reason=reason)
+    return bool(held)
+
+
+def _report(letters: Sequence[Letter], brake: Brake, now: float, store: Writing) -> None:
+    """Tell the person of a chain that waits for their word; once, for all whom the same message does not wake."""
+    calling = (each.message.id for each in letters if each.calls)
+    stopped = store.find(Message, brake.message)
+    if stopped is None or any(store.keyed(str(SYSTEM), _key(each)) for each in calling):
+        return
+    owed = (each.reader for each in store.receipts(stopped.id) if each.owed and each.wakes)
+    readers = dict.fromkeys((*(each for each in owed if each != str(HUMAN)), letters[0].delivery.reader))
+    whom = "it" if len(readers) == 1 else "them"
+    say(
+        store,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=f"{stopped.id} from {stopped.sender} does not wake {', '.join(readers)}: {brake.reason}. "
+        f"{remedy(*readers)} lets {whom} go on.",
+        channel=stopped.channel,
+        project=stopped.project,
+        now=now,
+        kind=Kind.REPORT,
+        direct=True,
+        key=_key(stopped.id),
+    )
+
+
+def _key(message: str) -> str:
+    """Under which the person is told what holds a message up: so that a restart does not tell it again."""
+    return f"brake {message}"
+
+
+def waiting(store: Reading) -> list[Mail]:
+    """Everyone who has not been told everything; not those who are about to begin a task, and are told then."""
+    readers = store.readers_waiting()
+    ready = {each.agent for each in store.ready_tasks(limit=1000)} if readers else set()
+    mail = (mail_of(store, each, store.undelivered(reader=each)) for each in readers)
+    return [each for each in mail if each is not None and (each.agent.id not in ready or _is_at_something(each))]
+
+
+def _is_at_something(mail: Mail) -> bool:
+    return mail.task is not None and not mail.task.ended and mail.task.state is not TaskState.OPEN
+
+
+def _sent_back(store: Reading, agent: str) -> Task | None:
+    """What an agent has to mend, though it has never had a run of it: what its instance wanted to land."""
+    mine = (each for each in store.unfinished_tasks() if each.agent == agent and each.state is TaskState.ACTIVE)
+    return next(mine, None)
+
+
+def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
+    """One agent, and what is owed to it."""
+    agent = store.find(Agent, reader)
+    if agent is None:
+        return None
+    every = store.runs_of(reader)
+    runs = [each for each in every if each.task == every[-1].task]
+    task = store.find(Task, runs[-1].task) if runs else None
+    if agent.workflow and (task is None or task.ended):
+        task = _sent_back(store, reader) or task
+    project = store.find(Project, agent.project)
+    found = ((store.find(Message, each.message), each) for each in deliveries)
+    letters = tuple(Letter(message, each) for message, each in found if message is not None)
+    turn = instances.turn_of(store, agent, letters)
+    instance = instances.of_agent(store, agent)
+    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters, turn, instance)

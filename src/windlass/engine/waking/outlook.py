@@ -1,0 +1,58 @@
+"""What will happen with a message: for each reader, whether it has it, is started with it, or why it waits."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from windlass.core import policy
+from windlass.core.address import HUMAN
+from windlass.core.nouns.message import Delivery, Message, Receipt
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading
+from windlass.engine.slots import NONE_FREE
+from windlass.engine.waking.deliver import Deliver, mail_of
+
+_SETTLED = {
+    Receipt.DELIVERED: "has it",
+    Receipt.READ: "has read it",
+    Receipt.ACKED: "has acknowledged it",
+}
+
+
+class Prospects:
+    """Looks ahead, as the deliver tick would."""
+
+    def __init__(self, ports: Ports, deliver: Deliver) -> None:
+        self.store = ports.store
+        self.clock = ports.clock
+        self.deliver = deliver
+
+    async def of(self, message: str) -> dict[str, str]:
+        """One sentence for each reader."""
+        return await self.store.read(partial(self._of, message, self.clock.now()))
+
+    def _of(self, message: str, now: float, store: Reading) -> dict[str, str]:
+        return {each.reader: self._outlook(store, each, now) for each in store.receipts(message)}
+
+    def _outlook(self, store: Reading, delivery: Delivery, now: float) -> str:
+        if delivery.receipt is Receipt.FAILED:
+            return f"did not get it: {delivery.reason}"
+        if delivery.receipt in _SETTLED:
+            return _SETTLED[delivery.receipt]
+        if delivery.reader == str(HUMAN):
+            return "finds it in `windlass inbox`"
+        mail = mail_of(store, delivery.reader, store.undelivered(reader=delivery.reader))
+        if mail is None:
+            return "waits: nobody has that name any more"
+        if not delivery.wakes:
+            return "is not woken; it is told when it next works"
+        said = store.find(Message, delivery.message)
+        match self.deliver.decide(mail, now):
+            case policy.Wait(reason=policy.BUSY) if said and not said.spawns:
+                return "waits: busy; it is told when it next works"  # for which nobody starts it
+            case policy.Wait(reason):
+                return f"waits: {reason}"
+            case policy.Wake() if not self.deliver.slots.fits(store, mail.agent):
+                return f"waits: {NONE_FREE}"
+            case policy.Wake(session):
+                return "goes on with it now" if session else "is started with it now"

@@ -1,0 +1,1 @@
+"""Making the commit that main would move to, and moving main."""

@@ -1,0 +1,90 @@
+"""The commits that a change becomes in main's history: a merge, one commit, or its own ones again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from windlass.core.nouns.change import Candidate, Shape
+from windlass.git.program import ANY, GitProgram
+
+_AUTHOR = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """Makes the commits that bring a head onto what was there before, and end at one tree."""
+
+    git: GitProgram
+    hub: Path
+    before: str
+    head: str
+    tree: str
+    message: str
+    person: Mapping[str, str]
+    """Who commits: the user's own name, as environment."""
+
+    async def commit(self, shape: Shape) -> tuple[str, Shape]:
+        """The last commit, and the shape that it has."""
+        if shape is Shape.REBASE and (replayed := await self._replay()):
+            return replayed, shape
+        if shape is Shape.MERGE:
+            return await self._make(self.tree, (self.before, self.head), self.message, {}), shape
+        return await self._make(self.tree, (self.before,), self.message, await self._author(self.head)), Shape.SQUASH
+
+    async def _replay(self) -> str:
+        """The change's commits again, on what was there before; nothing where that leads to other files."""
+        asked = ("rev-list", "--reverse", "--parents", f"{self.before}..{self.head}")
+        lines = [line.split() for line in (await self.git.ours(self.hub, *asked)).text.splitlines()]
+        if any(len(each) != 2 for each in lines):
+            return ""  # a merge, or a root: its part in the files can't be replayed
+        tip = self.before
+        for commit, parent in lines:
+            tree = await self._pick(tip, commit, parent)
+            if not tree:
+                return ""
+            words = (await self.git.ours(self.hub, "log", "-1", "--format=%B", commit)).text
+            tip = await self._make(tree, (tip,), words, await self._author(commit))
+        return tip if lines and await tree_of(self.git, self.hub, tip) == self.tree else ""
+
+    async def _pick(self, tip: str, commit: str, parent: str) -> str:
+        """The tree of one commit's difference on another commit; nothing where they conflict.
+
+        Both sides are put on a base of their own, because this git can't be told which base to take.
+        """
+        trees = [await tree_of(self.git, self.hub, each) for each in (parent, tip, commit)]
+        base = await self._make(trees[0], (), "base", {})
+        ours, theirs = [await self._make(each, (base,), "side", {}) for each in trees[1:]]
+        ran = await self.git.ours(self.hub, "merge-tree", "--write-tree", "-z", ours, theirs, ok=ANY)
+        return "" if ran.code else ran.out.partition(b"\0")[0].decode()
+
+    async def _author(self, commit: str) -> dict[str, str]:
+        said = (await self.git.ours(self.hub, "log", "-1", "--format=%an%n%ae%n@%ad", "--date=raw", commit)).text
+        return dict(zip(_AUTHOR, said.split("\n"), strict=True))
+
+    async def _make(self, tree: str, parents: tuple[str, ...], message: str, author: Mapping[str, str]) -> str:
+        words = message.replace("\0", "").encode("utf-8", "replace") or b"Land a change"
+        on = [part for each in parents for part in ("-p", each)]
+        who = {**self.person, **author}
+        return (await self.git.ours(self.hub, "commit-tree", tree, *on, "-F", "-", stdin=words, extra=who)).text
+
+
+async def tree_of(git: GitProgram, hub: Path, commit: str) -> str:
+    return (await git.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
+
+
+async def second_parent(git: GitProgram, hub: Path, candidate: Candidate) -> str:
+    """What a merge merged."""
+    return (await git.ours(hub, "rev-parse", f"{candidate.commit}^2")).text
+
+
+async def stands_on(git: GitProgram, hub: Path, candidate: Candidate, below: str) -> bool:
+    """Whether a candidate's commits begin at what is below, and are those that its shape wants."""
+    if candidate.shape is Shape.MERGE:
+        parents = (await git.ours(hub, "rev-parse", f"{candidate.commit}^@")).text.split()
+        return len(parents) == 2 and parents[0] == below and candidate.head in ("", parents[1])
+    asked = ("rev-list", "--first-parent", "--parents", candidate.commit, f"^{below}")
+    lines = [line.split() for line in (await git.ours(hub, *asked)).text.splitlines()]
+    straight = bool(lines) and all(len(each) == 2 for each in lines) and lines[-1][1] == below
+    return straight and (candidate.shape is Shape.REBASE or len(lines) == 1)

@@ -1,0 +1,45 @@
+"""Showing an agent's branch in the user's repository."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from windlass.core.nouns.project import Project
+from windlass.git.hub import Hubs
+from windlass.git.landing.user_repository import RECEIVE, UserRepository
+from windlass.git.program import ANY, GitProgram
+
+
+class Showing:
+    """Puts branches beside the user's own, and never over them."""
+
+    def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository) -> None:
+        self._git = git
+        self._hubs = hubs
+        self._user = user
+
+    async def show(self, project: Project, hub: Path, branch: str, commit: str, *, new: bool) -> None:
+        """Create the branch, if it has something new, or move it if it is where we left it; one that the user has
+        touched is left alone."""
+        ref = f"refs/heads/{branch}"
+        there = await self._user.ref(project, ref)
+        if not there and not new:
+            return
+        if there and there != commit and there not in await self._ours(hub, branch):
+            return
+        if there != commit:
+            # Said before it is done: after a crash in between, both values are known to be ours.
+            await self._git.ours(hub, "update-ref", f"refs/windlass/showing/{branch}", commit)
+            lease = f"--force-with-lease={ref}:{there}"
+            pushed = await self._git.ours(
+                hub, "push", "-q", "--no-verify", lease, RECEIVE, "--", project.path, f"+{commit}:{ref}", ok=ANY
+            )
+            if pushed.code:
+                return
+        await self._git.ours(hub, "update-ref", f"refs/windlass/shown/{branch}", commit)
+
+    async def _ours(self, hub: Path, branch: str) -> list[str]:
+        """Where we have put a branch, or were about to."""
+        refs = (f"refs/windlass/{each}/{branch}" for each in ("shown", "showing"))
+        return await asyncio.gather(*(self._hubs.ref(hub, each) for each in refs))

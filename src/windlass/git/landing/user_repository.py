@@ -1,0 +1,162 @@
+"""The user's own repository: who they are, where main is, and where it is checked out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from windlass.core.errors import NotFound
+from windlass.core.nouns.project import Project
+from windlass.git.program import GitProgram
+
+SOMEONE = ("Windlass agent", "agent@windlass.invalid")
+"""Who commits where the user has set no name: a commit fails without one."""
+
+_ASKED = r"^(user\.(name|email)|core\.(autocrlf|eol|excludesfile)|init\.defaultbranch)$"
+_LARGEST_EXCLUDES = 1 << 20
+
+# Git lets go of its own settings when it starts the other side of a transfer, so they are said again here.
+# Whose repository it is was asked of the user's own settings when the project was added.
+_OTHER_SIDE = (
+    "git -c 'safe.directory=*' -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true"
+    " -c gc.auto=0"
+)
+UPLOAD = f"--upload-pack={_OTHER_SIDE} upload-pack"
+RECEIVE = (
+    f"--receive-pack={_OTHER_SIDE} -c receive.autogc=false -c receive.fsckObjects=false -c transfer.fsckObjects=false"
+    " -c receive.denyCurrentBranch=refuse -c receive.denyNonFastForwards=false receive-pack"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """What an agent's git takes over from the user's settings, and nothing else."""
+
+    name: str
+    email: str
+    autocrlf: str = ""
+    eol: str = ""
+    default_branch: str = "main"
+    excludes: str = ""
+    """The patterns that the user never wants to see in any repository."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The user as author and committer."""
+        return {
+            "GIT_AUTHOR_NAME": self.name,
+            "GIT_AUTHOR_EMAIL": self.email,
+            "GIT_COMMITTER_NAME": self.name,
+            "GIT_COMMITTER_EMAIL": self.email,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """One of the user's working trees."""
+
+    path: str
+    branch: str
+    bare: bool = False
+    prunable: bool = False
+
+
+class UserRepository:
+    """Questions to the repository at a project's path."""
+
+    def __init__(self, git: GitProgram, environment: Mapping[str, str]) -> None:
+        self._git = git
+        self._home_folder = Path(environment.get("HOME") or "/")
+        self._settings_folder = Path(environment.get("XDG_CONFIG_HOME") or self._home_folder / ".config")
+
+    async def tip(self, project: Project) -> str:
+        """The commit that the user's main is at."""
+        ref = f"refs/heads/{project.main}"
+        found = await self._git.theirs(project.path, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}", ok=(0, 1))
+        if found.code:
+            raise NotFound(
+                f"{project.path} has no branch {project.main}.",
+                hint="Name the branch to land on: `windlass config set project.main BRANCH`.",
+            )
+        return found.text
+
+    async def ref(self, project: Project, ref: str) -> str:
+        """The commit that a ref of the user's is at, or nothing."""
+        return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
+
+    async def branches(self, path: str) -> dict[str, str]:
+        """The commits of all branches of the user's, by name."""
+        said = await self._git.theirs(path, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/")
+        pairs = (each.partition(" ")[::2] for each in said.text.splitlines())
+        return {ref.removeprefix("refs/heads/"): commit for commit, ref in pairs}
+
+    async def contains(self, project: Project, commit: str, ancestor: str) -> bool:
+        """Whether a commit has another one in its history; one that is not even there any more, it has not."""
+        asked = ("merge-base", "--is-ancestor", ancestor, commit)
+        return (await self._git.theirs(project.path, *asked, ok=(0, 1, 128))).code == 0
+
+    async def habits(self, path: str) -> Habits:
+        """The settings in force in the user's repository."""
+        said = await self._git.theirs(path, "config", "-z", "--get-regexp", _ASKED, ok=(0, 1))
+        pairs = (each.decode("utf-8", "replace").partition("\n") for each in said.names)
+        found = {name: value for name, _, value in pairs}
+        return Habits(
+            name=found.get("user.name", "").strip() or SOMEONE[0],
+            email=found.get("user.email", "").strip() or SOMEONE[1],
+            autocrlf=found.get("core.autocrlf", ""),
+            eol=found.get("core.eol", ""),
+            default_branch=found.get("init.defaultbranch", "") or "main",
+            excludes=self._excludes(found.get("core.excludesfile", "")),
+        )
+
+    async def checkouts(self, path: str) -> list[Checkout]:
+        """All working trees of the user's repository, the primary one first."""
+        said = await self._git.theirs(path, "worktree", "list", "--porcelain", "-z")
+        return [_checkout(each.split(b"\0")) for each in said.out.split(b"\0\0") if each.strip(b"\0")]
+
+    async def occupied(self, project: Project) -> str:
+        """Why main cannot move now although nobody has it checked out: it is being rebased or bisected."""
+        said = await self._git.theirs(project.path, "rev-parse", "--path-format=absolute", "--git-common-dir")
+        for folder in _git_folders(Path(os.fsdecode(said.out.rstrip(b"\n")))):
+            for file, doing in _BUSY.items():
+                if _names_branch(folder / file, project.main):
+                    return f"{project.main} is being {doing} ({folder / file})"
+        return ""
+
+    def _excludes(self, configured: str) -> str:
+        path = Path(configured) if configured else self._settings_folder / "git/ignore"
+        if configured.startswith("~/"):
+            path = self._home_folder / configured[2:]
+        try:
+            return path.read_bytes()[:_LARGEST_EXCLUDES].decode("utf-8", "replace") if path.is_file() else ""
+        except OSError:
+            return ""
+
+
+_BUSY = {
+    "rebase-merge/head-name": "rebased",
+    "rebase-apply/head-name": "rebased",
+    "rebase-merge/update-refs": "rebased",
+    "BISECT_START": "bisected",
+}
+
+
+def _git_folders(common: Path) -> Iterator[Path]:
+    yield common
+    yield from sorted((common / "worktrees").glob("*"))
+
+
+def _names_branch(file: Path, branch: str) -> bool:
+    try:
+        lines = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    return branch in lines or f"refs/heads/{branch}" in lines
+
+
+def _checkout(lines: list[bytes]) -> Checkout:
+    facts = dict(line.partition(b" ")[::2] for line in lines)
+    branch = facts.get(b"branch", b"").decode("utf-8", "replace").removeprefix("refs/heads/")
+    return Checkout(os.fsdecode(facts.get(b"worktree", b"")), branch, b"bare" in facts, b"prunable" in facts)

@@ -1,0 +1,70 @@
+"""Where the daemon keeps what git needs, below its home."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from windlass.core.address import check_name
+from windlass.core.errors import BadInput
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Paths. A project's id comes from a file in its repository, so it is checked before it becomes one."""
+
+    home: Path
+
+    def hub(self, project: Project) -> Path:
+        return self.home / "hubs" / f"{_checked(project.id)}.git"
+
+    def worktrees(self, project: Project) -> Path:
+        return self.home / "worktrees" / _checked(project.id)
+
+    def worktree(self, project: Project, agent: Agent) -> Path:
+        return self.worktrees(project) / key(agent)
+
+    def index(self, project: Project, agent: Agent) -> Path:
+        """Our own index of an agent's worktree: it is where we left it, whatever the agent does to its own."""
+        return self.hub(project) / "windlass" / "indexes" / key(agent)
+
+    def checkout_index(self, project: Project) -> Path:
+        """Our own index of the user's checkout; theirs is never touched."""
+        return self.hub(project) / "windlass" / "checkout"
+
+    def glimpse(self, project: Project, agent: Agent) -> Path:
+        """Objects of an agent's work that are only there until the next glance."""
+        return self.hub(project) / "windlass" / "glimpses" / key(agent)
+
+    def given(self, project: Project, agent: Agent) -> Path:
+        """A list of what an agent's worktree was given when it was new."""
+        return self.hub(project) / "windlass" / "given" / key(agent)
+
+    def hidden(self, project: Project) -> Path:
+        """A list of paths in worktrees that are no part of anyone's work."""
+        return self.hub(project) / "windlass" / "hidden"
+
+    def settings(self, project: Project, agent: Agent) -> Path:
+        """The file that an agent's git takes for the user's own settings."""
+        return self.home / "gitconfig" / _checked(project.id) / key(agent) / "config"
+
+
+def key(agent: Agent) -> str:
+    """An agent's name as one part of a path or a ref."""
+    check_name(agent.name)
+    if not agent.instance:
+        return agent.name
+    if check_name(agent.instance) == "lock":
+        raise BadInput("An instance cannot be called lock: git forbids branches that end so.", hint="Choose another.")
+    return f"{agent.name}.{agent.instance}"
+
+
+def _checked(project: str) -> str:
+    if not _ID.fullmatch(project):
+        raise BadInput(f"{project[:80]!r} is not a project's id.", hint="Run `windlass init` to write a new one.")
+    return project

@@ -1,0 +1,88 @@
+"""Putting exactly one commit's tree at a path, for checks to run on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from windlass.core.errors import Unavailable
+from windlass.core.nouns.project import Project
+from windlass.git.files import all_there, make_folder, pattern, remove_tree, shown
+from windlass.git.hub import Hubs
+from windlass.git.landing.user_repository import UserRepository
+from windlass.git.program import GitProgram
+from windlass.git.worktrees.clone import make_clone, put_habits
+from windlass.git.worktrees.untrusted import is_folder
+
+
+class Trees:
+    """Trees that foreign code runs in. What it did to their `.git` is thrown away, never used."""
+
+    def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository) -> None:
+        self._git = git
+        self._hubs = hubs
+        self._user = user
+
+    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
+        """Make the folder hold exactly this commit; of what is not in it, only what is to be kept stays.
+
+        Says whether all of that was still there. Where a tree can't be mended, it is made anew.
+        """
+        hub = await self._hubs.open(project)
+        kept = all_there(path, keep)
+        try:
+            await self._reset(hub, commit, path, keep)
+        except Unavailable:
+            await self.clear(path)
+            await self._reset(hub, commit, path, ())
+            kept = not keep
+        await self._give_git(project, hub, commit, path)
+        return kept
+
+    async def clear(self, path: Path) -> None:
+        """Remove the tree and all that is known of it."""
+        await asyncio.to_thread(remove_tree, path)
+        _index(path).unlink(missing_ok=True)
+
+    async def leftovers(self, project: Project, path: Path) -> tuple[str, ...]:
+        """What lies in the tree and is not part of its commit, folders as a whole."""
+        hub = await self._hubs.open(project)
+        said = await self._git.ours(hub, "ls-files", "-z", "-o", "--directory", cwd=path, extra=_at(path))
+        return tuple(each.decode("utf-8", "surrogateescape") for each in said.names)
+
+    async def named(self, project: Project, commit: str, name: re.Pattern[str]) -> dict[str, str]:
+        """The files of a commit whose last part matches, each with the id of its content."""
+        hub = await self._hubs.open(project)
+        found: dict[str, str] = {}
+        for entry in (await self._git.ours(hub, "ls-tree", "-r", "-z", "--full-tree", commit)).names:
+            facts, _, path = entry.partition(b"\t")
+            if name.fullmatch(shown(path.rpartition(b"/")[2])):
+                found[shown(path)] = facts.split()[2].decode()
+        return found
+
+    async def _reset(self, hub: Path, commit: str, path: Path, keep: Iterable[str]) -> None:
+        if not is_folder(path):
+            await self.clear(path)
+            make_folder(path)
+        remove_tree(path / ".git")
+        spare = [part for each in keep for part in ("-e", pattern(each))]
+        await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=path, extra=_at(path))
+        await self._git.ours(hub, "clean", "-q", "-ffdx", *spare, cwd=path, extra=_at(path))
+
+    async def _give_git(self, project: Project, hub: Path, commit: str, path: Path) -> None:
+        """A `.git` of its own, because many checks ask git something."""
+        await make_clone(self._git, hub, path, project.main, head=commit)
+        habits = await self._user.habits(project.path)
+        put_habits(path, habits, self._hubs.excludes(project, habits))
+        shutil.copy2(_index(path), path / ".git" / "index")
+
+
+def _index(path: Path) -> Path:
+    return path.with_name(f"{path.name}.index")
+
+
+def _at(path: Path) -> dict[str, str]:
+    return {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(_index(path))}

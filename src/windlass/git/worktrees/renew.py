@@ -1,0 +1,99 @@
+"""An agent that stays begins its next task at main, in the same place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+
+from windlass.core.errors import NotAllowed
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+from windlass.git.files import shown
+from windlass.git.hub import Hubs
+from windlass.git.paths import Places, key
+from windlass.git.program import GitProgram
+from windlass.git.worktrees.snapshot import Sight, Snapshots, rescue_ref
+from windlass.git.worktrees.untrusted import is_folder
+from windlass.git.worktrees.worktree import Worktrees
+
+
+class Renewals:
+    """Saves what an agent had not landed, and brings its worktree and branch to main.
+
+    What git ignores stays where it is: no snapshot holds it, and it may have taken long to make. A mark in the hub says
+    that all is saved, so that a crash after that is followed by the rest, and never by looking at half a worktree.
+    """
+
+    def __init__(self, git: GitProgram, places: Places, hubs: Hubs, worktrees: Worktrees, snapshots: Snapshots) -> None:
+        self._git = git
+        self._places = places
+        self._hubs = hubs
+        self._worktrees = worktrees
+        self._snapshots = snapshots
+
+    async def renew(self, project: Project, agent: Agent, at: str) -> str:
+        """Begin anew at main, or at a commit. Returns the ref of what had not landed, or nothing; the same again if it
+        was broken off."""
+        main = at or await self._hubs.main(project)
+        hub = await self._hubs.open(project)
+        mark = f"refs/windlass/renewing/{key(agent)}"
+        if not is_folder(self._places.worktree(project, agent)):
+            saved = await self._save_branch(hub, agent, main)
+        else:
+            if not await self._hubs.ref(hub, mark):
+                sight = await self._snapshots.see(project, agent)
+                if await self._is_fresh(hub, agent, sight, main):
+                    return ""
+                await self._save(project, agent, hub, sight, main)
+                await self._git.ours(hub, "update-ref", mark, main)
+            await self._worktrees.rebuild(project, agent, hub, main)
+            saved = rescue_ref(agent, await self._snapshots.rescues(hub, agent))
+        await self._move(hub, agent, main)
+        unlanded = bool(saved) and not await self._hubs.contains(hub, main, await self._hubs.ref(hub, saved))
+        await self._git.ours(hub, "update-ref", "-d", mark)
+        return saved if unlanded else ""
+
+    async def _is_fresh(self, hub: Path, agent: Agent, sight: Sight, main: str) -> bool:
+        """Whether there is nothing to do: it stands at main, and nothing has happened there."""
+        same = (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree
+        return same and not sight.holes and sight.head == main and sight.branch == agent.branch
+
+    async def _save(self, project: Project, agent: Agent, hub: Path, sight: Sight, main: str) -> None:
+        path = self._places.worktree(project, agent)
+        if holes := (*sight.holes, *await self._in_the_way(hub, path, sight, main)):
+            raise NotAllowed(
+                f"The worktree of {agent.id} can't begin anew, because not all of it can be saved: {'; '.join(holes)}.",
+                hint=f"Look at {path}, and move what you need.",
+            )
+        await self._snapshots.rescue(project, agent, hub, sight)
+
+    async def _in_the_way(self, hub: Path, path: Path, sight: Sight, main: str) -> list[str]:
+        """Ignored files in the places of new files of main: they would be overwritten, and no snapshot has them."""
+        asked = ("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=A", "--name-only", sight.tree, main)
+        new = [shown(each) for each in (await self._git.ours(hub, *asked)).names]
+        there = {found for name in new if (found := _obstacle(path, name))}
+        if not there:
+            return []
+        known = (await self._git.ours(hub, "ls-tree", "-r", "-z", "--name-only", sight.tree)).names
+        return [f"{each}: ignored by git, but main has a file there" for each in sorted(there - {*map(shown, known)})]
+
+    async def _save_branch(self, hub: Path, agent: Agent, main: str) -> str:
+        """A branch without a worktree: only its commits are to be kept."""
+        head = await self._hubs.ref(hub, f"refs/heads/{agent.branch}")
+        if not head or await self._hubs.contains(hub, main, head):
+            return ""
+        saved = rescue_ref(agent, await self._snapshots.rescues(hub, agent) + 1)
+        await self._git.ours(hub, "update-ref", saved, head)
+        return saved
+
+    async def _move(self, hub: Path, agent: Agent, main: str) -> None:
+        await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", main)
+
+
+def _obstacle(path: Path, name: str) -> str:
+    """What stands in the place of a file, or of a folder on the way to it."""
+    for part in (*reversed(PurePosixPath(name).parents), PurePosixPath(name)):
+        place = path / part
+        if os.path.lexists(place) and (str(part) == name or not is_folder(place)):
+            return str(part)
+    return ""

@@ -1,0 +1,174 @@
+"""What the hub keeps under hidden refs: found, shown and brought back. Nothing is ever removed here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from windlass.core.address import Address
+from windlass.core.errors import BadInput, Conflict, NotFound, Unavailable
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.project import Project
+from windlass.core.ports.archive import Contents, Proof, Saved
+from windlass.git.files import all_there, beside, shown, there
+from windlass.git.hub import Hubs
+from windlass.git.landing.proof import Commit, Proofs, commits
+from windlass.git.landing.user_repository import RECEIVE, UserRepository
+from windlass.git.paths import Places, key
+from windlass.git.program import ANY, GitProgram
+from windlass.git.worktrees.snapshot import MAKER
+
+LONGEST_DIFF = 10 << 20
+
+_REMOVED = re.compile(r"refs/windlass/rescue/([^/]+)/(\d+)/(.+)")
+_SEEN = re.compile(r"refs/windlass/snapshots/([^/]+)/([^/]+)")
+_ALL = ("refs/windlass/rescue/", "refs/windlass/snapshots/")
+
+
+class HubArchive:
+    """The `Archive` port on the hubs."""
+
+    def __init__(self, git: GitProgram, places: Places, hubs: Hubs, user: UserRepository) -> None:
+        self._git = git
+        self._places = places
+        self._hubs = hubs
+        self._user = user
+        self._proofs = Proofs(git, places)
+
+    async def saved(self, project: Project, agent: Agent | None = None, /) -> list[Saved]:
+        """Everything that is saved. A ref whose commit is missing is listed, too, and said to be unsound."""
+        hub = self._places.hub(project)
+        if not there(hub):
+            return []
+        where = [f"{each}{key(agent)}/" if agent else each for each in _ALL]
+        said = await self._git.ours(hub, "for-each-ref", "--format=%(objectname) %(refname)", *where)
+        pairs = [line.partition(" ")[::2] for line in said.text.splitlines()]
+        refs = {ref: commit for commit, ref in pairs}
+        known = await commits(self._git, hub, refs.values())
+        new = await self._beyond(hub, [f"refs/heads/{project.main}"], known)
+        return [await self._described(hub, refs, names, known, new) for names in _together(refs).values()]
+
+    async def contents(self, project: Project, commit: str, /) -> Contents:
+        """What a saved worktree has that main had not."""
+        hub, main = self._hub(project), f"refs/heads/{project.main}"
+        base = await self._hubs.merge_base(hub, main, commit)
+        files, lacking = [await self._differing(hub, each, commit) for each in (base, main)]
+        asked = ("rev-list", "--no-commit-header", "--format=%ce", f"{main}..{commit}")
+        makers = (await self._git.ours(hub, *asked)).text.splitlines()
+        own = sum(1 for each in makers if each != MAKER)
+        new = not lacking.isdisjoint(files)
+        return Contents(base=base, commits=own, files=tuple(sorted(shown(each) for each in files)), new=new)
+
+    async def difference(self, project: Project, commit: str, /, *, exact: bool) -> bytes:
+        """From where the branch left main to the saved worktree; the readable one is cut where it is very long."""
+        hub = self._hub(project)
+        base = await self._hubs.merge_base(hub, f"refs/heads/{project.main}", commit)
+        how = ("--no-ext-diff", "--no-textconv", "--no-color", *(("--binary", "--full-index") if exact else ()))
+        said = await self._git.ours(hub, "diff", *how, base, commit, limit=LONGEST_DIFF, cut=True)
+        if said.cut and exact:
+            raise Unavailable(
+                f"The difference is longer than {LONGEST_DIFF >> 20} MB.",
+                hint="Bring the files themselves back: `windlass rescue restore` with --to.",
+            )
+        return said.out + ("\n… (cut)\n".encode() if said.cut else b"")
+
+    async def to_branch(self, project: Project, commit: str, branch: str, /) -> None:
+        """Make a branch of the user's that nobody has; the lease holds even if one is made meanwhile."""
+        hub, ref = self._hub(project), f"refs/heads/{branch}"
+        known_form = await self._git.ours(hub, "check-ref-format", "--branch", branch, ok=ANY)
+        if known_form.code or branch.startswith(("@", "refs/")):
+            raise BadInput(f"{branch[:80]!r} is not the name of a branch.", hint="A good one is like rescue/mine.")
+        if known := await self._user.ref(project, ref):
+            same = "and is at this very commit" if known == commit else "and is elsewhere"
+            raise Conflict(
+                f"{project.path} has a branch {branch} already, {same}.",
+                hint=f"Look at it with `git log {branch}`, or choose another name with --branch NAME.",
+            )
+        how = ("-q", "--no-verify", f"--force-with-lease={ref}:", RECEIVE)
+        pushed = await self._git.ours(hub, "push", *how, "--", project.path, f"{commit}:{ref}", ok=ANY)
+        if pushed.code:
+            raise Conflict(
+                f"The branch {branch} could not be made: {pushed.words}", hint="Choose another name with --branch NAME."
+            )
+
+    async def to_folder(self, project: Project, commit: str, folder: str, /) -> None:
+        """Write the files into a folder beside its place, then rename it: it is whole, or not there."""
+        hub, path = self._hub(project), Path(folder)
+        _require_free(path)
+        with beside(path) as made:
+            made.mkdir()
+            extra = {"GIT_WORK_TREE": str(made), "GIT_INDEX_FILE": str(made.with_name("index"))}
+            await self._git.ours(hub, "read-tree", "-m", "-u", commit, cwd=made, extra=extra)
+            made.rename(path)
+
+    async def proofs(self, project: Project, landed: Sequence[Change], /) -> list[Proof]:
+        """The proof of each of these landed changes."""
+        return await self._proofs.of(project, landed)
+
+    async def _differing(self, hub: Path, before: str, after: str) -> set[bytes]:
+        return set(
+            (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)).names
+        )
+
+    def _hub(self, project: Project) -> Path:
+        hub = self._places.hub(project)
+        if not there(hub):
+            raise NotFound(f"The hub of {project.name} is gone: {hub}.", hint="Put it back from a copy.")
+        return hub
+
+    async def _beyond(self, hub: Path, known: Sequence[str], names: Iterable[str]) -> set[str]:
+        """The commits behind these names that none of the known ones has in its history."""
+        ends = [each for each in known if await self._hubs.ref(hub, each)]
+        asked = "".join(f"{each}\n" for each in (*names, *(f"^{end}" for end in ends))).encode()
+        return set((await self._git.ours(hub, "rev-list", "--stdin", stdin=asked)).text.split()) if asked else set()
+
+    async def _described(
+        self, hub: Path, refs: Mapping[str, str], names: Sequence[str], known: Mapping[str, Commit], new: set[str]
+    ) -> Saved:
+        """One saved worktree: the ref that holds its files, and those beside it that hold more."""
+        ref = next((each for each in names if each.endswith("/tree")), names[0])
+        commit, (agent, label) = refs[ref], _whose(ref)
+        others = {refs[each]: each for each in reversed(names) if refs[each] in new and refs[each] != commit}
+        if others and commit in known:
+            others = {each: others[each] for each in await self._beyond(hub, [commit], others) if each in others}
+        return Saved(
+            ref=ref,
+            commit=commit,
+            agent=agent,
+            label=label,
+            made_at=known[commit].made_at if commit in known else 0.0,
+            landed=commit in known and commit not in new and not others,
+            sound=all(refs[each] in known for each in names),
+            also={each: other for other, each in sorted(others.items())},
+        )
+
+
+def _require_free(path: Path) -> None:
+    """Refuse a place that is taken, or that can't be."""
+    try:
+        if all_there(path, [""]):
+            raise Conflict(f"{path} is there already.", hint="Name a folder that is not there yet.")
+        path.parent.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"There is no folder {path.parent}.", hint="Make it first.") from error
+    except OSError as error:
+        raise BadInput(f"{path} cannot be a folder: {error.strerror}.") from error
+
+
+def _together(refs: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """Refs by whose worktree they saved, and when."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for ref in refs:
+        if _REMOVED.fullmatch(ref) or _SEEN.fullmatch(ref):
+            groups.setdefault(_whose(ref), []).append(ref)
+    return groups
+
+
+def _whose(ref: str) -> tuple[str, str]:
+    """The agent's address, and the number or run that a ref was saved under."""
+    found = _REMOVED.fullmatch(ref) or _SEEN.fullmatch(ref)
+    whose, label = (found[1], found[2]) if found else ("", "")
+    name, _, instance = whose.partition(".")
+    return str(Address(name, instance)), label

@@ -1,0 +1,293 @@
+"""Looking into an agent's worktree without trusting anything in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from windlass.core.errors import Conflict, NotAllowed, NotFound
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
+from windlass.git.files import copy_or_clear, make_folder, shown, write_whole
+from windlass.git.hub import RUNTIME, Hubs
+from windlass.git.paths import Places, key
+from windlass.git.program import ANY, GitProgram
+from windlass.git.worktrees.untrusted import branch_there, commit_at, commits_kept, is_folder, read_inside
+
+LARGEST_FILE = 50 << 20
+MAKER = "snapshot@windlass.invalid"
+"""Who commits what an agent had not committed itself."""
+_SELF = {
+    "GIT_AUTHOR_NAME": "Windlass",
+    "GIT_AUTHOR_EMAIL": MAKER,
+    "GIT_COMMITTER_NAME": "Windlass",
+    "GIT_COMMITTER_EMAIL": MAKER,
+}
+CHECKOUT = "refs/windlass/checkout"
+"""The user's checkout when it was last looked at."""
+_STUCK = re.compile(r"Unable to process path (.+)")
+_CLOSED = re.compile(r"could not open directory '(.+?)/?': ")
+_OURS = b".windlass/"
+_MOST_STUCK = 50
+_LARGEST_INDEX = 256 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """A worktree as it was when it was looked at."""
+
+    main: str
+    head: str
+    branch: str
+    tree: str
+    holes: tuple[str, ...]
+
+
+class Snapshots:
+    """Takes an agent's branch and the files as they are into the hub.
+
+    Git never runs on the agent's own `.git`: the branch is read as a file, commits are taken from the objects, and
+    the files are added to an index of ours. So no setting, hook, filter or driver that is planted there executes.
+    """
+
+    def __init__(self, git: GitProgram, places: Places, hubs: Hubs) -> None:
+        self._git = git
+        self._places = places
+        self._hubs = hubs
+
+    async def see(self, project: Project, agent: Agent, *, apart: Mapping[str, str] | None = None) -> Sight:
+        """Take the branch in, and write the files as a tree: into the hub, or where `apart` says."""
+        worktree = self._places.worktree(project, agent)
+        if not is_folder(worktree):
+            raise NotFound(f"The worktree of {agent.id} is gone: {worktree}.", hint=f"Its branch is {agent.branch}.")
+        hub = await self._hubs.open(project)
+        main = await self._hubs.main(project)
+        head, trouble = await self._take_branch(hub, worktree, agent, main)
+        index = self._places.index(project, agent)
+        tree, holes = await self._write_tree(hub, worktree, index, head, apart or {})
+        nested = await self._nested(hub, main, head)
+        return Sight(main=main, head=head, branch=branch_there(worktree), tree=tree, holes=(*trouble, *nested, *holes))
+
+    async def branch(self, project: Project, agent: Agent) -> str:
+        """Take only the branch in. Returns its commit."""
+        hub = await self._hubs.open(project)
+        main = await self._hubs.main(project)
+        head, _ = await self._take_branch(hub, self._places.worktree(project, agent), agent, main)
+        return head
+
+    async def checkout(self, project: Project) -> str:
+        """The user's files as they are, as a commit on top of their own; the last such one, if nothing has changed."""
+        head = await self._hubs.head(project)
+        hub = await self._hubs.open(project)
+        index = self._places.checkout_index(project)
+        make_folder(index.parent)
+        tree, _ = await self._write_tree(hub, Path(project.path), index, head, {})
+        said = await self._git.ours(hub, "log", "-1", "--format=%T %P", CHECKOUT, "--", ok=ANY)
+        if said.text == f"{tree} {head}" and not said.code:
+            return await self._hubs.ref(hub, CHECKOUT)
+        return await self.keep(hub, Sight(main="", head=head, branch="", tree=tree, holes=()), CHECKOUT)
+
+    async def keep(self, hub: Path, sight: Sight, ref: str) -> str:
+        """Put what was seen under a ref, as a commit on top of the branch (or the branch itself, if it is the same)."""
+        commit = await self.commit(hub, sight, {})
+        await self._git.ours(hub, "update-ref", ref, commit)
+        return commit
+
+    async def commit(self, hub: Path, sight: Sight, apart: Mapping[str, str]) -> str:
+        """What was seen as a commit on top of the branch; the branch itself, if it is the same."""
+        if (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree:
+            return sight.head
+        how = ("commit-tree", sight.tree, "-p", sight.head, "-m", "The worktree as it was")
+        return (await self._git.ours(hub, *how, extra={**_SELF, **apart})).text
+
+    async def rescues(self, hub: Path, agent: Agent) -> int:
+        """How often a worktree of this agent was saved to be removed, or to begin anew."""
+        folder = f"refs/windlass/rescue/{key(agent)}"
+        saved = await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/*/tree")
+        numbers = (each.removeprefix(f"{folder}/").split("/")[0] for each in saved.text.splitlines())
+        return max(map(int, numbers), default=0)
+
+    async def rescue(self, project: Project, agent: Agent, hub: Path, sight: Sight) -> str:
+        """Keep the files, and every commit that the clone keeps by a name. Returns the ref of the files."""
+        ref = rescue_ref(agent, await self.rescues(hub, agent) + 1)
+        worktree = self._places.worktree(project, agent)
+        kept = commits_kept(worktree)
+        try:
+            await self._hubs.bring(hub, worktree / ".git" / "objects", dict.fromkeys(kept.values()))
+        except Conflict as error:
+            raise NotAllowed(f"The worktree of {agent.id} is kept: {error}", hint=f"Look at {worktree}.") from error
+        folder = ref.removesuffix("/tree")
+        named = enumerate(kept.items())
+        lines = (f"update {folder}/{count}-{_plain(name)} {commit}\n" for count, (name, commit) in named)
+        await self._git.ours(hub, "update-ref", "--stdin", stdin="".join(lines).encode())
+        await self.keep(hub, sight, ref)
+        return ref
+
+    async def furnish(self, project: Project, agent: Agent) -> None:
+        """Remember what git ignores in a worktree that its agent has not begun in: none of it is the agent's work."""
+        file = self._places.given(project, agent)
+        if not file.is_file():
+            make_folder(file.parent)
+            names = await self._ignored(project, agent)
+            write_whole(file, "".join(f"{each}\n" for each in names if "\n" not in each))
+
+    async def ignored(self, project: Project, agent: Agent) -> list[str]:
+        """What git ignores in a worktree, folders as a whole: no snapshot has it, and nobody gave it to the agent."""
+        file = self._places.given(project, agent)
+        given = file.read_text("utf-8").splitlines() if file.is_file() else []
+        known = {each.strip("/") for each in (*RUNTIME.splitlines(), *self._hubs.hidden(project), *given)}
+        found = await self._ignored(project, agent)
+        return [f"{each}: ignored by git" for each in found if each.strip("/") not in known]
+
+    async def _ignored(self, project: Project, agent: Agent) -> list[str]:
+        hub = await self._hubs.open(project)
+        worktree = self._places.worktree(project, agent)
+        extra = {"GIT_WORK_TREE": str(worktree), "GIT_INDEX_FILE": str(self._places.index(project, agent))}
+        asked = ("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+        found = (await self._git.ours(hub, *asked, cwd=worktree, extra=extra)).names
+        if _OURS in found:  # the whole folder is ignored, and part of it is ours
+            found.remove(_OURS)
+            found += [_OURS + os.fsencode(each.name) for each in os.scandir(worktree / os.fsdecode(_OURS))]
+        return [shown(each) for each in found]
+
+    async def differences(self, hub: Path, head: str, tree: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Files that were changed, and files that are new."""
+        said = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", "--name-status", head, tree)).names
+        pairs = list(zip(said[::2], said[1::2], strict=True))
+        changed = tuple(shown(name) for kind, name in pairs if kind != b"A")
+        return changed, tuple(shown(name) for kind, name in pairs if kind == b"A")
+
+    async def _take_branch(self, hub: Path, worktree: Path, agent: Agent, main: str) -> tuple[str, tuple[str, ...]]:
+        """The branch's commit, now in the hub; where it can't be had, the last one known and a hole."""
+        ref = f"refs/heads/{agent.branch}"
+        known = await self._hubs.ref(hub, ref)
+        there = commit_at(worktree, ref)
+        if not there:
+            return known or main, (f"{agent.branch}: the branch is gone from the worktree",)
+        try:
+            if there != known:
+                await self._hubs.bring(hub, worktree / ".git" / "objects", [there])
+                await self._is_commit(hub, there)
+                await self._git.ours(hub, "update-ref", ref, there)
+        except Conflict as error:
+            return known or main, (f"{agent.branch}: {error}",)
+        return there, ()
+
+    async def _is_commit(self, hub: Path, name: str) -> None:
+        if (await self._git.ours(hub, "cat-file", "-t", name)).text != "commit":
+            raise Conflict("It is not at a commit.")
+
+    async def _nested(self, hub: Path, main: str, head: str) -> list[str]:
+        """Nested repositories that were committed: only their names are in the commit, not what is in them."""
+        said = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", main, head)).names
+        entries = zip(said[::2], said[1::2], strict=True)
+        return [f"{shown(name)}: a nested repository" for facts, name in entries if facts.split()[1] == b"160000"]
+
+    async def _write_tree(
+        self, hub: Path, worktree: Path, index: Path, head: str, apart: Mapping[str, str]
+    ) -> tuple[str, list[str]]:
+        """Bring our index to the branch, add what differs in the worktree, write it. Also what can't be added."""
+        work = index.with_name(f"{index.name}.now")
+        copy_or_clear(index, work)
+        extra = {"GIT_WORK_TREE": str(worktree), "GIT_INDEX_FILE": str(work), **apart}
+        if (await self._git.ours(hub, "read-tree", "--reset", head, extra=extra, ok=ANY)).code:
+            work.unlink(missing_ok=True)
+            await self._git.ours(hub, "read-tree", "--reset", head, extra=extra)
+        holes = await self._add(hub, worktree, extra)
+        tree = (await self._git.ours(hub, "write-tree", extra=extra)).text
+        work.replace(index)
+        return tree, holes
+
+    async def _add(self, hub: Path, worktree: Path, extra: dict[str, str]) -> list[str]:
+        changed, new = await asyncio.gather(
+            self._git.ours(
+                hub, "diff-files", "-z", "--name-status", "--ignore-submodules=all", cwd=worktree, extra=extra
+            ),
+            self._git.ours(hub, "ls-files", "-z", "-o", "--exclude-standard", cwd=worktree, extra=extra),
+        )
+        pairs = list(zip(changed.names[::2], changed.names[1::2], strict=True))
+        gone = [name for kind, name in pairs if kind == b"D"]
+        there = [name for kind, name in pairs if kind != b"D"] + new.names
+        there += await self._staged(hub, worktree, extra, {*there, *gone})
+        fit, holes = await asyncio.to_thread(_sort, worktree, there)
+        holes += [f"{each}: an unreadable folder" for each in _CLOSED.findall(new.err)]
+        if gone:
+            await self._update(hub, worktree, extra, "--force-remove", gone)
+        return holes + await self._add_fit(hub, worktree, extra, fit)
+
+    async def _staged(self, hub: Path, worktree: Path, extra: dict[str, str], seen: set[bytes]) -> list[bytes]:
+        """Ignored files that the agent has added by force: only its own index names them, which is read as data."""
+        asked = ("ls-files", "-z", "--cached")
+        with tempfile.NamedTemporaryFile(dir=hub / "windlass") as copied:
+            copied.write(read_inside(worktree, ".git/index", _LARGEST_INDEX) or b"")
+            copied.flush()
+            theirs, ours = await asyncio.gather(
+                self._git.ours(hub, *asked, extra=extra | {"GIT_INDEX_FILE": copied.name}, ok=ANY),
+                self._git.ours(hub, *asked, extra=extra),
+            )
+        known = {*ours.names, *seen}
+        return [] if theirs.code else [each for each in theirs.names if each not in known]
+
+    async def _add_fit(self, hub: Path, worktree: Path, extra: dict[str, str], fit: list[bytes]) -> list[str]:
+        """Add files; one that git refuses becomes a hole, and the others are tried again."""
+        holes: list[str] = []
+        while fit and len(holes) < _MOST_STUCK:
+            complaint = await self._update(hub, worktree, extra, "--add", fit)
+            stuck = _STUCK.search(complaint)
+            if not stuck:
+                return holes
+            holes.append(f"{stuck[1]}: unreadable")
+            fit = [each for each in fit if shown(each) != stuck[1]]
+        return holes
+
+    async def _update(self, hub: Path, worktree: Path, extra: dict[str, str], how: str, names: Iterable[bytes]) -> str:
+        args = ("update-index", how, "--replace", "--remove") if how == "--add" else ("update-index", how)
+        stdin = b"".join(each + b"\0" for each in names)
+        ran = await self._git.ours(hub, *args, "-z", "--stdin", cwd=worktree, stdin=stdin, extra=extra, ok=(0, 128))
+        if ran.code and not _STUCK.search(ran.err):
+            raise Conflict(f"The files of {worktree} could not be taken in: {ran.words}.")
+        return ran.err
+
+
+def _sort(worktree: Path, names: list[bytes]) -> tuple[list[bytes], list[str]]:
+    """Which files a snapshot can hold, and why not the others."""
+    fit: list[bytes] = []
+    holes: list[str] = []
+    for name in names:
+        if problem := _problem(os.fsencode(worktree) + b"/" + name, name):
+            holes.append(f"{shown(name)}: {problem}")
+        else:
+            fit.append(name)
+    return fit, holes
+
+
+def _problem(path: bytes, name: bytes) -> str:
+    if name.endswith(b"/"):
+        return "a nested repository"
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return ""
+    if stat.S_ISDIR(facts.st_mode):
+        return "a nested repository"
+    if not stat.S_ISREG(facts.st_mode) and not stat.S_ISLNK(facts.st_mode):
+        return "neither a file nor a link"
+    if facts.st_size > LARGEST_FILE:
+        return f"larger than {LARGEST_FILE >> 20} MB"
+    return ""
+
+
+def rescue_ref(agent: Agent, number: int) -> str:
+    """Where the files are kept that an agent's worktree had."""
+    return f"refs/windlass/rescue/{key(agent)}/{number}/tree"
+
+
+def _plain(name: str) -> str:
+    """A ref's name as one part of another."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")

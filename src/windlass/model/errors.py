@@ -1,0 +1,77 @@
+"""What went wrong, by what helps against it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_ai import exceptions as library
+
+from windlass.core.nouns.run import Trouble
+
+_KINDS: tuple[tuple[type[Exception], Trouble], ...] = (
+    (library.ModelAuthenticationError, Trouble.AUTH),
+    (library.ModelContextWindowExceededError, Trouble.CONTEXT),
+    (library.ModelQuotaExceededError, Trouble.BILLING),
+    (library.ModelRateLimitError, Trouble.THROTTLE),
+    (library.ModelUnavailableError, Trouble.OVERLOAD),
+    (library.ModelServerError, Trouble.OVERLOAD),
+    (library.ModelConnectionError, Trouble.OVERLOAD),
+    (library.ModelRequestTimeout, Trouble.OVERLOAD),
+)
+LONG = 600.0
+"""Seconds after which to come again is no throttle any more: the allowance is used up."""
+LONGEST_WAIT = 40 * 86400.0
+LONGEST = 500
+
+
+def told(error: Exception) -> tuple[Trouble, str, float | None]:
+    """The kind, a sentence, and until when, where that is known."""
+    kind = next((kind for each, kind in _KINDS if isinstance(error, each)), Trouble.ERROR)
+    until = _until(error) if kind in (Trouble.THROTTLE, Trouble.BILLING) else None
+    if until is not None:
+        return Trouble.QUOTA, sentence(error), until
+    return kind, sentence(error), None
+
+
+def sentence(error: Exception) -> str:
+    """What the other side said, on one line."""
+    body = getattr(error, "body", None)
+    status = getattr(error, "status_code", None)
+    said = _said(body) or str(error) or type(error).__name__
+    return " ".join(f"{f'{status}: ' if status else ''}{said}".split())[:LONGEST]
+
+
+def _said(body: object) -> str:
+    if not isinstance(body, Mapping):
+        return ""
+    inner = body.get("error")
+    about = inner if isinstance(inner, Mapping) else body
+    words = about.get("message")
+    kind = about.get("code") or about.get("type")
+    if not isinstance(words, str) or not words:
+        return ""
+    return f"{words} ({kind})" if isinstance(kind, str) and kind else words
+
+
+def _until(error: Exception) -> float | None:
+    """When the allowance is there again; nothing if it is only a matter of seconds."""
+    now = time.time()
+    candidates = [*_of_headers(getattr(error, "headers", None)), *_of_body(getattr(error, "body", None))]
+    wait = getattr(error, "retry_after", None)
+    if isinstance(wait, int | float):
+        candidates.append(now + wait)
+    return max((each for each in candidates if LONG <= each - now <= LONGEST_WAIT), default=None)
+
+
+def _of_headers(headers: Any) -> list[float]:
+    """Vendors have names of their own for it; those that say it in seconds are understood."""
+    found = headers if isinstance(headers, Mapping) else {}
+    return [float(told) for name, told in found.items() if "reset" in name and str(told).isdecimal()]
+
+
+def _of_body(body: Any) -> list[float]:
+    about = body.get("error", body) if isinstance(body, Mapping) else {}
+    at = about.get("resets_at") if isinstance(about, Mapping) else None
+    return [float(at)] if isinstance(at, int | float) else []

@@ -1,0 +1,53 @@
+"""All processes at one moment, arranged by what binds them together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+
+from windlass.core.nouns.run import Identity
+from windlass.process.proc import Process, living
+
+
+class Census:
+    """Every living process: by pid, by marker, by parent and by session."""
+
+    def __init__(self, processes: Iterable[Process]) -> None:
+        self.by_pid: dict[int, Process] = {}
+        self.by_marker: defaultdict[str, list[Process]] = defaultdict(list)
+        self.by_parent: defaultdict[int, list[Process]] = defaultdict(list)
+        self.by_session: defaultdict[int, list[Process]] = defaultdict(list)
+        for each in processes:
+            self.by_pid[each.pid] = each
+            self.by_parent[each.parent].append(each)
+            self.by_session[each.session].append(each)
+            if each.marker:
+                self.by_marker[each.marker].append(each)
+
+    def has(self, identity: Identity) -> bool:
+        """Whether this very process was there."""
+        found = self.by_pid.get(identity.pid)
+        return found is not None and found.identity == identity
+
+    def marked(self, marker: str) -> list[Process]:
+        """Those with exactly this marker."""
+        return self.by_marker.get(marker, [])
+
+
+class Survey:
+    """Takes a census. Those who ask before it has begun share it: stopping many runs at once stays cheap."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = asyncio.Lock()
+        self._next: asyncio.Task[Census] | None = None
+
+    async def __call__(self) -> Census:
+        if self._next is None:
+            self._next = asyncio.create_task(self._take())
+        return await asyncio.shield(self._next)
+
+    async def _take(self) -> Census:
+        async with self._one_at_a_time:
+            self._next = None  # who asks from now on may want to see what happens meanwhile
+            return await asyncio.to_thread(lambda: Census(living()))

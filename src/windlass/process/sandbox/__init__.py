@@ -1,0 +1,1 @@
+"""Keeping a run in its place with bubblewrap."""

@@ -1,0 +1,1 @@
+"""Learning that a process has ended or its output has grown."""

@@ -1,0 +1,228 @@
+"""The store's questions, as named SQL on one connection."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.event import Event
+from windlass.core.nouns.message import Delivery, Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Chunk, Cost, Run
+from windlass.core.nouns.task import Task
+from windlass.core.ports.store import FAR_BACK, N
+from windlass.store import rows
+from windlass.store.errors import unavailable
+from windlass.store.journal import Tip, unpack
+
+T = TypeVar("T")
+
+
+class SqlReading:
+    """`core.store.Reading` on a connection whose transaction somebody else begins and ends."""
+
+    def __init__(self, connection: sqlite3.Connection, queries: Mapping[str, str], path: str) -> None:
+        self._connection = connection
+        self._queries = queries
+        self._path = path
+
+    def find(self, kind: type[N], key: str, /) -> N | None:
+        found = self._run(f"SELECT * FROM {rows.SHAPES[kind].table} WHERE id = :key", {"key": key})
+        return rows.read(kind, found[0]) if found else None
+
+    def projects(self) -> list[Project]:
+        return self._nouns(Project, "projects")
+
+    def project_at(self, path: str, /) -> Project | None:
+        return _first(self._nouns(Project, "project_at", path=path))
+
+    def agents(self, *, retired: bool = False, before: float | None = None, limit: int = 1000) -> list[Agent]:
+        name = "agents_retired" if retired else "agents_at_work"
+        return self._nouns(Agent, name, before=math.inf if before is None else before, limit=max(limit, 0))
+
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        return self._nouns(Agent, "agents_over", limit=max(limit, 0))
+
+    def names_taken(self) -> set[str]:
+        return {row["name"] for row in self._ask("names_taken")}
+
+    def ready_tasks(self, *, limit: int = 100) -> list[Task]:
+        return self._nouns(Task, "ready_tasks", limit=max(limit, 0))
+
+    def unfinished_tasks(self) -> list[Task]:
+        return self._nouns(Task, "unfinished_tasks")
+
+    def task_of(self, agent: str, /) -> Task | None:
+        return _first(self._nouns(Task, "task_of", agent=agent))
+
+    def live_runs(self) -> list[Run]:
+        return self._nouns(Run, "live_runs")
+
+    def live_by_project(self) -> dict[str, int]:
+        return {row["project"]: row["live"] for row in self._ask("live_by_project")}
+
+    def runs_of(self, agent: str, /) -> list[Run]:
+        return self._nouns(Run, "runs_of", agent=agent)
+
+    def latest_runs(self, agents: Sequence[str], /) -> dict[str, Run]:
+        return {run.agent: run for run in self._nouns(Run, "latest_runs", agents=json.dumps(list(agents)))}
+
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        found = self._ask("costs", agents=json.dumps(list(agents)))
+        return {row["value"]: Cost(row["dollars"], row["unpriced"]) for row in found}
+
+    def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
+        return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))
+
+    def change_of_task(self, task: str, /) -> Change | None:
+        newest = reversed(self.changes_of_task(task))
+        return min(newest, key=lambda change: change.ended, default=None)
+
+    def changes_of_task(self, task: str, /) -> list[Change]:
+        return self._nouns(Change, "changes_of_task", task=task)
+
+    def undoing(self, change: str, /) -> Change | None:
+        return _first(self._nouns(Change, "undoing", change=change))
+
+    def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
+        return self._nouns(Message, "messages", channel=channel, after=after, limit=max(limit, 0))
+
+    def readers_waiting(self) -> list[str]:
+        return [row["reader"] for row in self._ask("readers_waiting")]
+
+    def answer_to(self, question: str, /) -> Message | None:
+        return _first(self._nouns(Message, "answer_to", question=question))
+
+    def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
+        if reader:
+            return self._nouns(Delivery, "undelivered_to", reader=reader, limit=max(limit, 0))
+        return self._nouns(Delivery, "undelivered", limit=max(limit, 0))
+
+    def documents(self, project: str, begin: str, /) -> list[Document]:
+        return self._nouns(Document, "documents", project=project, begin=begin, length=len(begin))
+
+    def revisions(self, document: str, /) -> list[Document]:
+        return [rows.document(_event(row)[0]) for row in self._ask("revisions", document=document)]
+
+    def said(
+        self,
+        project: str,
+        /,
+        *,
+        channel: str = "",
+        viewer: str = "",
+        home: str = "main",
+        to: str = "",
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = True,
+    ) -> list[Message]:
+        wanted: dict[str, Any] = {"project": project, "after": after, "limit": max(limit, 0)}
+        if to:
+            name, wanted = "said_to", wanted | {"channel": channel, "viewer": viewer, "home": home, "to": to}
+        elif viewer:
+            name, wanted = "seen", wanted | {"channel": channel, "viewer": viewer, "home": home}
+        else:
+            name, wanted = ("said_in", wanted | {"channel": channel}) if channel else ("said", wanted)
+        found = self._nouns(Message, f"{name}_{'newest' if newest else 'oldest'}", **wanted)
+        return found[::-1] if newest else found
+
+    def keyed(self, sender: str, key: str, /) -> Message | None:
+        return _first(self._nouns(Message, "keyed", sender=sender, key=key))
+
+    def deliveries_to(
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+    ) -> list[Delivery]:
+        name = "deliveries_to" if acked else "deliveries_unacked"
+        return self._nouns(Delivery, name, reader=reader, after=after, limit=max(limit, 0))
+
+    def receipts(self, message: str, /) -> list[Delivery]:
+        return self._nouns(Delivery, "receipts", message=message)
+
+    def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
+        return self._nouns(Message, "asks_to", reader=reader, limit=max(limit, 0))
+
+    def asking(self) -> list[Message]:
+        return self._nouns(Message, "asking")
+
+    def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
+        return _first(self._nouns(Message, "longest_way", run=run, answered=answered, most=FAR_BACK))
+
+    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
+        found = self._ask("wrote_to", reader=reader, senders=json.dumps(list(senders)))
+        return {row["sender"] for row in found}
+
+    def deliveries_of(self, run: str, /) -> list[Delivery]:
+        return self._nouns(Delivery, "deliveries_of", run=run)
+
+    def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
+        return self._nouns(Message, "open_asks", sender=sender, limit=max(limit, 0))
+
+    def events(self, *, after: int, limit: int = 500) -> list[Event]:
+        return [event for event, _ in self.journal(after=after, limit=limit)]
+
+    def journal(self, *, after: int, limit: int) -> list[tuple[Event, bytes]]:
+        """Events, each with its payload as it is kept."""
+        return [_event(row) for row in self._ask("events", after=after, limit=max(limit, 0))]
+
+    def tip(self) -> Tip:
+        """Where the journal ends, by the store's own account."""
+        ((seq, chain),) = self._ask("tip")
+        return Tip(seq, chain)
+
+    def page(self, kind: type[T], *, after: int, limit: int) -> list[tuple[int, T]]:
+        sql = f"SELECT * FROM {rows.SHAPES[kind].table} WHERE place > :after ORDER BY place LIMIT :limit"
+        return [(row["place"], rows.read(kind, row)) for row in self._run(sql, {"after": after, "limit": limit})]
+
+    def last_seq(self) -> int:
+        return int(self._ask("last_seq")[0][0])
+
+    def output_end(self, run: str, /) -> int:
+        found = self._ask("output_end", run=run)
+        return int(found[0][0]) if found else 0
+
+    def chunks(self, run: str, *, offset: int = 0, limit: int = 100) -> list[Chunk]:
+        return [Chunk(*row) for row in self._ask("chunks", run=run, offset=offset, limit=max(limit, 0))]
+
+    def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
+        return {row["run"]: row["at"] for row in self._ask("last_output", runs=json.dumps(list(runs)))}
+
+    def _nouns(self, kind: type[T], name: str, **values: Any) -> list[T]:
+        return [rows.read(kind, row) for row in self._ask(name, **values)]
+
+    def _ask(self, name: str, **values: Any) -> list[sqlite3.Row]:
+        return self._run(self._queries[name], values)
+
+    def _run(self, sql: str, values: Mapping[str, Any]) -> list[sqlite3.Row]:
+        try:
+            return self._execute(sql, values)
+        except UnicodeEncodeError:
+            return []  # no row holds half of a surrogate pair, so none can match one
+
+    def _execute(self, sql: str, values: Mapping[str, Any]) -> list[sqlite3.Row]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise unavailable(self._path, error) from error
+
+
+def _event(row: sqlite3.Row) -> tuple[Event, bytes]:
+    seq, time, kind, subject, payload, digest, chain = row
+    try:
+        data, became = unpack(payload)
+    except (msgspec.MsgspecError, LookupError, TypeError) as error:
+        raise rows.damaged(f"Event {seq}", error) from error
+    event = Event(seq=seq, time=time, kind=kind, subject=subject, data=data, became=became, digest=digest, chain=chain)
+    return event, payload.encode()
+
+
+def _first(found: list[T]) -> T | None:
+    return found[0] if found else None

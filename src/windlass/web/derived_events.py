@@ -1,0 +1,94 @@
+"""What follows from events and is in no journal: each agent's status, and the files that it has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from windlass.core.radar.collisions import Glimpse
+from windlass.engine import Engine
+from windlass.engine.views.status import View
+
+SOON = 0.1
+"""Seconds between two looks at least, however much happens."""
+EVERY = 2.0
+"""Seconds after which files are asked for again, whether or not anything was heard."""
+
+_WAYS = ("added", "edited", "removed")
+
+
+class Feed:
+    """Tells one subscriber what is not as it was told before; of one project, or of all."""
+
+    def __init__(self, engine: Engine, project: str = "") -> None:
+        self.engine = engine
+        self.project = project
+        self._statuses: dict[str, str] = {}
+        self._files: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._next = self._next_files = 0.0
+        self._put_off = False
+
+    async def news(self) -> list[dict[str, Any]]:
+        """All that is new; nothing yet, if it was asked for just now."""
+        clock = self.engine.ports.clock
+        self._put_off = clock.monotonic() < self._next
+        if self._put_off:
+            return []
+        lines = await self._new_statuses()
+        if clock.monotonic() >= self._next_files:
+            lines += await self._new_files()
+            self._next_files = clock.monotonic() + EVERY
+        self._next = clock.monotonic() + SOON
+        return [{"time": clock.now(), **line} for line in lines]
+
+    async def wait(self, ear: asyncio.Event) -> None:
+        """Until something is heard, or it is time to look again; what was put off is not put off for long."""
+        rest = self._next - self.engine.ports.clock.monotonic() if self._put_off else EVERY
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, rest)):
+                await ear.wait()
+
+    async def _new_statuses(self) -> list[dict[str, Any]]:
+        views = await self.engine.status.every(retired=True, project=self.project)
+        lines = [self._status(each) for each in views if self._is_news(each)]
+        self._statuses = {each.agent.id: each.status for each in views}
+        return lines
+
+    def _is_news(self, view: View) -> bool:
+        """Of those who have finished, only that they have."""
+        known = self._statuses.get(view.agent.id)
+        return known != view.status and (known is not None or view.agent.retired_at is None)
+
+    def _status(self, view: View) -> dict[str, Any]:
+        return {
+            "kind": "status.changed",
+            "subject": view.agent.id,
+            "status": view.status,
+            "was": self._statuses.get(view.agent.id),
+            "evidence": view.evidence,
+            "task": view.task.id if view.task else None,
+            "project": view.project,
+        }
+
+    async def _new_files(self) -> list[dict[str, Any]]:
+        picture = await self.engine.radar.picture(
+            self.project, look=False
+        )  # while someone asks, its tick goes on looking
+        found = {
+            (target.project.name, target.agent.id): _changed(seen.glimpse)
+            for target, seen in picture.looks
+            if seen and seen.glimpse
+        }
+        nothing: dict[str, list[str]] = {each: [] for each in _WAYS}
+        fresh = {key: now for key, now in found.items() if now != self._files.get(key, nothing)}
+        self._files = found
+        return [
+            {"kind": "files.changed", "subject": agent, "project": project, **now}
+            for (project, agent), now in fresh.items()
+        ]
+
+
+def _changed(glimpse: Glimpse) -> dict[str, list[str]]:
+    """All that an agent has changed since it left main."""
+    return {each: sorted(getattr(glimpse, each)) for each in _WAYS}

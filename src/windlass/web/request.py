@@ -1,0 +1,93 @@
+"""One request, with all that a verb needs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from starlette.requests import Request
+
+from windlass.core.address import Address
+from windlass.core.invariants import Finding
+from windlass.core.nouns.project import Project
+from windlass.core.runs.provider import Presence
+from windlass.engine import Engine
+from windlass.web.authentication import Caller
+
+
+class SettingsDesk(Protocol):
+    """Settings as people see and change them."""
+
+    def shown(self, path: str, /) -> tuple[Mapping[str, Any], Sequence[str]]:
+        """Every setting in force, and the files they come from."""
+        ...
+
+    def change(self, path: str, key: str, text: str, /) -> tuple[Any, str]:
+        """Set one, in the project's file or (no path) the home's. Returns the value and the file."""
+        ...
+
+    def write_project(self, project: Project, /, *, name: str, main: str, command: str, setup: str) -> str:
+        """Write a project's settings file; what is set already stays. Returns its path."""
+        ...
+
+    def guess_checks(self, path: str, /) -> Mapping[str, str]:
+        """The checks that a repository seems to have: command, setup, because."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """What the surfaces know about the daemon that serves them."""
+
+    version: str
+    pid: int
+    started: float
+    """On the monotonic clock."""
+    home: str
+    desk: SettingsDesk
+    presences: Callable[[], Awaitable[Sequence[Presence]]]
+    """Looks which providers are here."""
+    examine: Callable[[str], Awaitable[Sequence[Finding]]]
+    check: Callable[[], AsyncIterator[Finding]]
+    """Looks at every promise, one by one."""
+    leave: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who calls what with which words."""
+
+    engine: Engine
+    house: House
+    request: Request
+    caller: Caller
+
+    @property
+    def now(self) -> float:
+        return self.engine.ports.clock.now()
+
+    @property
+    def id(self) -> str:
+        return str(self.request.path_params["id"])
+
+    @property
+    def name(self) -> str:
+        """The agent that the path names, as an address."""
+        return str(Address.parse(self.request.path_params["name"]))
+
+    @property
+    def path(self) -> str:
+        """The folder that the query names, or nothing."""
+        return self.request.query_params.get("path", "")
+
+    async def top(self) -> str:
+        """The top folder of the repository at `path`, or nothing."""
+        return await self.engine.projects.locate(self.path) if self.path else ""
+
+    async def project(self) -> str:
+        """The id of the project that the answer is limited to, or nothing."""
+        if not self.path:
+            return ""
+        project = await self.engine.projects.known_at(self.path)
+        return project.id if project else "none"

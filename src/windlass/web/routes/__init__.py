@@ -1,0 +1,1 @@
+"""One module of handlers for each noun."""

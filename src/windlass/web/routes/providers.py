@@ -1,0 +1,76 @@
+"""Providers: which are here, and what their agents can do and may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from windlass.core.nouns.agent import Permissions
+from windlass.core.runs.provider import Presence, Provider, Start
+from windlass.core.runs.sandbox import UNENFORCED, decide_sandbox
+from windlass.web import http_io
+from windlass.web.request import Call
+
+WORKTREE = "WORKTREE"
+"""Stands for the folder of a run in the flags that are shown."""
+
+
+async def every(call: Call) -> Response:
+    """Which coding CLIs are here, and what their agents may do."""
+    found = await call.house.presences()
+    warden = await call.engine.ports.processes.warden()
+    mode = call.engine.ports.settings.at("").sandbox.mode
+    kept = "" if warden.problem else decide_sandbox(mode, warden)
+    return http_io.listing([{**shape(each), "sandbox": kept or UNENFORCED} for each in found], now=call.now)
+
+
+def shape(presence: Presence) -> dict[str, Any]:
+    """All about one provider."""
+    provider = presence.provider
+    verified = provider.verified
+    return {
+        "name": provider.name,
+        "aliases": list(provider.aliases),
+        "summary": provider.summary,
+        "own": provider.own,
+        "program": provider.program,
+        "installed": presence.installed,
+        "path": presence.path,
+        "version": presence.version,
+        "verified": {"version": verified.version, "on": verified.on} if verified else None,
+        "verified_here": presence.known,
+        "login": str(presence.login),
+        "login_evidence": presence.evidence,
+        "install": provider.install,
+        "log_in": provider.enter,
+        "models": provider.models,
+        "resumes": provider.resumes,
+        "structured": provider.structured,
+        "done_by": str(provider.claim),
+        "stopped_by": f"SIG{provider.gently}",
+        "permissions": {str(each): _permission(provider, each) for each in Permissions},
+    }
+
+
+def _permission(provider: Provider, level: Permissions) -> dict[str, Any]:
+    return {
+        "may": provider.may[level],
+        "flags": _flags(provider, level, sandboxed=False),
+        "flags_in_sandbox": _flags(provider, level, sandboxed=True),
+    }
+
+
+def _flags(provider: Provider, level: Permissions, *, sandboxed: bool) -> list[str] | None:
+    """The real flags; None where the provider refuses such a run."""
+    start = Start(
+        prompt_file="",
+        worktree=WORKTREE,
+        number=1,
+        session="",
+        permissions=level,
+        sandboxed=sandboxed,
+        options={},
+    )
+    held = level is not Permissions.READ or provider.reads or sandboxed
+    return list(provider.permit(start)) if held else None

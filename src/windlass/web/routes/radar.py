@@ -1,0 +1,49 @@
+"""The radar: who is about to collide with whom, now and as it changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+from starlette.responses import Response
+
+from windlass.engine import Engine
+from windlass.web import http_io, views
+from windlass.web.request import Call
+
+EVERY = 20.0
+"""Seconds after which the radar is reminded that someone watches."""
+
+
+async def show(call: Call) -> Response:
+    """The picture as it is. A run is shown what is known: only a person has everyone looked at."""
+    picture = await call.engine.radar.picture(await call.project(), look=not call.caller.run)
+    return http_io.answer(views.radar(picture, now=call.now))
+
+
+async def watch(call: Call) -> Response:
+    """The picture, and again whenever it is another one."""
+    return http_io.lines(_follow(call.engine, await call.project(), look=not call.caller.run))
+
+
+async def _follow(engine: Engine, project: str, *, look: bool) -> AsyncIterator[dict[str, Any]]:
+    ear = engine.bell.ear()
+    told: object = None
+    while not engine.bell.silent:
+        ear.clear()
+        seen = views.radar(await engine.radar.picture(project, look=look), now=engine.ports.clock.now())
+        look = False  # while someone watches, the tick goes on looking
+        if _facts(seen) != told:
+            told = _facts(seen)
+            yield seen
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EVERY):
+                await ear.wait()
+
+
+def _facts(seen: dict[str, Any]) -> object:
+    """What makes a difference to someone who watches: not that everything grows older."""
+    who = sorted(each["agent"] for each in seen["agents"])
+    return who, [{**each, "age_seconds": 0} for each in seen["collisions"]]

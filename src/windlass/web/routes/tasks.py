@@ -1,0 +1,114 @@
+"""Tasks: adding one, and waiting for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
+
+from starlette.responses import Response
+
+from windlass.core import policy
+from windlass.core.errors import BadInput
+from windlass.core.nouns.agent import Confinement, Permissions, Status
+from windlass.core.nouns.change import ChangeState
+from windlass.core.nouns.task import Mode, Task, TaskState
+from windlass.engine import Engine
+from windlass.engine.projects.tasks import Order
+from windlass.engine.records.messages import channel_of
+from windlass.web import http_io, views
+from windlass.web.request import Call
+
+C = TypeVar("C", Permissions, Confinement, Mode)
+
+
+async def add(call: Call) -> Response:
+    """Give an agent a piece of work."""
+    values = await http_io.body(call.request)
+    order = Order(
+        path=http_io.text(values, "path"),
+        title=http_io.text(values, "title"),
+        brief=http_io.text(values, "brief", ""),
+        paths=tuple(http_io.texts(values, "paths")) if "paths" in values else (),
+        agent=http_io.text(values, "agent", ""),
+        provider=http_io.text(values, "provider", ""),
+        model=http_io.text(values, "model", ""),
+        permissions=_choice(values, "permissions", Permissions),
+        sandbox=_choice(values, "sandbox", Confinement),
+        options=http_io.options(values),
+        mode=_mode(values),
+        phase=http_io.text(values, "phase", ""),
+    )
+    task, agent = await call.engine.tasks.add(order)
+    return http_io.answer({"task": views.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
+
+
+def _mode(values: Mapping[str, Any]) -> Mode:
+    mode = _choice(values, "mode", Mode) or Mode.EXECUTE
+    if mode is Mode.REVIEW:
+        raise BadInput("A review is of a change.", hint="POST /changes/{id}/review begins one.")
+    return mode
+
+
+def _choice(values: Mapping[str, Any], key: str, kind: type[C]) -> C | None:
+    """One of the words that a kind of choice knows; nothing if none was given."""
+    text = http_io.text(values, key, "")
+    try:
+        return kind(text) if text else None
+    except ValueError:
+        raise BadInput(f"{key} must be one of {', '.join(kind)}, not {text!r}.") from None
+
+
+async def show(call: Call) -> Response:
+    """A task, with its agent, its change and its questions."""
+    return http_io.answer(await _look(call.engine, call.id))
+
+
+async def wait(call: Call) -> Response:
+    """The same as JSON lines at each step, until nothing moves without a person."""
+    await call.engine.tasks.get(call.id)
+    return http_io.lines(_until_settled(call.engine, call.id))
+
+
+async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, Any]]:
+    """The task as it is, and again at every step, until nothing moves without a person."""
+    ear = engine.bell.ear()
+    told: tuple[Any, ...] = ()
+    while not engine.bell.silent:
+        ear.clear()
+        seen = await _look(engine, key)
+        step = _step(seen)
+        if step != told:
+            told = step
+            yield seen
+        if seen["settled"]:
+            return
+        await ear.wait()
+
+
+def _step(seen: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What makes a difference to someone who waits."""
+    change = seen["change"] or {}
+    return seen["task"]["state"], seen["agent"]["status"], seen["agent"]["run"], change.get("state"), seen["settled"]
+
+
+async def _look(engine: Engine, key: str) -> dict[str, Any]:
+    task = await engine.tasks.get(key)
+    page = await engine.status.page(task.agent)
+    change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
+    paused = await engine.changes.halted(change) if change else ""
+    questions = [each for each in page.questions if each.channel == channel_of(task.id)]
+    return {
+        "task": views.task(task),
+        "agent": _seen_from(task, views.agent(page.view)),
+        "change": views.change(change, now=engine.ports.clock.now(), paused=paused) if change else None,
+        "questions": [views.said(each) for each in questions],
+        "landed": change is not None and change.state is ChangeState.LANDED,
+        "settled": policy.is_settled(task, change, asked=bool(questions)),
+    }
+
+
+def _seen_from(task: Task, agent: dict[str, Any]) -> dict[str, Any]:
+    """The agent, as someone sees it who waits for this task: it may be at another one."""
+    if agent["task"] == task.id or task.state is not TaskState.OPEN:
+        return agent
+    return agent | {"status": Status.IDLE, "evidence": f"waits until {task.agent} is done with {agent['task']}"}

@@ -1,0 +1,285 @@
+"""The stable keys of what programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from windlass.core import codec
+from windlass.core.address import SYSTEM
+from windlass.core.agents.definition import Definition
+from windlass.core.messages.questions import asked_ids
+from windlass.core.messages.task_notification import notification_of, write_notification
+from windlass.core.nouns.change import Change, CheckResult, Landing
+from windlass.core.nouns.counted_tests import complaint
+from windlass.core.nouns.event import Event
+from windlass.core.nouns.message import Message
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Cost, Run
+from windlass.core.nouns.task import Task
+from windlass.core.ports.archive import Contents
+from windlass.core.runs.sandbox import UNENFORCED
+from windlass.engine.messages.talk import Asked
+from windlass.engine.radar.tick import Picture
+from windlass.engine.views.rescue import Item
+from windlass.engine.views.status import Page, View
+
+TAIL = 4000
+"""How much of a failed check's output is shown with its author."""
+
+
+def agent(view: View) -> dict[str, Any]:
+    """One line of `windlass list --json`."""
+    return {
+        "name": view.agent.name,
+        "instance": view.agent.instance,
+        "source": view.agent.source,
+        "status": view.status,
+        "evidence": view.evidence,
+        "age_seconds": round(view.age, 3),
+        "task": view.task.id if view.task else None,
+        "provider": view.agent.provider,
+        "model": (view.run.model if view.run else "") or view.agent.model,
+        "permissions": view.agent.permissions,
+        "sandbox": (view.run.sandbox or UNENFORCED) if view.run else None,
+        "run": view.run.id if view.run else None,
+        "cost_usd": view.cost.known,
+        "task_title": view.task.title if view.task else "",
+        "project": view.project,
+        "unpriced_runs": view.cost.unpriced,
+    }
+
+
+def page(page: Page, *, now: float) -> dict[str, Any]:
+    """`windlass show --json`."""
+    view = page.view
+    return agent(view) | {
+        "role": view.agent.role,
+        "parent": (view.task.parent or None) if view.task else None,
+        "branch": view.agent.branch,
+        "worktree": page.worktree,
+        "session": view.run.session if view.run else "",
+        "runs": [run(each) for each in page.runs],
+        "usage": codec.plain(page.usage) | {"cost_usd": view.cost.known},
+        "output": page.output[-TAIL:],
+        "setup": page.setup[-TAIL:],
+        "questions": [said(each) for each in page.questions],
+        "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
+        "change": change(view.change, now=now, paused=view.paused) if view.change else None,
+        "notification": write_notification(told) if (told := notification_of(view.task, page.runs)) else None,
+        "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
+    }
+
+
+def question(asked: Asked, *, now: float) -> dict[str, Any]:
+    """One line of `windlass questions --json`."""
+    ids = asked_ids(asked.message.body) if asked.message.sender == asked.agent.id else []
+    return {
+        **said(asked.message),
+        "agent": asked.agent.id,
+        "task": asked.task.id,
+        "task_title": asked.task.title,
+        "ids": ids,
+        "example": " ".join(f'{each}="…"' for each in ids) or '"…"',
+        "age_seconds": round(max(0.0, now - asked.message.sent_at), 3),
+    }
+
+
+def said(message: Message) -> dict[str, Any]:
+    """What is asked. The gate's own words go on after it with what failed, which the author is told."""
+    asked = message.body.partition("\n\n")[0] if message.sender == str(SYSTEM) else message.body
+    return {"id": message.id, "question": asked}
+
+
+def run(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "number": run.number,
+        "cause": run.cause,
+        "outcome": run.outcome,
+        "reason": run.reason,
+        "evidence": list(run.evidence),
+        "trouble": codec.plain(run.hitch) if run.hitch else None,
+        "model": run.model,
+        "sandbox": run.sandbox or UNENFORCED,
+        "exit_code": run.exit_code,
+        "pid": run.identity.pid if run.identity else None,
+        "session": run.session,
+        "base": run.base,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "usage": codec.plain(run.usage) | {"cost_usd": (Cost() + run.usage).known},
+    }
+
+
+def task(task: Task) -> dict[str, Any]:
+    fields = codec.plain(task)
+    return {name: fields[name] for name in fields if name != "wants"} | {"mode": task.mode}
+
+
+def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
+    """One line of `windlass queue --json`. `paused` says why nothing lands in its project, if that is so."""
+    since = change.landing.landed_at if change.landing else change.queued_at
+    return {
+        "id": change.id,
+        "branch": change.branch,
+        "task": change.task or None,
+        "agent": change.agent or None,
+        "state": change.state,
+        "reason": (paused if change.queued else "") or change.reason,
+        "candidate": change.candidate.commit if change.candidate else None,
+        "checks": [check(each) for each in change.checks],
+        "title": change.title,
+        "returns": change.returns,
+        "undoes": change.undoes or None,
+        "hold": change.hold,
+        "rank": change.rank,
+        "paused": bool(paused),
+        "age_seconds": round(max(0.0, now - since), 3),
+    }
+
+
+def comment(message: Message, *, open_ones: Collection[str], now: float) -> dict[str, Any]:
+    """One comment on a change; `open` where it still blocks."""
+    remark = message.remark
+    return {
+        "id": message.id,
+        "from": message.sender,
+        "body": message.body,
+        "file": (remark.file if remark else "") or None,
+        "line": (remark.line if remark else 0) or None,
+        "blocking": bool(remark and remark.blocking),
+        "open": message.id in open_ones,
+        "reply_to": message.reply_to or None,
+        "head": remark.head if remark else None,
+        "age_seconds": round(max(0.0, now - message.sent_at), 3),
+    }
+
+
+def review(message: Message) -> dict[str, Any]:
+    """What one who looked at a change came to."""
+    remark = message.remark
+    return {
+        "from": message.sender,
+        "opinion": remark.opinion if remark else None,
+        "head": remark.head if remark else None,
+        "summary": message.body,
+        "time": message.sent_at,
+    }
+
+
+def pause(project: Project) -> dict[str, Any]:
+    """Whether a project's queue is paused, since when and why."""
+    why = {"since": project.paused_at, "reason": project.pause}
+    return {"project": project.name, "paused": bool(project.paused), **why}
+
+
+def red(project: Project) -> dict[str, Any]:
+    """A project whose main does not pass its own checks."""
+    since = project.health.started_at if project.health else None
+    return {"project": project.name, "main": project.main, "since": since, "reason": project.red}
+
+
+def check(result: CheckResult) -> dict[str, Any]:
+    keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
+    return {key: getattr(result, key) for key in keys}
+
+
+def definition(definition: Definition) -> dict[str, Any]:
+    """One agent of `windlass agents --json`."""
+    keys = ("name", "role", "provider", "model", "permissions", "sandbox", "persistent", "file", "line")
+    return {key: getattr(definition, key) for key in keys} | {
+        "triggers": list(definition.triggers),
+        "handoff_to": list(definition.handoff_to),
+    }
+
+
+def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[str, Any]:
+    """What landed, on which evidence, and how to take it back."""
+    proof = [each for each in change.checks if each.passed and each.tree == landing.tested][-1:]
+    return {
+        "change": change.id,
+        "title": change.title,
+        "agent": change.agent or None,
+        "task": change.task or None,
+        "main": landing.main,
+        "before": landing.before,
+        "after": landing.after,
+        "tree": landing.tree,
+        "moved_to": landing.top or landing.after,
+        "tested_tree": landing.tested,
+        "tested_with": [each for it in proof for each in it.stack if each != change.id] if landing.top else [],
+        "commits": list(landing.commits),
+        "files": list(landing.files),
+        "checks": [check(each) for each in proof],
+        "tests": {
+            "before": codec.plain(landing.tests_before),
+            "after": codec.plain(proof[0].tests) if proof else None,
+            "complaint": complaint(landing.tests_before, proof[0].tests if proof else None),
+        },
+        "failed_before": sum(not each.passed for each in change.checks),
+        "landed_at": landing.landed_at,
+        "undo": f"windlass undo {change.id}",
+        "undone_by": undoing.id if undoing and undoing.landing else None,
+    }
+
+
+def rescue(item: Item, contents: Contents) -> dict[str, Any]:
+    """One line of `windlass rescue list --json`."""
+    return {
+        "number": item.number,
+        "id": item.saved.id,
+        "agent": item.saved.agent,
+        "saved_at": item.saved_at,
+        "why": "its worktree was removed" if item.saved.removed else f"run {item.saved.label} ended",
+        "commits": contents.commits,
+        "files": list(contents.files),
+        "landed": item.saved.landed,
+        "ref": item.saved.ref,
+        "commit": item.saved.commit,
+        "base": contents.base,
+        "also": list(item.saved.also),
+        "project": item.project.name,
+    }
+
+
+def radar(picture: Picture, *, now: float) -> dict[str, Any]:
+    """`windlass radar --json`."""
+    return {
+        "as_of": now,
+        "collisions": [
+            {
+                "severity": each.severity,
+                "agents": list(each.agents),
+                "with_main": each.with_main,
+                "files": list(each.files),
+                "paths": list(each.paths),
+                "sentence": each.sentence,
+                "age_seconds": round(max(0.0, now - each.at), 3),
+                "project": project.name,
+            }
+            for project, each in picture.collisions
+        ],
+        "agents": [
+            {
+                "agent": target.agent.id,
+                "project": target.project.name,
+                "files": len(seen.glimpse.files) if seen and seen.glimpse else None,
+                "paths": list(target.task.paths),
+                "age_seconds": round(max(0.0, now - seen.at), 3) if seen and seen.glimpse else None,
+            }
+            for target, seen in picture.looks
+        ],
+    }
+
+
+def event(event: Event) -> dict[str, Any]:
+    """One line of `windlass watch`."""
+    return {
+        "seq": event.seq,
+        "time": event.time,
+        "kind": event.kind,
+        "subject": event.subject,
+        **event.data,
+        **({"became": list(event.became)} if event.became else {}),
+    }

@@ -1,0 +1,452 @@
+"""Verbs: work, init, stop, undo, watch, and an agent's own signals."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_daemon import FakeDaemon, Stream, events
+from typing_room import SOURCE, WITHIN, Keyboard
+
+from windlass.cli.commands.watch import KINDS
+
+
+@pytest.fixture
+def keyboard(tmp_path: Path) -> Keyboard:
+    return Keyboard(tmp_path / "home", tmp_path)
+
+
+@pytest.fixture
+def daemon(keyboard: Keyboard) -> Iterator[FakeDaemon]:
+    with FakeDaemon(keyboard.home) as fake:
+        yield fake
+
+
+class TestWatch:
+    def test_a_reader_that_leaves_ends_it_quietly(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """`windlass watch | head -1` returns although nothing more happens."""
+        silence = threading.Event()
+        daemon.teach("GET /events", lambda _: Stream(events(1, end=silence)))
+        process = keyboard.open("watch")
+        assert process.stdout is not None
+        assert process.stderr is not None
+
+        assert json.loads(process.stdout.readline())["seq"] == 1
+        process.stdout.close()
+
+        assert process.wait(WITHIN) == 0
+        assert process.stderr.read() == ""
+        process.stderr.close()
+        silence.set()
+
+    def test_goes_on_where_it_was_when_the_daemon_comes_back(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """No event is missed and none is printed twice."""
+        silence = threading.Event()
+        answers = iter([Stream(events(4, 5), cut=True), Stream(events(5, 6, 7, end=silence))])
+        daemon.teach("GET /events", lambda _: next(answers))
+        process = keyboard.open("watch", "--since", "3")
+        assert process.stdout is not None
+
+        seen = [json.loads(process.stdout.readline())["seq"] for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=WITHIN)
+        silence.set()
+
+        assert seen == [4, 5, 6, 7]
+        assert [query for _, _, query, _ in daemon.asked] == ["since=3&feed=1", "since=5&feed=1"]
+        assert process.returncode == 130
+
+    @pytest.mark.parametrize("real", [True, False])
+    def test_it_shows_the_project_of_a_repository(
+        self, keyboard: Keyboard, daemon: FakeDaemon, tmp_path: Path, *, real: bool
+    ) -> None:
+        """An empty folder that is called like one, as sandboxes of other programs leave them, makes none."""
+        (tmp_path / ".git").mkdir()
+        if real:
+            (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        silence = threading.Event()
+        daemon.teach("GET /events", lambda _: Stream(events(1, end=silence)))
+        process = keyboard.open("watch", "--since", "0")
+        assert process.stdout is not None and process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=WITHIN)
+        silence.set()
+
+        assert ("path=" in daemon.asked[0][2]) is real
+
+    def test_a_restart_before_the_first_event_misses_nothing(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """The daemon says where the journal stands, even when it has nothing to tell."""
+        silence = threading.Event()
+        answers = iter([Stream(["id: 9\n\n"], cut=True), Stream(events(10, end=silence))])
+        daemon.teach("GET /events", lambda _: next(answers))
+        process = keyboard.open("watch")
+        assert process.stdout is not None
+
+        assert json.loads(process.stdout.readline())["seq"] == 10
+        process.kill()
+        process.communicate(timeout=WITHIN)
+        silence.set()
+        assert daemon.asked[-1][2] == "since=9&feed=1"
+
+    def test_kinds_are_chosen_by_pattern(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Only what matches is printed."""
+        silence = threading.Event()
+        lines = [
+            f'id: {n}\ndata: {{"seq": {n}, "kind": "{kind}"}}\n\n'
+            for n, kind in ((1, "run.output"), (2, "change.landed"))
+        ]
+
+        def stream() -> Iterator[str]:
+            yield from lines
+            silence.wait(WITHIN)
+
+        daemon.teach("GET /events", lambda _: Stream(stream()))
+        process = keyboard.open("watch", "--kind", "change.*")
+        assert process.stdout is not None
+
+        assert json.loads(process.stdout.readline()) == {"seq": 2, "kind": "change.landed"}
+        process.kill()
+        process.communicate(timeout=WITHIN)
+        silence.set()
+        assert daemon.asked[-1][2] == "", "nobody derives what is not wanted"
+
+    def test_a_kind_that_nothing_has_is_said(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """With the near miss; it is waited for all the same, and a pattern may be for what comes."""
+        daemon.teach("GET /events", lambda _: Stream(events(1)))
+        with keyboard.open("watch", "--json", "--kind", "message.snt", "--kind", "run.*") as process:
+            assert process.stdout and process.stderr
+            said = process.stderr.readline()
+            assert json.loads(process.stdout.readline())["seq"] == 1
+            process.kill()
+        assert said == "windlass: no event of kind 'message.snt' is known. Did you mean message.sent?\n"
+
+    def test_every_kind_that_is_recorded_is_known(self) -> None:
+        """A new step has its name in the list by which slips are seen."""
+        sources = [*(SOURCE / "windlass/engine").rglob("*.py"), *(SOURCE / "windlass/store").glob("*.py")]
+        recorded = re.compile(r"""record\(\s*"([a-z]+\.[a-z]+)\"""")
+        found = {kind for each in sources for kind in recorded.findall(each.read_text())}
+        assert len(found) > 30 and found - set(KINDS) == set()
+
+    def test_messages_status_and_files_are_lines_too(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """What is in no journal has no number, is told again by the next daemon, and printed once."""
+        silence = threading.Event()
+        row: dict[str, Any] = {"noun": "message", "id": "m1", "sender": "human", "to": ["coder"], "body": "Hello."}
+        row |= {"channel": "main", "kind": "say", "reply_to": ""}
+        said = {"seq": 4, "time": 1.0, "kind": "message.sent", "subject": "m1", "became": [row]}
+        status: dict[str, Any] = {
+            "time": 1.0,
+            "kind": "status.changed",
+            "subject": "coder",
+            "status": "running",
+            "was": None,
+        }
+        files = {
+            "time": 1.0,
+            "kind": "files.changed",
+            "subject": "coder",
+            "added": ["a.py"],
+            "edited": [],
+            "removed": [],
+        }
+        first = ["id: 3\n\n", f"data: {json.dumps(status)}\n\n", f"id: 4\ndata: {json.dumps(said)}\n\n"]
+        again = [f"data: {json.dumps(status | {'time': 2.0})}\n\n", f"data: {json.dumps(files)}\n\n"]
+
+        def later() -> Iterator[str]:
+            yield from again
+            silence.wait(WITHIN)
+
+        answers = iter([Stream(first, cut=True), Stream(later())])
+        daemon.teach("GET /events", lambda _: next(answers))
+        process = keyboard.open("watch")
+        assert process.stdout is not None
+
+        seen = [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.kill()
+        process.communicate(timeout=WITHIN)
+        silence.set()
+
+        message: dict[str, Any] = {"id": "m1", "from": "human", "to": ["coder"], "message": "Hello."}
+        message |= {"channel": "main", "kind": "say", "reply_to": None}
+        assert seen == [status, said | {"message": message}, files]
+        assert daemon.asked[-1][2] == "since=4&feed=1"
+
+
+def a_view(state: str, /, *, settled: bool = False, landed: bool = False, **change: Any) -> dict[str, Any]:
+    """One object of the wait stream."""
+    return {
+        "task": {"id": "t1", "title": "Fix it", "state": state, "reason": "because"},
+        "agent": {"name": "kind-yak", "status": "running", "evidence": "pid 1 alive"},
+        "change": {"id": "c1", "reason": "", **change} if change else None,
+        "questions": [{"id": "m1", "question": "May I?"}],
+        "settled": settled,
+        "landed": landed,
+    }
+
+
+def test_an_answer_is_sent_word_by_word(keyboard: Keyboard, daemon: FakeDaemon) -> None:
+    """As it was typed; with --json, the message that came of it."""
+    daemon.teach("POST /agents/kind-yak/answer", {"message": {"id": "m1", "body": "q1: yes"}})
+
+    assert "kind-yak has your answer" in keyboard.type("answer", "kind-yak", "q1=yes").stdout
+    assert daemon.asked[-1][3]["words"] == ["q1=yes"]
+    shown = json.loads(keyboard.type("answer", "kind-yak", "q1=yes", "--json").stdout)
+    assert shown["message"]["id"] == "m1"
+
+
+def test_an_answer_is_given_again_when_the_daemon_comes_back(keyboard: Keyboard, daemon: FakeDaemon) -> None:
+    """Under the same key, by which the daemon knows one that it has heard; another answer has another."""
+    daemon.teach("POST /agents/kind-yak/answer", {"message": {"id": "m1", "body": "Yes."}})
+    daemon.cut = 2
+
+    ended = keyboard.type("answer", "kind-yak", "Yes.")
+
+    assert (ended.returncode, ended.stdout.startswith("kind-yak has your answer")) == (0, True), ended.stderr
+    assert [each[3]["words"] for each in daemon.asked] == [["Yes."]] * 3
+    keyboard.type("answer", "kind-yak", "Yes.")
+    keys = [each[3]["key"] for each in daemon.asked]
+    assert len({*keys[:3]}) == 1 and keys[3] not in keys[:3]
+
+
+class TestWork:
+    @pytest.fixture(autouse=True)
+    def _task(self, daemon: FakeDaemon) -> None:
+        daemon.teach(
+            "POST /tasks", {"task": {"id": "t1", "title": "Fix it"}, "agent": "kind-yak", "branch": "work/kind-yak"}
+        )
+
+    def test_the_environment_names_the_provider_where_no_option_does(
+        self, keyboard: Keyboard, daemon: FakeDaemon
+    ) -> None:
+        """Also when the daemon was started without the variable; an option is stronger."""
+        keyboard.type("work", "Fix it", WINDLASS_PROVIDER="scripted")
+        assert daemon.asked[-1][3]["provider"] == "scripted"
+        keyboard.type("work", "Fix it", "--command", "true", WINDLASS_PROVIDER="scripted")
+        assert daemon.asked[-1][3]["provider"] == "command"
+
+    def test_what_is_typed_about_the_agent_is_sent(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Its name, provider, model, permissions and sandbox; an empty name is a slip, and nothing is sent."""
+        typed = {"agent": "coder", "provider": "codex", "model": "gpt-5.5", "permissions": "read", "sandbox": "off"}
+        keyboard.type("work", "Fix it", *(word for name, value in typed.items() for word in (f"--{name}", value)))
+        sent = daemon.asked[-1][3]
+        assert {key: sent.get(key) for key in typed} == typed
+        for name in ("--agent", "--provider", "--model"):
+            ended = keyboard.type("work", "Fix it", name, "")
+            assert (ended.returncode, "empty" in ended.stderr) == (2, True)
+        assert daemon.asked[-1][3] == sent
+
+    def test_says_who_works_where_and_what_to_type_next(
+        self, keyboard: Keyboard, daemon: FakeDaemon, tmp_path: Path
+    ) -> None:
+        """The folder, the brief from standard input and the script's text are sent."""
+        (tmp_path / "play.yaml").write_text("- say: hello\n")
+
+        ended = keyboard.type("work", "Fix it", "--brief", "-", "--script", "play.yaml", stdin="at length")
+
+        assert "kind-yak works on t1" in ended.stdout
+        assert "work/kind-yak" in ended.stdout
+        assert "windlass logs kind-yak -f" in ended.stdout
+        assert daemon.asked[-1][3] == {
+            "path": str(tmp_path),
+            "title": "Fix it",
+            "brief": "at length",
+            "provider": "scripted",
+            "options": {"script": "- say: hello\n", "script_name": "play.yaml"},
+        }
+
+    def test_waiting_ends_well_only_when_it_has_landed(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """A line per change of state, then the receipt's command."""
+        views = [a_view("active"), a_view("landing", state="testing")]
+        views += [a_view("done", state="landed", settled=True, landed=True)]
+        daemon.teach("GET /tasks/t1/wait", lambda _: Stream.of(*views))
+
+        ended = keyboard.type("work", "Fix it", "--wait")
+
+        assert ended.returncode == 0
+        assert "kind-yak  running\nkind-yak  c1 testing\n" in ended.stdout
+        assert "windlass receipt c1" in ended.stdout
+
+    @pytest.mark.parametrize(
+        ("view", "sentence"),
+        [
+            (a_view("failed", settled=True), "t1 failed: because\nRun `windlass logs kind-yak`"),
+            (a_view("waiting", settled=True), 'kind-yak asks: May I?\nRun `windlass answer kind-yak "…"`'),
+            (a_view("landing", settled=True, state="held", reason="no checks"), "c1 is held: no checks"),
+            (a_view("done", settled=True), "nothing to land"),
+        ],
+    )
+    def test_every_other_end_is_1_with_the_reason_and_the_next_command(
+        self, keyboard: Keyboard, daemon: FakeDaemon, view: dict[str, Any], sentence: str
+    ) -> None:
+        """It ran, and did not land."""
+        daemon.teach("GET /tasks/t1/wait", lambda _: Stream.of(view))
+
+        ended = keyboard.type("work", "Fix it", "--wait")
+
+        assert ended.returncode == 1
+        assert sentence in ended.stderr
+
+    def test_time_runs_out_with_7_and_the_agent_goes_on(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Giving up waiting is not giving up the work."""
+        silence = threading.Event()
+        daemon.teach("GET /tasks/t1/wait", lambda _: Stream(events(end=silence)))
+
+        ended = keyboard.type("work", "Fix it", "--wait", "--timeout", "0.2s")
+        silence.set()
+
+        assert ended.returncode == 7
+        assert "it goes on" in ended.stderr
+
+    def test_waiting_survives_a_daemon_that_goes_and_comes_back(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """The next daemon is asked on."""
+        landed = a_view("done", state="landed", settled=True, landed=True)
+        answers = iter([Stream.of(a_view("active"), cut=True), Stream.of(landed)])
+        daemon.teach("GET /tasks/t1/wait", lambda _: next(answers))
+
+        assert keyboard.type("work", "Fix it", "--wait").returncode == 0
+
+    def test_waiting_gives_up_on_a_daemon_that_always_goes_away(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """A fault in the daemon is no reason to wait for ever."""
+        daemon.teach("GET /tasks/t1/wait", lambda _: Stream.of(cut=True))
+
+        assert keyboard.type("work", "Fix it", "--wait").returncode == 6
+
+    def test_json_prints_the_end_and_nothing_else(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """One object, for programs."""
+        landed = a_view("done", state="landed", settled=True, landed=True)
+        daemon.teach("GET /tasks/t1/wait", lambda _: Stream.of(a_view("active"), landed))
+
+        assert json.loads(keyboard.type("work", "Fix it", "--wait", "--json").stdout) == landed
+
+
+FOUND = {"command": "", "setup": "", "guess": {"command": "pytest -q", "setup": "", "because": "tests/ is there"}}
+NOTHING = {"command": "", "setup": "", "guess": {"command": "", "setup": "", "because": ""}}
+
+
+class TestInit:
+    @pytest.fixture(autouse=True)
+    def _project(self, daemon: FakeDaemon) -> None:
+        made = {"id": "p1", "name": "shop", "path": "/s", "main": "trunk", "config": "/s/.windlass/config.toml"}
+        daemon.teach("POST /projects", made)
+
+    def test_yes_takes_what_is_found_and_says_what_it_wrote(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """No question is asked."""
+        daemon.teach("GET /projects/checks", FOUND)
+
+        shown = keyboard.type("init", "--yes").stdout
+
+        assert daemon.asked[-1][3]["checks_command"] == "pytest -q"
+        assert "/s/.windlass/config.toml" in shown
+        assert "pytest -q" in shown
+
+    def test_nothing_found_says_that_changes_are_held(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """And how to change that."""
+        daemon.teach("GET /projects/checks", NOTHING)
+
+        shown = keyboard.type("init", "--yes").stdout
+
+        assert "checks_command" not in daemon.asked[-1][3]
+        assert "held" in shown
+        assert "windlass config set checks.command" in shown
+
+    def test_without_a_terminal_nobody_is_asked_and_nothing_written(
+        self, keyboard: Keyboard, daemon: FakeDaemon
+    ) -> None:
+        """A command found in a repository is not taken without a yes."""
+        daemon.teach("GET /projects/checks", FOUND)
+
+        ended = keyboard.type("init")
+
+        assert ended.returncode == 2
+        assert "--yes takes `pytest -q`" in ended.stderr
+        assert [method for method, *_ in daemon.asked] == ["GET"]
+
+    @pytest.mark.parametrize(("typed", "taken"), [("\n", "pytest -q"), ("make test\n", "make test"), ("-\n", None)])
+    def test_on_a_terminal_one_may_take_it_change_it_or_leave_it(
+        self, keyboard: Keyboard, daemon: FakeDaemon, typed: str, taken: str | None
+    ) -> None:
+        """Enter takes what was found."""
+        daemon.teach("GET /projects/checks", FOUND)
+
+        code, shown = keyboard.on_terminal("init", stdin=typed)
+
+        assert code == 0
+        assert "tests/ is there" in shown
+        assert daemon.asked[-1][3].get("checks_command") == taken
+
+    def test_what_is_set_already_is_kept(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Init can be repeated."""
+        daemon.teach("GET /projects/checks", {**FOUND, "command": "make test"})
+
+        ended = keyboard.type("init")
+
+        assert ended.returncode == 0
+        assert "make test" in ended.stdout
+        assert "checks_command" not in daemon.asked[-1][3]
+
+
+class TestStop:
+    def test_one_unknown_name_does_not_keep_the_others_alive(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """All are tried; the exit code is the problem's."""
+        daemon.teach("POST /agents/kind-yak/stop", {"stopped": ["kind-yak"]})
+
+        ended = keyboard.type("stop", "no-one", "kind-yak")
+
+        assert ended.stdout == "Stopped kind-yak.\n"
+        assert ended.returncode == 3
+
+    def test_all_is_one_request(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """And nothing running is no failure."""
+        daemon.teach("POST /stop", {"stopped": []})
+
+        ended = keyboard.type("stop", "--all")
+
+        assert (ended.returncode, ended.stdout) == (0, "Nothing was running.\n")
+
+
+class TestUndo:
+    def test_waiting_returns_when_it_has_landed(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Every step is shown; exit 0 only when main is as it was."""
+        states = iter(["queued", "testing", "landed"])
+        daemon.teach("POST /changes/c3/undo", {"id": "c9", "state": "queued", "reason": ""})
+        daemon.teach("GET /changes/c9", lambda _: {"id": "c9", "state": next(states), "reason": ""})
+        event = 'id: 1\ndata: {"seq": 1, "kind": "change.moved", "subject": "c9"}\n\n'
+        daemon.teach("GET /events", lambda _: Stream([event, event]))
+
+        ended = keyboard.type("undo", "c3", "--wait")
+
+        assert ended.returncode == 0
+        assert ended.stdout.splitlines()[1:] == ["c9  queued", "c9  testing", "c9  landed"]
+
+
+class TestSignal:
+    def test_complete_ask_and_fail_reach_the_daemon(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Three ways to end a run, one verb."""
+        daemon.teach("POST /agent/signal", {})
+
+        for words in (("complete", "Done."), ("ask", "May I?", "Which?"), ("fail", "No disk.")):
+            assert keyboard.type("agent", *words).returncode == 0
+
+        done, asked, failed = [body for *_, body in daemon.asked]
+        assert done == {"status": "done", "result": "Done."}
+        assert [each["question"] for each in asked["questions"]] == ["May I?", "Which?"]
+        assert failed == {"status": "error", "error": "No disk."}
+
+    def test_while_the_daemon_is_away_the_signal_is_left_in_its_file(self, keyboard: Keyboard, tmp_path: Path) -> None:
+        """An agent's last word is not lost."""
+        file = tmp_path / "out" / "signal.json"
+
+        ended = keyboard.type("agent", "complete", "Done.", WINDLASS_SIGNAL=str(file), WINDLASS_RUN="r1")
+
+        assert ended.returncode == 0
+        assert json.loads(file.read_text()) == {"status": "done", "result": "Done."}
+        assert [each.name for each in file.parent.iterdir()] == ["signal.json"]
+
+    def test_outside_a_run_it_is_not_allowed(self, keyboard: Keyboard) -> None:
+        """Only agents end runs."""
+        assert keyboard.type("agent", "fail", "x").returncode == 5

@@ -1,0 +1,385 @@
+"""The same store in memory: for simulations and tests, deterministic and gone afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from typing import Any, TypeVar
+
+from windlass.core.errors import Unavailable
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.change import Change, ChangeState
+from windlass.core.nouns.document import Document
+from windlass.core.nouns.event import Event
+from windlass.core.nouns.message import Delivery, Kind, Message, Receipt
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Chunk, Cost, Run
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.ports import Clock
+from windlass.core.ports.store import FAR_BACK, N, Noun, Reading, Writing
+from windlass.store import journal, rows
+from windlass.store.audit import Audit
+
+T = TypeVar("T")
+
+_UNDELIVERED = (Receipt.PENDING, Receipt.DELIVERED)
+_NOT_AGENTS = ("human", "system")
+_OVER = (TaskState.DONE, TaskState.CANCELLED)
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Everything, in order of arrival."""
+
+    nouns: dict[type[Any], dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in rows.SHAPES})
+    counters: dict[str, int] = field(default_factory=dict)
+    chunks: dict[str, list[Chunk]] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    tip: journal.Tip = field(default_factory=journal.Tip)
+
+
+class MemoryReading:
+    """`core.store.Reading` on plain dictionaries."""
+
+    def __init__(self, tables: _Tables) -> None:
+        self._tables = tables
+
+    def find(self, kind: type[N], key: str, /) -> N | None:
+        return self._tables.nouns[kind].get(key)
+
+    def projects(self) -> list[Project]:
+        return list(self._all(Project))
+
+    def project_at(self, path: str, /) -> Project | None:
+        return next((each for each in self._all(Project) if each.path == path), None)
+
+    def agents(self, *, retired: bool = False, before: float | None = None, limit: int = 1000) -> list[Agent]:
+        latest = math.inf if before is None else before
+        found = [each for each in self._newest(Agent) if (each.retired_at is not None) is retired]
+        found.sort(key=lambda each: each.created_at, reverse=True)
+        return _cut((each for each in found if each.created_at < latest), limit)
+
+    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+        busy = {each.agent for each in self.live_runs()}
+        latest = {each.agent: each.state for each in self._all(Task)}
+        found = (each for each in self.agents(limit=sys.maxsize) if latest.get(each.id) in _OVER)
+        return _cut((each for each in found if each.id not in busy), limit)
+
+    def names_taken(self) -> set[str]:
+        return {each.name for each in self._all(Agent)}
+
+    def ready_tasks(self, *, limit: int = 100) -> list[Task]:
+        return _cut((each for each in self._all(Task) if each.state == TaskState.OPEN and self._met(each)), limit)
+
+    def unfinished_tasks(self) -> list[Task]:
+        return [each for each in self._all(Task) if not each.ended]
+
+    def task_of(self, agent: str, /) -> Task | None:
+        return next((each for each in self._newest(Task) if agent and each.agent == agent), None)
+
+    def live_runs(self) -> list[Run]:
+        return [each for each in self._all(Run) if each.live]
+
+    def live_by_project(self) -> dict[str, int]:
+        agents = (self.find(Agent, each.agent) for each in self.live_runs())
+        return dict(Counter(each.project for each in agents if each))
+
+    def runs_of(self, agent: str, /) -> list[Run]:
+        return sorted((each for each in self._all(Run) if each.agent == agent), key=lambda run: run.number)
+
+    def latest_runs(self, agents: Sequence[str], /) -> dict[str, Run]:
+        asked = set(agents)
+        latest: dict[str, Run] = {}
+        for run in self._all(Run):
+            if run.agent in asked and (run.agent not in latest or run.number >= latest[run.agent].number):
+                latest[run.agent] = run
+        return latest
+
+    def costs(self, agents: Sequence[str], /) -> dict[str, Cost]:
+        asked = set(agents)
+        costs: dict[str, Cost] = {}
+        for run in self._all(Run):
+            if run.agent in asked:
+                costs[run.agent] = costs.get(run.agent, Cost()) + run.usage
+        return costs
+
+    def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
+        if ended:
+            return _cut((each for each in self._newest(Change) if each.ended), limit)
+        return _cut((each for each in self._all(Change) if not each.ended), limit)
+
+    def change_of_task(self, task: str, /) -> Change | None:
+        newest = reversed(self.changes_of_task(task))
+        return min(newest, key=lambda change: change.ended, default=None)
+
+    def changes_of_task(self, task: str, /) -> list[Change]:
+        return [each for each in self._all(Change) if task and each.task == task]
+
+    def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
+        found = (each for each in self._all(Message) if each.channel == channel and _number(each.id) > after)
+        return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
+
+    def undoing(self, change: str, /) -> Change | None:
+        over = (ChangeState.REJECTED, ChangeState.CLOSED)
+        undoing = (each for each in self._newest(Change) if change and each.undoes == change)
+        return next((each for each in undoing if each.state not in over), None)
+
+    def readers_waiting(self) -> list[str]:
+        owed = (each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.wakes)
+        return sorted({each.reader for each in owed if each.reader not in _NOT_AGENTS})
+
+    def answer_to(self, question: str, /) -> Message | None:
+        found = (each for each in self._all(Message) if each.kind is Kind.ANSWER and each.reply_to == question)
+        return min(found, key=lambda message: _number(message.id), default=None)
+
+    def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
+        found = (
+            each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.reader not in _NOT_AGENTS
+        )
+        return _cut(_sent(each for each in found if reader in ("", each.reader)), limit)
+
+    def documents(self, project: str, begin: str, /) -> list[Document]:
+        found = (each for each in self._all(Document) if each.project == project)
+        return [each for each in found if each.name.startswith(begin)]
+
+    def revisions(self, document: str, /) -> list[Document]:
+        written = (each for each in self._tables.events if each.kind == "document.written")
+        return [rows.document(each) for each in written if each.subject == document]
+
+    def said(
+        self,
+        project: str,
+        /,
+        *,
+        channel: str = "",
+        viewer: str = "",
+        home: str = "main",
+        to: str = "",
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = True,
+    ) -> list[Message]:
+        def seen(message: Message) -> bool:
+            mine = not viewer or message.seen_by(viewer, home) or self._is_owed(message.id, viewer)
+            return mine and (not to or self._is_owed(message.id, to))
+
+        here = (each for each in self._all(Message) if each.project == project and channel in ("", each.channel))
+        found = [each for each in here if _number(each.id) > after and seen(each)]
+        found.sort(key=lambda message: _number(message.id))
+        return found[max(len(found) - max(limit, 0), 0) :] if newest else found[: max(limit, 0)]
+
+    def _is_owed(self, message: str, reader: str) -> bool:
+        return f"{message}/{reader}" in self._tables.nouns[Delivery]
+
+    def keyed(self, sender: str, key: str, /) -> Message | None:
+        found = (each for each in self._all(Message) if key and (each.sender, each.key) == (sender, key))
+        return next(found, None)
+
+    def deliveries_to(
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+    ) -> list[Delivery]:
+        found = (each for each in self._all(Delivery) if each.reader == reader and _number(each.message) > after)
+        return _cut(_sent(each for each in found if acked or each.receipt is not Receipt.ACKED), limit)
+
+    def receipts(self, message: str, /) -> list[Delivery]:
+        return [each for each in self._all(Delivery) if each.message == message]
+
+    def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
+        answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
+        asks = (each for each in self._all(Message) if each.kind is Kind.ASK and each.id not in answered)
+        found = (each for each in asks if self._is_owed(each.id, reader))
+        return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
+
+    def asking(self) -> list[Message]:
+        since = {each.agent: each.starting_at for each in self.live_runs()}
+        answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
+        found = (
+            each
+            for each in self._all(Message)
+            if each.kind is Kind.ASK and "human" not in each.to and each.id not in answered and each.sender in since
+        )
+        now = (each for each in found if each.sent_at >= since[each.sender])
+        return sorted(now, key=lambda message: _number(message.id))
+
+    def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
+        keys = {answered, *(each.message for each in self.deliveries_of(run)[-FAR_BACK:])}
+        found = [said for each in keys if (said := self.find(Message, each))]
+        heard = {_number(each.id): each for each in (*found, *self._sent_during(run))}
+        person = max((place for place, each in heard.items() if each.sender == "human"), default=0)
+        later = (each for place, each in sorted(heard.items()) if place > person)
+        return max(later, key=lambda message: message.hops, default=None)
+
+    def _sent_during(self, run: str) -> list[Message]:
+        """What a run's agent was sent after the last that is older than the run."""
+        lived = self.find(Run, run)
+        if lived is None:
+            return []
+        owed = reversed(self.deliveries_to(lived.agent, acked=True, limit=sys.maxsize))
+        sent = (said for each in owed if (said := self.find(Message, each.message)))
+        return list(takewhile(lambda said: said.sent_at >= lived.starting_at, islice(sent, FAR_BACK)))
+
+    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
+        owed = (self.find(Message, each.message) for each in self.deliveries_to(reader, acked=True, limit=sys.maxsize))
+        return {each.sender for each in owed if each} & {*senders}
+
+    def deliveries_of(self, run: str, /) -> list[Delivery]:
+        return _sent(each for each in self._all(Delivery) if run and each.run == run)
+
+    def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
+        answered = {each.reply_to for each in self._all(Message) if each.kind == Kind.ANSWER}
+        found = (
+            each
+            for each in self._all(Message)
+            if each.kind == Kind.ASK and "human" in each.to and each.id not in answered and sender in ("", each.sender)
+        )
+        return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
+
+    def events(self, *, after: int, limit: int = 500) -> list[Event]:
+        begin = max(after, 0)
+        return self._tables.events[begin : begin + max(limit, 0)]
+
+    def last_seq(self) -> int:
+        return self._tables.tip.seq
+
+    def output_end(self, run: str, /) -> int:
+        kept = self._tables.chunks.get(run)
+        return kept[-1].end if kept else 0
+
+    def chunks(self, run: str, *, offset: int = 0, limit: int = 100) -> list[Chunk]:
+        kept = self._tables.chunks.get(run, [])
+        begin = bisect_right(kept, offset, key=lambda chunk: chunk.end)
+        return kept[begin : begin + max(limit, 0)]
+
+    def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
+        return {run: kept[-1].at for run in runs if (kept := self._tables.chunks.get(run))}
+
+    def page(self, kind: type[T], *, after: int, limit: int) -> list[tuple[int, T]]:
+        return list(islice(enumerate(self._all(kind), start=1), after, after + limit))
+
+    def _all(self, kind: type[T]) -> Iterable[T]:
+        return self._tables.nouns[kind].values()
+
+    def _newest(self, kind: type[T]) -> Iterator[T]:
+        return reversed(self._tables.nouns[kind].values())
+
+    def _met(self, task: Task) -> bool:
+        needed = (self._tables.nouns[Task].get(need) for need in task.needs)
+        return all(each is not None and each.state == TaskState.DONE for each in needed)
+
+
+class MemoryWriting(MemoryReading):
+    """`core.store.Writing` that remembers how to take everything back."""
+
+    def __init__(self, tables: _Tables, clock: Clock) -> None:
+        super().__init__(tables)
+        self._clock = clock
+        self._undo: list[Callable[[], object]] = []
+
+    def next_id(self, kind: type[Noun], /) -> str:
+        letter = rows.prefix(kind)
+        count = self._tables.counters.get(letter, 0) + 1
+        self._set(self._tables.counters, letter, count)
+        return f"{letter}{count}"
+
+    def record(self, kind: str, subject: str, /, *nouns: Noun, **data: Any) -> Event:
+        entry = journal.enter(self._tables.tip, kind, subject, now=self._clock.now(), nouns=nouns, data=data)
+        for noun in nouns:
+            self._set(self._tables.nouns[type(noun)], noun.id, noun)
+        return self._add(entry)
+
+    def append(self, chunk: Chunk, /) -> Event:
+        end = self.output_end(chunk.run)
+        entry = journal.enter_output(self._tables.tip, chunk, now=self._clock.now(), end=end)
+        kept = self._tables.chunks.setdefault(chunk.run, [])
+        kept.append(chunk)
+        self._undo.append(kept.pop)
+        return self._add(entry)
+
+    def roll_back(self) -> None:
+        """Leave no trace."""
+        for undo in reversed(self._undo):
+            undo()
+
+    def _add(self, entry: journal.Entry) -> Event:
+        before = self._tables.tip
+        self._tables.events.append(entry.event)
+        self._tables.tip = entry.tip
+        self._undo.append(lambda: self._cut_off(before))
+        return entry.event
+
+    def _cut_off(self, tip: journal.Tip) -> None:
+        self._tables.events.pop()
+        self._tables.tip = tip
+
+    def _set(self, table: dict[str, T], key: str, value: T) -> None:
+        if key in table:
+            before = table[key]
+            self._undo.append(lambda: table.__setitem__(key, before))
+        else:
+            self._undo.append(lambda: table.pop(key))
+        table[key] = value
+
+
+class MemoryStore:
+    """`core.store.Store` without a disk, on the caller's own thread."""
+
+    def __init__(self, clock: Clock, *, home_id: str = "00000000-0000-4000-8000-000000000000") -> None:
+        self._clock = clock
+        self._home_id = home_id
+        self._tables = _Tables()
+        self._closed = False
+
+    @property
+    def home_id(self) -> str:
+        """The uuid this store was born with."""
+        return self._home_id
+
+    async def write(self, step: Callable[[Writing], T], /) -> T:
+        """Run `step` as one transaction: all of it or nothing. Others may come first, as with the real one."""
+        await self._turn()
+        writing = MemoryWriting(self._tables, self._clock)
+        try:
+            return step(writing)
+        except BaseException:
+            writing.roll_back()
+            raise
+
+    async def read(self, question: Callable[[Reading], T], /) -> T:
+        """Answer `question` from the store as it is at one moment."""
+        await self._turn()
+        return question(MemoryReading(self._tables))
+
+    async def verify(self) -> str:
+        """Walk the journal and the tables. Returns the first fault, or nothing."""
+        await self._turn()
+        audit, events = Audit(), self._tables.events
+        nouns = (noun for table in self._tables.nouns.values() for noun in table.values())
+        walked = ((event, journal.pack(event.data, event.became)) for event in events)
+        return audit.journal(walked, self._tables.tip) or audit.tables(nouns, lambda seq: events[seq - 1])
+
+    async def close(self) -> None:
+        """Take nothing more."""
+        self._closed = True
+
+    async def _turn(self) -> None:
+        if self._closed:
+            raise Unavailable("The store is closed.")
+        await asyncio.sleep(0)
+
+
+def _cut(found: Iterable[T], limit: int) -> list[T]:
+    return [each for each, _ in zip(found, range(limit), strict=False)]
+
+
+def _number(key: str) -> int:
+    return int(key[1:])
+
+
+def _sent(found: Iterable[Delivery]) -> list[Delivery]:
+    return sorted(found, key=lambda delivery: _number(delivery.message))

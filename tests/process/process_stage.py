@@ -1,0 +1,96 @@
+"""A place for stories with real processes, of which nothing may be left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from windlass.core.nouns.run import Identity
+from windlass.core.ports import Launch
+from windlass.process.detached import DetachedProcesses
+from windlass.process.proc import Process, living, words_of
+
+DEADLINE = 20.0
+
+
+class Stage:
+    """Detached processes in a folder of their own, under a home that nobody else has."""
+
+    def __init__(self, path: Path) -> None:
+        self.home = f"test-{uuid.uuid4().hex}"
+        self.path = path
+        self.port = DetachedProcesses(path / "runs", self.home)
+        self.token = f"86399.{uuid.uuid4().int % 10**12:012d}"
+        """A number of seconds to sleep that nobody else sleeps: it finds processes that hide."""
+
+    async def start(self, run: str, script: str, **environment: str) -> Identity:
+        """Start a shell script, in which $NAP is our own number of seconds."""
+        return await self.port.start(self.launch(run, "sh", "-c", script, **environment))
+
+    def launch(self, run: str, *argv: str, **environment: str) -> Launch:
+        return Launch(run=run, argv=argv, cwd=str(self.path), environment={"NAP": self.token, **environment})
+
+    def said(self, run: str) -> str:
+        return self.port.output(run, 0, 1 << 20).decode()
+
+    async def ended(self, run: str, identity: Identity) -> int | None:
+        """Wait for a run's end, and return its exit code."""
+        await until(lambda: not self.port.alive(identity))
+        return self.port.exit_code(run)
+
+    def marked(self) -> list[Process]:
+        """The living processes of our home."""
+        return [each for each in living() if each.marker.startswith(f"{self.home}:")]
+
+    def napping(self) -> list[Process]:
+        """Those that sleep our own number of seconds, whatever became of their environment."""
+        return [each for each in living() if self.token in words_of(each.pid)]
+
+    def strike(self) -> list[Process]:
+        """End the story: close the port, kill what is left and return it."""
+        self.port.close()
+        left = [*self.marked(), *self.napping()]
+        for each in left:
+            os.kill(each.pid, signal.SIGKILL)
+        return left
+
+
+def play(path: Path, story: Callable[[Stage], Awaitable[None]]) -> None:
+    """Run one story, and see that it leaves no process."""
+    stage = Stage(path)
+    try:
+        asyncio.run(_timed(story(stage)))
+    finally:
+        left = stage.strike()
+    assert left == []
+
+
+async def _timed(story: Awaitable[None]) -> None:
+    async with asyncio.timeout(3 * DEADLINE):
+        await story
+
+
+def when_gone(stage: Stage, identity: Identity, gone: asyncio.Event) -> Callable[[str], None]:
+    """A stir that sets the event once the process does not live any more."""
+
+    def stir(_: str) -> None:
+        if not stage.port.alive(identity):
+            gone.set()
+
+    return stir
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for a fact about processes that are not told what to do."""
+    async with asyncio.timeout(DEADLINE):
+        while not condition():  # noqa: ASYNC110  no event of ours tells what other processes do
+            await asyncio.sleep(0.01)
+
+
+def descriptors() -> int:
+    """How many descriptors this process has."""
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  paths of descriptors are not wanted

@@ -1,0 +1,68 @@
+"""What real programs have printed, and what it should be read as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from windlass.core.nouns.run import Hitch, Trouble, Usage
+from windlass.core.runs.output_lines import Lines
+from windlass.core.runs.provider import Provider, Reading
+from windlass.providers import load
+
+RECORDED = Path(__file__).with_name("recorded")
+PROVIDERS = load()
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a run's whole output tells, in the order of its lines."""
+
+    session: str = ""
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    result: str = ""
+    hitch: Hitch | None = None
+    text: tuple[str, ...] = ()
+
+    @property
+    def trouble(self) -> Trouble | None:
+        return self.hitch.kind if self.hitch else None
+
+
+def recordings(name: str) -> list[Path]:
+    """Every recording of one provider."""
+    return sorted((RECORDED / name).iterdir())
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_bytes().decode().splitlines()
+
+
+def readings(provider: Provider, pieces: Iterable[bytes]) -> list[Reading]:
+    """The readings of an output that comes in these pieces."""
+    state, found = Lines(), []
+    for piece in pieces:
+        state, whole = state.feed(piece)
+        found += [provider.read(each) for each in whole]
+    return found + [provider.read(each) for each in state.end()]
+
+
+def learned(provider: Provider, path: Path) -> Learned:
+    """All of a recording."""
+    known = Learned()
+    for each in readings(provider, [path.read_bytes()]):
+        used = each.usage or Usage()
+        counted = {"calls": known.usage.calls, "tool_uses": known.usage.tool_uses}
+        usage = replace(used, **counted) if each.total else known.usage + used
+        hitch = each.hitch or (None if each.ended else known.hitch)
+        known = Learned(
+            session=each.session or known.session,
+            model=each.model or known.model,
+            usage=usage,
+            result=each.result or known.result,
+            hitch=hitch,
+            text=(*known.text, *([each.text] if each.text else [])),
+        )
+    return known
