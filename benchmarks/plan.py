@@ -9,7 +9,7 @@ from functools import partial
 from measure import Result, interleaved
 
 from windlass.core.gate.planner import plan
-from windlass.core.gate.stacks import Entry, Rates, Rules, Trial, Verdict
+from windlass.core.gate.stacks import QueuedChange, Rates, Rules, Trial, TrialVerdict
 
 FEW, MANY = 100, 1000
 RATES = Rates(bad=0.05, flaky=0.02)
@@ -33,9 +33,9 @@ def _timed(changes: int) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def _line(changes: int) -> list[Entry]:
+def _line(changes: int) -> list[QueuedChange]:
     return [
-        Entry(
+        QueuedChange(
             change=f"c{number}",
             turn=number * 7919 % changes,
             proven=number % 3 == 0,
@@ -49,6 +49,6 @@ def _trials(changes: int) -> list[Trial]:
     """Stacks of ten: a fifth of the line failed, a fifth passed on an earlier main, and two are under way."""
     stacks = [tuple(f"c{number}" for number in range(first, first + 10)) for first in range(0, changes, 10)]
     fifth = len(stacks) // 5
-    failed = [Trial(stack=each, verdict=Verdict.FAILED) for each in stacks[:fifth]]
-    passed = [Trial(stack=each, verdict=Verdict.PASSED, old=True) for each in stacks[fifth : 2 * fifth]]
+    failed = [Trial(stack=each, verdict=TrialVerdict.FAILED) for each in stacks[:fifth]]
+    passed = [Trial(stack=each, verdict=TrialVerdict.PASSED, old=True) for each in stacks[fifth : 2 * fifth]]
     return [*failed, *passed, *(Trial(stack=each) for each in stacks[-2:])]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from windlass.core.nouns.agent import Permissions
-from windlass.core.runs.provider import Claim, Provider, Start
+from windlass.core.runs.provider import DoneSign, Provider, StartRequest
 from windlass.providers import load
 
 PAGE = Path(__file__).parent.parent / "docs" / "providers.md"
@@ -34,7 +34,7 @@ def _row(provider: Provider) -> str:
         "yes" if provider.resumes else "no",
         "events" if provider.structured else "text",
         f"SIG{provider.gently}",
-        "its signal" if provider.claim is Claim.SIGNAL else "its signal, or exit 0 and a commit",
+        "its signal" if provider.claim is DoneSign.SIGNAL else "its signal, or exit 0 and a commit",
     )
     return f"| {names} | {' | '.join(facts)} |"
 
@@ -45,7 +45,7 @@ def _permissions(providers: list[Provider]) -> list[str]:
 
 
 def _allowed(provider: Provider, level: Permissions) -> str:
-    start = Start(prompt_file="", worktree="WORKTREE", number=1, session="", permissions=level, options={})
+    start = StartRequest(prompt_file="", worktree="WORKTREE", number=1, session="", permissions=level, options={})
     flags = shlex.join(provider.permit(start))
     return f"| `{provider.name}` | {level} | {provider.may[level]} | {f'`{flags}`' if flags else 'none'} |"
 

@@ -1,4 +1,4 @@
-"""Print the reference page of all settings, from the lines that declare them in core/settings.py."""
+"""Print the reference page of all settings, from the lines that declare them in core/settings/schema.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windlass.core.settings.schema import Settings
 HEAD = """\
 # Settings
 
-<!-- Made by scripts/docs from src/windlass/core/settings.py. Change it there. -->
+<!-- Made by scripts/docs from src/windlass/core/settings/schema.py. Change it there. -->
 
 Windlass works without any. Where several places say something, the later one in this list wins:
 

@@ -20,7 +20,7 @@ COMMAND = re.compile(r"(?:`|^\$ |^\s*)(?:\./)?windlass ([a-z]+)(?: ([a-z]+(?:-[a
 
 
 def test_the_settings_page_is_current() -> None:
-    """docs/settings.md says what core/settings.py declares."""
+    """docs/settings.md says what core/settings/schema.py declares."""
     page = runpy.run_path(str(TOP / "scripts" / "settings_page.py"))["page"]
     assert (TOP / "docs" / "settings.md").read_text() == page(), "run scripts/docs"
 

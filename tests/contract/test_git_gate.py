@@ -9,7 +9,7 @@ import pytest
 from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, staged
 
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
-from windlass.core.nouns.change import Change, ChangeState, Landing, Shape
+from windlass.core.nouns.change import Change, ChangeState, Landing, LandingShape
 from windlass.core.ports import Git
 from windlass.core.ports.archive import Whereabouts
 
@@ -175,9 +175,9 @@ class TestLanding:
         async def story(port: Git) -> None:
             tip = stage.tip()
             head = await committed(stage, {"a.txt": "mine\n"})
-            squashed = await port.stage(stage.project, head, "Land it", shape=Shape.SQUASH)
+            squashed = await port.stage(stage.project, head, "Land it", shape=LandingShape.SQUASH)
             with pytest.raises(Conflict):
-                await port.land(stage.project, replace(squashed, shape=Shape.MERGE))
+                await port.land(stage.project, replace(squashed, shape=LandingShape.MERGE))
             landing = await port.land(stage.project, squashed)
             assert (landing.before, landing.after) == (tip, stage.tip())
             assert not await port.landed(stage.project, head)

@@ -10,7 +10,7 @@ from git_stages import STAGES, GitStage, an_agent, committed, play
 from fakes.repository import Edits
 from windlass.core.errors import NotFound
 from windlass.core.ports import Git
-from windlass.core.radar.collisions import Glimpse
+from windlass.core.radar.collisions import QuickLook
 
 
 @pytest.fixture(params=STAGES)
@@ -18,7 +18,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> GitStage:
     return STAGES[request.param](tmp_path)
 
 
-async def glimpse(stage: GitStage, edits: Edits, name: str) -> Glimpse:
+async def glimpse(stage: GitStage, edits: Edits, name: str) -> QuickLook:
     """An agent's work with edits that it has not committed."""
     path, _ = await stage.port.worktree(stage.project, an_agent(name))
     stage.write(path, edits)

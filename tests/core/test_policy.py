@@ -12,17 +12,17 @@ from windlass.core import policy
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.message import Delivery, Kind, Letter, Message
-from windlass.core.nouns.run import Cause, Hitch, Outcome, Run, Trouble
+from windlass.core.nouns.run import Cause, Outcome, Run, RunTrouble, TroubleKind
 from windlass.core.nouns.task import Task, TaskState
-from windlass.core.policy import Ending, Then, Wait, Wake
+from windlass.core.policy import EndedRun, Then, Wait, Wake
 from windlass.core.runs import retry_rules
-from windlass.core.runs.provider import Claim
+from windlass.core.runs.provider import DoneSign
 from windlass.core.runs.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions
-from windlass.core.runs.workdir import Tree
+from windlass.core.runs.workdir import WorktreeState
 from windlass.core.settings.schema import Limits
 
 LIMITS = Limits(retries=1, reminders=1)
-CLEAN = Tree(head="abc", branch="work/otter", commits=2)
+CLEAN = WorktreeState(head="abc", branch="work/otter", commits=2)
 AGENT = Agent(name="otter", project="p", provider="scripted")
 RUN = Run(id="r1", agent="otter", task="t1", number=1, provider="scripted", session="s1")
 TASK = Task(id="t1", project="p", title="Fix it", agent="otter")
@@ -31,9 +31,9 @@ NUDGE = Message(id="m1", channel="main", sender="system", to=("otter",), body="G
 CHANGE = Change(id="c1", project="p", branch="work/otter", head="abc", title="Fix it", agent="otter", task="t1")
 
 
-def an_ending(**given: Any) -> Ending:
+def an_ending(**given: Any) -> EndedRun:
     known: dict[str, Any] = {"exit_code": 0, "signal": SaidDone("Fixed."), "tree": CLEAN, "branch": "work/otter"}
-    return Ending(**(known | given))
+    return EndedRun(**(known | given))
 
 
 class TestJudge:
@@ -115,11 +115,13 @@ class TestJudge:
 
     def test_a_plain_command_that_exits_0_and_committed_is_done(self) -> None:
         """For a command, exit code 0 is the word; the tree is still the evidence."""
-        assert policy.judge(an_ending(signal=None, claim=Claim.EXIT), LIMITS).then is Then.LAND
+        assert policy.judge(an_ending(signal=None, claim=DoneSign.EXIT), LIMITS).then is Then.LAND
         dirty = replace(CLEAN, changed=("a.py",))
-        assert policy.judge(an_ending(signal=None, claim=Claim.EXIT, tree=dirty), LIMITS).then is Then.REMIND
+        assert policy.judge(an_ending(signal=None, claim=DoneSign.EXIT, tree=dirty), LIMITS).then is Then.REMIND
         nothing = replace(CLEAN, commits=0)
-        assert policy.judge(an_ending(signal=None, claim=Claim.EXIT, tree=nothing), LIMITS).outcome is Outcome.CRASHED
+        assert (
+            policy.judge(an_ending(signal=None, claim=DoneSign.EXIT, tree=nothing), LIMITS).outcome is Outcome.CRASHED
+        )
 
     def test_what_we_stopped_is_stopped_whatever_it_says(self) -> None:
         """Some programs report success when they are ended by a signal; we remember that we sent it."""
@@ -150,13 +152,15 @@ class TestWake:
 
     def test_a_conversation_that_became_too_long_is_left_for_a_new_one(self) -> None:
         """Resuming it would meet the same limit at once."""
-        ended = replace(RUN, outcome=Outcome.CRASHED, hitch=Hitch(Trouble.CONTEXT), ended_at=NOW)
+        ended = replace(RUN, outcome=Outcome.CRASHED, hitch=RunTrouble(TroubleKind.CONTEXT), ended_at=NOW)
 
         assert wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("")
 
     def test_an_account_without_quota_rests_until_its_reset(self) -> None:
         """Then the mail that waits wakes the agent by itself."""
-        ended = replace(RUN, outcome=Outcome.EXHAUSTED, hitch=Hitch(Trouble.QUOTA, until=NOW + 600), ended_at=NOW)
+        ended = replace(
+            RUN, outcome=Outcome.EXHAUSTED, hitch=RunTrouble(TroubleKind.QUOTA, until=NOW + 600), ended_at=NOW
+        )
 
         assert wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 599) == Wait(
             "rests after the usage limit is reached", NOW + 600
@@ -171,10 +175,10 @@ class TestWake:
         assert rests[0] == Wake("s1")
         assert [each.until for each in rests[1:] if isinstance(each, Wait)] == [NOW + 5, NOW + 10]
 
-    @pytest.mark.parametrize("kind", [Trouble.AUTH, Trouble.BILLING])
-    def test_what_a_person_must_mend_waits_for_the_person(self, kind: Trouble) -> None:
+    @pytest.mark.parametrize("kind", [TroubleKind.AUTH, TroubleKind.BILLING])
+    def test_what_a_person_must_mend_waits_for_the_person(self, kind: TroubleKind) -> None:
         """Mail alone does not start a run that would fail alike; a person's word does."""
-        ended = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(kind), ended_at=NOW)
+        ended = replace(RUN, outcome=Outcome.FAILED, hitch=RunTrouble(kind), ended_at=NOW)
         answer = replace(NUDGE, sender="human", sent_at=NOW + 1)
 
         assert isinstance(wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 9e9), Wait)
@@ -221,20 +225,20 @@ class TestHitch:
     @pytest.mark.parametrize(
         ("kind", "outcome", "then"),
         [
-            (Trouble.THROTTLE, Outcome.FAILED, Then.REMIND),
-            (Trouble.OVERLOAD, Outcome.FAILED, Then.REMIND),
-            (Trouble.QUOTA, Outcome.EXHAUSTED, Then.REMIND),
-            (Trouble.AUTH, Outcome.FAILED, Then.ASK),
-            (Trouble.BILLING, Outcome.FAILED, Then.ASK),
-            (Trouble.CONTEXT, Outcome.CRASHED, Then.REMIND),
-            (Trouble.ERROR, Outcome.CRASHED, Then.REMIND),
-            (Trouble.STALL, Outcome.CRASHED, Then.REMIND),
-            (Trouble.RUNAWAY, Outcome.FAILED, Then.FAIL),
+            (TroubleKind.THROTTLE, Outcome.FAILED, Then.REMIND),
+            (TroubleKind.OVERLOAD, Outcome.FAILED, Then.REMIND),
+            (TroubleKind.QUOTA, Outcome.EXHAUSTED, Then.REMIND),
+            (TroubleKind.AUTH, Outcome.FAILED, Then.ASK),
+            (TroubleKind.BILLING, Outcome.FAILED, Then.ASK),
+            (TroubleKind.CONTEXT, Outcome.CRASHED, Then.REMIND),
+            (TroubleKind.ERROR, Outcome.CRASHED, Then.REMIND),
+            (TroubleKind.STALL, Outcome.CRASHED, Then.REMIND),
+            (TroubleKind.RUNAWAY, Outcome.FAILED, Then.FAIL),
         ],
     )
-    def test_each_trouble_has_its_own_next_step(self, kind: Trouble, outcome: Outcome, then: Then) -> None:
+    def test_each_trouble_has_its_own_next_step(self, kind: TroubleKind, outcome: Outcome, then: Then) -> None:
         """Waiting, asking a person, a new conversation, giving up: it depends on what went wrong."""
-        verdict = policy.judge(an_ending(signal=None, exit_code=1, hitch=Hitch(kind, "its words")), LIMITS)
+        verdict = policy.judge(an_ending(signal=None, exit_code=1, hitch=RunTrouble(kind, "its words")), LIMITS)
 
         assert (verdict.outcome, verdict.then) == (outcome, then)
         assert "its words" in verdict.reason
@@ -242,17 +246,19 @@ class TestHitch:
 
     def test_exit_code_0_does_not_hide_a_trouble(self) -> None:
         """Some programs exit with 0 although the model refused them."""
-        verdict = policy.judge(an_ending(signal=None, claim=Claim.EXIT, hitch=Hitch(Trouble.AUTH, "401")), LIMITS)
+        verdict = policy.judge(
+            an_ending(signal=None, claim=DoneSign.EXIT, hitch=RunTrouble(TroubleKind.AUTH, "401")), LIMITS
+        )
 
         assert verdict.then is Then.ASK
 
     def test_a_signal_counts_more_than_a_trouble_on_the_way(self) -> None:
         """Who said done and has committed is done, whatever its program said at the end."""
-        assert policy.judge(an_ending(hitch=Hitch(Trouble.OVERLOAD)), LIMITS).then is Then.LAND
+        assert policy.judge(an_ending(hitch=RunTrouble(TroubleKind.OVERLOAD)), LIMITS).then is Then.LAND
 
     def test_a_busy_server_is_tried_more_often_than_a_crash(self) -> None:
         """Each has its own count, so that neither uses up the other's tries."""
-        busy = Hitch(Trouble.THROTTLE)
+        busy = RunTrouble(TroubleKind.THROTTLE)
 
         assert policy.judge(an_ending(signal=None, hitch=busy, waits=9, tries=5), LIMITS).then is Then.REMIND
         assert policy.judge(an_ending(signal=None, hitch=busy, waits=10), LIMITS).then is Then.FAIL
@@ -266,7 +272,7 @@ class TestPersistent:
 
         assert policy.judge(replace(crash, tries=5), LIMITS).then is Then.REMIND
         assert policy.judge(replace(crash, tries=6), LIMITS).then is Then.FAIL
-        assert policy.judge(replace(crash, hitch=Hitch(Trouble.AUTH)), LIMITS).then is Then.ASK
+        assert policy.judge(replace(crash, hitch=RunTrouble(TroubleKind.AUTH)), LIMITS).then is Then.ASK
 
     def test_it_is_idle_when_its_task_is_done(self) -> None:
         """Completed would say that nothing more comes of it."""
@@ -284,9 +290,9 @@ class TestHalt:
 
         assert retry_rules.decide_halt(well, limits) is None
         for pulse, kind in (
-            (replace(well, silent=601), Trouble.STALL),
-            (replace(well, age=3601), Trouble.RUNAWAY),
-            (replace(well, calls=101), Trouble.RUNAWAY),
+            (replace(well, silent=601), TroubleKind.STALL),
+            (replace(well, age=3601), TroubleKind.RUNAWAY),
+            (replace(well, calls=101), TroubleKind.RUNAWAY),
         ):
             hitch = retry_rules.decide_halt(pulse, limits)
             assert hitch is not None and hitch.kind is kind
@@ -305,8 +311,8 @@ class TestTries:
     def test_busy_servers_are_counted_apart_and_a_person_starts_anew(self) -> None:
         """A throttle is no try; what came before a person was asked is another story."""
         bad = replace(RUN, outcome=Outcome.CRASHED)
-        busy = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(Trouble.OVERLOAD))
-        asked = replace(RUN, outcome=Outcome.FAILED, hitch=Hitch(Trouble.AUTH))
+        busy = replace(RUN, outcome=Outcome.FAILED, hitch=RunTrouble(TroubleKind.OVERLOAD))
+        asked = replace(RUN, outcome=Outcome.FAILED, hitch=RunTrouble(TroubleKind.AUTH))
 
         assert (retry_rules.tries_before([bad, busy, busy]), retry_rules.waits_before([bad, busy, busy])) == (1, 2)
         assert retry_rules.tries_before([bad, bad, asked, bad]) == 1

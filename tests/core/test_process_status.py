@@ -8,9 +8,9 @@ from dataclasses import replace
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.run import Outcome, Run
 from windlass.core.nouns.task import Task
-from windlass.core.render import Server, process_status
+from windlass.core.render import ServerEntry, process_status
 
-SERVER = Server(Status.RUNNING, 4711, 0.0, 60.0)
+SERVER = ServerEntry(Status.RUNNING, 4711, 0.0, 60.0)
 AGENT = Agent(name="coder", project="p", provider="command")
 RUN = Run(id="r1", agent="coder", task="t1", number=1, provider="command", started_at=1.0)
 TASK = Task(id="t1", project="p", title="Implement auth module")

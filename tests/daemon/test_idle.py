@@ -18,11 +18,11 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.store import Writing
 from windlass.daemon import idle
-from windlass.daemon.boot import Building
+from windlass.daemon.boot import Program
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.idle import is_needed, leave_when_idle, watched_until
 from windlass.engine.bell import Bell
-from windlass.engine.chatfiles.files import Corner
+from windlass.engine.chatfiles.files import ChatFile
 
 PROJECT = Project(id="p", name="p", path="/p", main="main")
 
@@ -70,7 +70,7 @@ def said(key: str, at: float) -> Message:
 
 def test_a_line_in_a_chat_keeps_it_for_a_day() -> None:
     """Whoever wrote there may write again; what was said any other way calls for it by itself."""
-    mark = Corner(PROJECT, None, PROJECT.path).mark
+    mark = ChatFile(PROJECT, None, PROJECT.path).mark
 
     async def until(*messages: Message) -> float:
         store = MemoryStore(SystemClock())
@@ -123,7 +123,7 @@ class Quiet:
         (self.home / "daemon.sock").touch()
         self.clock.most = most
         with suppress(LongEnough):
-            await leave_when_idle(cast(Building, building), self.home, asyncio.Event())
+            await leave_when_idle(cast(Program, building), self.home, asyncio.Event())
         return self.clock.looks
 
 
@@ -138,7 +138,7 @@ class TestLeaving:
 
     def test_one_whose_chat_is_written_to_stays_for_a_day(self, tmp_path: Path) -> None:
         """And then it leaves."""
-        line = said(f"{Corner(PROJECT, None, PROJECT.path).mark} k1", 1000.0)
+        line = said(f"{ChatFile(PROJECT, None, PROJECT.path).mark} k1", 1000.0)
         stayed = asyncio.run(Quiet(tmp_path, (line,)).minutes(5000))
         assert 24 * 60 <= stayed < 25 * 60
 

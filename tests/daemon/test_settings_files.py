@@ -12,7 +12,7 @@ from windlass.core.nouns.agent import Confinement
 from windlass.core.nouns.project import Project
 from windlass.core.settings.schema import Settings
 from windlass.daemon.settings import SettingsFiles, project_file, with_value
-from windlass.daemon.settings_editor import Desk
+from windlass.daemon.settings_editor import SettingsFileEditor
 
 
 def write(file: Path, text: str) -> Path:
@@ -105,7 +105,7 @@ def test_a_bad_value_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
 def test_a_project_file_is_made_once_and_then_only_added_to(tmp_path: Path) -> None:
     """Running init again keeps what a person wrote."""
-    desk = Desk(SettingsFiles(tmp_path / "home", {}), guess)
+    desk = SettingsFileEditor(SettingsFiles(tmp_path / "home", {}), guess)
     project = Project(id="uuid-1", name="shop", path=str(tmp_path), main="main")
     file = Path(desk.write_project(project, name="shop", main="", command="make test", setup=""))
     file.write_text(file.read_text() + "# a note\n")
@@ -148,7 +148,7 @@ def test_checks_are_guessed_from_the_files_at_the_top(tmp_path: Path, files: dic
 def test_settings_of_the_daemon_belong_to_the_home(tmp_path: Path) -> None:
     """They are written there from anywhere, and refused with the right place in a project's file."""
     files = SettingsFiles(tmp_path / "home", {})
-    _, file = Desk(files, guess).change(str(tmp_path), "daemon.idle_minutes", "5")
+    _, file = SettingsFileEditor(files, guess).change(str(tmp_path), "daemon.idle_minutes", "5")
     assert file == str(tmp_path / "home" / "config.toml")
 
     write(project_file(str(tmp_path)), "[daemon]\nidle_minutes = 1\n")
@@ -220,5 +220,5 @@ def test_a_choice_is_one_of_its_words(tmp_path: Path) -> None:
     write(files.home_file, "[sandbox]\nmode = true\n")
     with pytest.raises(BadInput, match="one of auto, on, off"):
         files.check("")
-    desk = Desk(SettingsFiles(tmp_path / "home", {}), guess)
+    desk = SettingsFileEditor(SettingsFiles(tmp_path / "home", {}), guess)
     assert desk.change(str(tmp_path), "sandbox.mode", "off") == ("off", str(tmp_path / "home" / "config.toml"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from windlass.daemon.boot import build
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
-from windlass.daemon.serving.server import Server
+from windlass.daemon.serving.server import DaemonServer
 from windlass.engine import Engine
 from windlass.web.app import build as build_app
 
@@ -23,7 +23,7 @@ async def served(home: Path) -> AsyncIterator[Engine]:
     """The whole daemon but its ticks, in this process: nothing moves but by those who call."""
     leaving = asyncio.Event()
     async with build(home, leaving.set) as building:
-        server = Server(build_app(building.engine, building.house, building.door, building.tools), listen(home))
+        server = DaemonServer(build_app(building.engine, building.house, building.door, building.tools), listen(home))
         serving = asyncio.create_task(server.run_until(leaving, building.engine.bell.fall_silent))
         yield building.engine
         hang_up(home)

@@ -6,7 +6,7 @@ import asyncio
 
 from stage import SetClock, play
 
-from windlass.engine.background import Lanes
+from windlass.engine.background import Background
 from windlass.engine.bell import Bell
 from windlass.engine.troubles import Troubles
 
@@ -16,7 +16,7 @@ class TestClosing:
         """A daemon leaves also when something was begun at the very last moment."""
 
         async def story() -> None:
-            lanes = Lanes("start", Troubles(SetClock(), Bell()), at_once=1)
+            lanes = Background("start", Troubles(SetClock(), Bell()), at_once=1)
             lanes.begin("r1", lambda: asyncio.sleep(0))
             async with asyncio.timeout(5):
                 await lanes.close()
@@ -28,7 +28,7 @@ class TestClosing:
         """Two more requests during the work are one more piece of work."""
 
         async def story() -> None:
-            lanes, done = Lanes("watch", Troubles(SetClock(), Bell()), at_once=1), 0
+            lanes, done = Background("watch", Troubles(SetClock(), Bell()), at_once=1), 0
 
             async def work() -> None:
                 nonlocal done

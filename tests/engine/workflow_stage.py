@@ -10,7 +10,7 @@ from windlass.core.workflows.instance import Instance, Motion
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Post
 from windlass.engine.records import instances
-from windlass.engine.workflows.start import Start
+from windlass.engine.workflows.start import WorkflowStart
 
 PAIR = """
 name: pair
@@ -34,7 +34,7 @@ class WorkflowStage(Stage):
         file = self.repo / "flow.yaml"
         file.write_text(text)
         values.setdefault("what", "it")
-        start = Start(path=str(self.repo), file=str(file), instance=instance, values=values, stays=stays)
+        start = WorkflowStart(path=str(self.repo), file=str(file), instance=instance, values=values, stays=stays)
         begun = await self.engine.workflows.begin(start)
         await self.move()
         return begun

@@ -13,10 +13,10 @@ from fakes.objects import Files, Objects, different
 from fakes.repository import Edits, FakeHub, FakeRepository, FakeWorktree
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.nouns.agent import Agent, Permissions
-from windlass.core.nouns.change import Candidate, Landing, Shape
+from windlass.core.nouns.change import Candidate, Landing, LandingShape
 from windlass.core.nouns.project import Project
-from windlass.core.radar.collisions import Glimpse
-from windlass.core.runs.workdir import Tree
+from windlass.core.radar.collisions import QuickLook
+from windlass.core.runs.workdir import WorktreeState
 from windlass.core.runs.worktree_setup import LOCK_FILES
 
 Pause = Callable[[str], Awaitable[None]]
@@ -154,7 +154,7 @@ class FakeGit:
             hub.refs.pop(f"refs/windlass/renewing/{_key(agent)}", None)
         return saved if saved and not self.objects.contains(main, hub.refs[saved]) else ""
 
-    async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
+    async def look(self, project: Project, agent: Agent, run: str, /) -> WorktreeState:
         async with self._lock(self.worktree_path(project, agent)):
             sight = self._see(project, agent)
             await self.pause("look.snapshot")
@@ -165,7 +165,7 @@ class FakeGit:
                 self._show(project, agent.branch, sight.head)
         committed = self.objects.files(sight.head)
         names = different(committed, sight.files)
-        return Tree(
+        return WorktreeState(
             head=sight.head,
             branch=sight.worktree.branch,
             commits=len(own),
@@ -213,25 +213,25 @@ class FakeGit:
 
     # ── comparing ──
 
-    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+    async def glance(self, project: Project, agent: Agent, /) -> QuickLook:
         async with self._lock(self.worktree_path(project, agent)):
             sight = self._see(project, agent)
             base = self.objects.base(sight.main, sight.head) or sight.main
             commit = self.objects.holding(sight.files, sight.head, "The worktree as it was", self.now())
         return self.objects.glimpse(base, head=sight.head, commit=commit)
 
-    async def since(self, project: Project, base: str, /) -> Glimpse:
+    async def since(self, project: Project, base: str, /) -> QuickLook:
         main = self._main(project)
         return self.objects.glimpse(base, head=main, commit=main)
 
-    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+    async def clash(self, project: Project, one: QuickLook, other: QuickLook, /) -> tuple[str, ...]:
         del project
         return self.objects.merge(one.commit, other.commit).conflicts
 
     # ── landing ──
 
     async def stage(
-        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
     ) -> Candidate:
         main = self._main(project)
         before = onto or main
@@ -244,7 +244,7 @@ class FakeGit:
         merged = self.objects.merge(before, head)
         if merged.conflicts:
             raise Conflict(self._explain(merged.conflicts, before, head), hint="Merge origin/main into the branch.")
-        parents = (before, head) if shape is Shape.MERGE else (before,)
+        parents = (before, head) if shape is LandingShape.MERGE else (before,)
         commit = self.objects.commit(merged.files, parents, message, self.now())
         self._hub(project).refs[f"refs/windlass/candidates/{commit}"] = commit
         return Candidate(
@@ -254,7 +254,7 @@ class FakeGit:
             commits=self.objects.beyond(before, head),
             files=self.objects.differing(before, commit),
             head=head,
-            shape=Shape.MERGE if shape is Shape.MERGE else Shape.SQUASH,
+            shape=LandingShape.MERGE if shape is LandingShape.MERGE else LandingShape.SQUASH,
         )
 
     async def land(self, project: Project, /, *stack: Candidate) -> Landing:
@@ -428,7 +428,7 @@ class FakeGit:
             if tip != each.before:
                 raise Conflict(f"{project.main} has moved to {tip[:12]} since the change was tested.")
             parents = self.objects.commits[each.commit].parents
-            wanted = (tip, each.head) if each.shape is Shape.MERGE else (tip,)
+            wanted = (tip, each.head) if each.shape is LandingShape.MERGE else (tip,)
             if parents != wanted:
                 raise Conflict(f"{each.commit[:12]} was not made on {project.main} as it is.")
             again = self.objects.write_tree(self.objects.merge(tip, each.head).files)

@@ -8,7 +8,7 @@ from windlass.core.agents.definition import Roster
 from windlass.core.errors import BadInput
 from windlass.core.runs.prompt import BLOCKS, PARTS
 from windlass.core.runs.sandbox import Sandbox
-from windlass.core.runs.worktree_setup import Prepared
+from windlass.core.runs.worktree_setup import PreparedWorktree
 from windlass.core.settings.schema import WorktreeSettings
 from windlass.core.workflows.workflow import Workflow
 
@@ -40,7 +40,7 @@ class FakeSetups:
     """The `Setups` port: a test says how making a worktree ready ends."""
 
     def __init__(self) -> None:
-        self.answer = Prepared()
+        self.answer = PreparedWorktree()
         self.prepared: list[str] = []
         """Every worktree that was made ready, each time."""
 
@@ -55,7 +55,7 @@ class FakeSetups:
         key: str,
         environment: Mapping[str, str],
         sandbox: Sandbox | None,
-    ) -> Prepared:
+    ) -> PreparedWorktree:
         del checkout, agent, settings, key, environment, sandbox
         self.prepared.append(worktree)
         return self.answer

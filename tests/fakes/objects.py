@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from windlass.core.radar.collisions import Glimpse
+from windlass.core.radar.collisions import QuickLook
 
 Files = Mapping[str, str]
 
@@ -102,11 +102,11 @@ class Objects:
         gone = [each for each in changed if each not in there]
         return Merged({name: text for name, text in files.items() if name not in gone}, conflicts)
 
-    def glimpse(self, base: str, *, head: str, commit: str) -> Glimpse:
+    def glimpse(self, base: str, *, head: str, commit: str) -> QuickLook:
         """What a commit holds, against the one that it stands on."""
         before, after = self.files(base), self.files(commit)
         names = different(before, after)
-        return Glimpse(
+        return QuickLook(
             head=head,
             commit=commit,
             tree=self.tree(commit),

@@ -11,7 +11,7 @@ from signal import Signals
 from windlass.core.errors import BadInput, WindlassError
 from windlass.core.nouns.run import Identity
 from windlass.core.ports import Launch
-from windlass.core.runs.sandbox import Warden
+from windlass.core.runs.sandbox import SandboxKeeper
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class FakeProcesses:
         """Each run's process, as it was started last."""
         self.refusal: WindlassError | None = None
         """Raised by `start` as long as it is set, as when the system has no room."""
-        self.keeper = Warden("fake", "These processes are not real.")
+        self.keeper = SandboxKeeper("fake", "These processes are not real.")
         """What keeps runs in a sandbox; here, nothing does."""
         self.variables: dict[str, str] = {}
         """What the daemon's environment holds."""
@@ -131,7 +131,7 @@ class FakeProcesses:
         process = self.started.get(run)
         return process.exit_code if process else None
 
-    async def warden(self) -> Warden:
+    async def warden(self) -> SandboxKeeper:
         return self.keeper
 
     def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Clock
 from windlass.core.ports.store import FAR_BACK, N, Noun, Reading, Writing
 from windlass.store import journal, rows
-from windlass.store.audit import Audit
+from windlass.store.audit import JournalAudit
 
 T = TypeVar("T")
 
@@ -306,7 +306,7 @@ class MemoryWriting(MemoryReading):
         for undo in reversed(self._undo):
             undo()
 
-    def _add(self, entry: journal.Entry) -> Event:
+    def _add(self, entry: journal.JournalEntry) -> Event:
         before = self._tables.tip
         self._tables.events.append(entry.event)
         self._tables.tip = entry.tip
@@ -358,7 +358,7 @@ class MemoryStore:
     async def verify(self) -> str:
         """Walk the journal and the tables. Returns the first fault, or nothing."""
         await self._turn()
-        audit, events = Audit(), self._tables.events
+        audit, events = JournalAudit(), self._tables.events
         nouns = (noun for table in self._tables.nouns.values() for noun in table.values())
         walked = ((event, journal.pack(event.data, event.became)) for event in events)
         return audit.journal(walked, self._tables.tip) or audit.tables(nouns, lambda seq: events[seq - 1])

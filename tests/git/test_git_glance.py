@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gitkit import World
 
-from windlass.core.radar.collisions import Glimpse, Track, may_clash
+from windlass.core.radar.collisions import QuickLook, Track, may_clash
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path).begin()
 
 
-async def glimpse(world: World, name: str, files: Mapping[str, str]) -> Glimpse:
+async def glimpse(world: World, name: str, files: Mapping[str, str]) -> QuickLook:
     agent, path = await world.agent(name)
     world.write(files, path)
     return await world.git.glance(world.project, agent)
@@ -28,12 +28,12 @@ def objects(world: World) -> set[str]:
     return {str(each.relative_to(world.hub)) for each in (world.hub / "objects").rglob("*") if each.is_file()}
 
 
-def kept(seen: Glimpse) -> int:
+def kept(seen: QuickLook) -> int:
     """How many objects a glimpse has for itself."""
     return sum(each.is_file() for each in Path(seen.kept).rglob("*"))
 
 
-def both(one: Glimpse, other: Glimpse) -> bool:
+def both(one: QuickLook, other: QuickLook) -> bool:
     return may_clash(Track(agent="one", glimpse=one), Track(agent="other", glimpse=other))
 
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from windlass.core.files.params import ParamKind
-from windlass.core.nouns.agent import Permissions, Tool
-from windlass.core.workflows.workflow import Workflow, Workplace
+from windlass.core.nouns.agent import Permissions, ToolKind
+from windlass.core.workflows.workflow import Workflow, WorktreeChoice
 from windlass.library.workflows import LARGEST, load, shipped
 
 FILES = Path(__file__).parent / "workflows"
@@ -99,15 +99,19 @@ class TestValues:
         planner, coder, runner = made.agents
 
         assert (planner.tools, planner.triggers, planner.handoff_to) == (
-            (Tool.READ, Tool.SEARCH, Tool.WEB),
+            (ToolKind.READ, ToolKind.SEARCH, ToolKind.WEB),
             ("plan", "design"),
             ("coder", "human"),
         )
         assert planner.system_prompt == "You plan. See notes.md for more.\n"
         assert (planner.model, planner.permissions) == ("acme/large", Permissions.READ)
         assert (coder.permissions, coder.role, coder.provider) == (Permissions.FULL, "Writes code", "acme")
-        assert (coder.persistent, coder.worktree, coder.tools) == (True, Workplace.OWN, (Tool.EDIT, Tool.SHELL))
-        assert (runner.tools, runner.worktree) == (None, Workplace.PROJECT)
+        assert (coder.persistent, coder.worktree, coder.tools) == (
+            True,
+            WorktreeChoice.OWN,
+            (ToolKind.EDIT, ToolKind.SHELL),
+        )
+        assert (runner.tools, runner.worktree) == (None, WorktreeChoice.PROJECT)
         assert (runner.command, runner.provider) == ('./run.sh "$WINDLASS_PROMPT"', "command")
         assert [(each.name, each.seconds) for each in made.setup] == [("log", 90.0), ("", 5400.0)]
         assert (made.limits.runs, made.limits.seconds, made.limits.hops, made.limits.wakes) == (2, 7200.0, 10, 5)

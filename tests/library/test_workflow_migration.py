@@ -10,7 +10,7 @@ import pytest
 from windlass.core.errors import BadInput
 from windlass.core.messages.mentions import mentions
 from windlass.core.workflows.workflow import Workflow
-from windlass.library.migration import Migration, migrate
+from windlass.library.migration import MigratedFile, migrate
 from windlass.library.workflows import load
 
 AGENTS = """\
@@ -34,13 +34,13 @@ tasks:
 """
 
 
-def migrated(folder: Path, text: str) -> Migration:
+def migrated(folder: Path, text: str) -> MigratedFile:
     path = folder / "old.yaml"
     path.write_text(text)
     return migrate(path, "old.yaml")
 
 
-def workflow(folder: Path, made: Migration) -> Workflow:
+def workflow(folder: Path, made: MigratedFile) -> Workflow:
     loaded = load(folder / "old.yaml", text=made.new)
     assert [str(each) for each in loaded.problems] == []
     assert loaded.workflow is not None

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from windlass.core.files.params import ParamKind
-from windlass.core.nouns.agent import Permissions, Tool
+from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.workflows import (
     file,
     file_agents,
     file_params,
     file_tasks,
 )
-from windlass.core.workflows.workflow import Workplace
+from windlass.core.workflows.workflow import WorktreeChoice
 from windlass.library.workflows import load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text()
@@ -40,7 +40,7 @@ def test_every_key_and_word_is_on_the_page() -> None:
     """What can be written in a file can be read about; nothing is forgotten when a key is added."""
     code = "\n".join(re.findall(r"```yaml\n.*?```|`[^`\n]+`|^### \w+", PAGE, re.DOTALL | re.MULTILINE))
     keys = {*file.KEYS, *file_agents.KEYS, *file_params.KEYS, *file_tasks.KEYS}
-    words = {*Tool, *Workplace, *Permissions, *ParamKind, "shell", "as", "timeout", "runs", "hops", "wakes"}
+    words = {*ToolKind, *WorktreeChoice, *Permissions, *ParamKind, "shell", "as", "timeout", "runs", "hops", "wakes"}
 
     assert len(EXAMPLES) >= 10
     assert [each for each in sorted(keys | words) if not re.search(rf"\b{each}\b", code)] == []

@@ -19,9 +19,9 @@ from windlass.core.errors import Unavailable
 from windlass.core.nouns.message import Message
 from windlass.core.ports.store import Reading
 from windlass.mcp import subscriptions
-from windlass.mcp.caller import RUN, Context, Visitors
-from windlass.mcp.notifier import Listener, News
-from windlass.mcp.subscriptions import SESSION_HEADER, Listening
+from windlass.mcp.caller import RUN, Context, McpCallers
+from windlass.mcp.notifier import Listener, Notifier
+from windlass.mcp.subscriptions import SESSION_HEADER, Subscriptions
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def test_who_listens_is_let_go_when_its_run_ends(room: Room) -> None:
 
     async def story() -> None:
         run = await begun(room)
-        news, over, on = News(room.engine), asyncio.Event(), asyncio.Event()
+        news, over, on = Notifier(room.engine), asyncio.Event(), asyncio.Event()
 
         async def tell(_message: Message) -> None:
             """Nothing is said to it."""
@@ -91,7 +91,7 @@ def test_one_who_leaves_with_an_error_keeps_the_news_from_nobody_else(room: Room
 
     async def story() -> None:
         run = await begun(room)
-        news, heard = News(room.engine), asyncio.Event()
+        news, heard = Notifier(room.engine), asyncio.Event()
 
         async def refuse(_message: Message) -> None:
             raise ConnectionError
@@ -134,7 +134,7 @@ def test_who_could_not_be_told_is_told_when_the_store_is_back(repo: Path, tmp_pa
 
     async def story() -> None:
         run = await begun(room)
-        news, sent, heard = News(room.engine), asyncio.Event(), asyncio.Event()
+        news, sent, heard = Notifier(room.engine), asyncio.Event(), asyncio.Event()
         told: list[str] = []
 
         async def break_it(message: Message) -> None:
@@ -166,7 +166,7 @@ def test_sessions_are_forgotten_with_their_run_and_are_not_too_many(
 
     async def story() -> None:
         run = await begun(room)
-        ears = Listening(room.engine, Visitors(room.engine))
+        ears = Subscriptions(room.engine, McpCallers(room.engine))
         for number in range(5):
             await ears.greet(request("", f"s{number}"), NotificationParams())
         assert list(ears.sessions) == ["s2", "s3", "s4"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound, WindlassError
-from windlass.model.allowed_paths import Places
-from windlass.model.commands import Commands, Output
+from windlass.model.allowed_paths import AllowedPaths
+from windlass.model.commands import CommandOutput, Commands
 from windlass.model.files import Files
 
 
@@ -54,7 +54,7 @@ class TestOutside:
     def test_nothing_leads_out(self, tree: Path, tool: str, path: str) -> None:
         """Steps up, absolute paths and links are all seen for what they are."""
         with pytest.raises(NotAllowed, match="outside of"):
-            TOOLS[tool](Files(Places([str(tree)])), path.format(above=tree.parent))
+            TOOLS[tool](Files(AllowedPaths([str(tree)])), path.format(above=tree.parent))
         assert (tree.parent / "secret.txt").read_text() == "secret\n"
         assert list((tree.parent / "elsewhere").iterdir()) == []
         assert not (tree.parent / "not-there").exists()
@@ -62,20 +62,20 @@ class TestOutside:
     @pytest.mark.parametrize("path", OUTSIDE)
     def test_nothing_outside_is_searched(self, tree: Path, path: str) -> None:
         """Not by a path that leads there either."""
-        commands = Commands(Places([str(tree)]), dict(os.environ))
+        commands = Commands(AllowedPaths([str(tree)]), dict(os.environ))
         with pytest.raises(NotAllowed, match="outside of"):
             asyncio.run(commands.search_files("secret", path.format(above=tree.parent)))
 
     def test_a_search_does_not_follow_links(self, tree: Path) -> None:
         """What links lead to is not found from above them."""
-        commands = Commands(Places([str(tree)]), dict(os.environ))
+        commands = Commands(AllowedPaths([str(tree)]), dict(os.environ))
         assert asyncio.run(commands.search_files("secret")) == "(nothing)"
         assert asyncio.run(commands.search_files("two =")) == "src/a.py:2:two = 2"
 
     def test_a_list_does_not_follow_links(self, tree: Path) -> None:
         """A link is shown as one, and what it leads to is not walked through."""
         (tree.parent / "elsewhere/b.py").touch()
-        files = Files(Places([str(tree)]))
+        files = Files(AllowedPaths([str(tree)]))
         assert "folder@" in files.list_files().splitlines()
         assert files.list_files(pattern="*.py").splitlines() == ["src/a.py"]
 
@@ -83,13 +83,13 @@ class TestOutside:
     def test_what_is_no_path(self, tree: Path, path: str) -> None:
         """It is refused, and nothing falls over."""
         with pytest.raises((WindlassError, OSError)):
-            Files(Places([str(tree)])).read_file(path)
+            Files(AllowedPaths([str(tree)])).read_file(path)
 
 
 class TestInside:
     def test_links_within_are_fine(self, tree: Path) -> None:
         """A link to a file of ours is that file."""
-        files = Files(Places([str(tree)]))
+        files = Files(AllowedPaths([str(tree)]))
         assert files.read_file("near") == "1\tone = 1\n2\ttwo = 2"
         files.edit_file("near", "two = 2", "two = 3")
         assert (tree / "src/a.py").read_text() == "one = 1\ntwo = 3\n"
@@ -97,11 +97,11 @@ class TestInside:
 
     def test_absolute_paths_of_ours_are_fine(self, tree: Path) -> None:
         """Models like to write them."""
-        assert Files(Places([str(tree)])).read_file(f"{tree}/src/a.py", offset=2) == "2\ttwo = 2"
+        assert Files(AllowedPaths([str(tree)])).read_file(f"{tree}/src/a.py", offset=2) == "2\ttwo = 2"
 
     def test_several_folders(self, tree: Path) -> None:
         """An agent of several repositories reaches each, though links lead there."""
-        files = Files(Places([str(tree), str(tree.parent / "elsewhere")]))
+        files = Files(AllowedPaths([str(tree), str(tree.parent / "elsewhere")]))
         files.write_file("folder/new.txt", "new\n")
         assert (tree.parent / "elsewhere/new.txt").read_text() == "new\n"
 
@@ -109,11 +109,11 @@ class TestInside:
     def test_git_keeps_its_own(self, tree: Path, path: str) -> None:
         """No hook is written by these tools."""
         with pytest.raises(NotAllowed, match="git's own"):
-            Files(Places([str(tree)])).write_file(path, "x")
+            Files(AllowedPaths([str(tree)])).write_file(path, "x")
 
     def test_who_may_only_read_writes_its_report(self, tree: Path) -> None:
         """Nothing but that, not by a link in its folder either."""
-        files = Files(Places([str(tree)], output=".windlass/output"))
+        files = Files(AllowedPaths([str(tree)], output=".windlass/output"))
         assert files.write_file(".windlass/output/review.md", "Fine.\n")
         (tree / ".windlass/output/link").symlink_to(tree / "src/a.py")
         for path in ("src/a.py", "new.txt", ".windlass/output/../x", ".windlass/output/link"):
@@ -128,14 +128,14 @@ class TestFiles:
         """What is no file is refused at once."""
         os.mkfifo(tree / "pipe")
         with pytest.raises(NotAllowed, match="no file"):
-            Files(Places([str(tree)])).read_file("pipe")
+            Files(AllowedPaths([str(tree)])).read_file("pipe")
         with pytest.raises(OSError, match="No such device"):
-            Files(Places([str(tree)])).write_file("pipe", "x")
+            Files(AllowedPaths([str(tree)])).write_file("pipe", "x")
 
     def test_what_is_too_long_is_read_in_parts(self, tree: Path) -> None:
         """The model is told where to go on."""
         (tree / "long.txt").write_text("".join(f"line {each}\n" for each in range(1, 3001)))
-        files = Files(Places([str(tree)]))
+        files = Files(AllowedPaths([str(tree)]))
         assert files.read_file("long.txt").endswith("2000\tline 2000\n… 1000 more lines; read on from line 2001.")
         assert files.read_file("long.txt", offset=2999) == "2999\tline 2999\n3000\tline 3000"
         (tree / "wide.txt").write_text("x" * 1_000_000)
@@ -146,7 +146,7 @@ class TestFiles:
 
     def test_an_edit_must_be_clear(self, tree: Path) -> None:
         """What is not there, or there twice, is not guessed at."""
-        files = Files(Places([str(tree)]))
+        files = Files(AllowedPaths([str(tree)]))
         with pytest.raises(BadInput, match="not in"):
             files.edit_file("src/a.py", "three", "four")
         with pytest.raises(BadInput, match="2 times"):
@@ -160,7 +160,7 @@ class TestFiles:
 class TestCommands:
     def test_a_command_that_takes_too_long(self, tree: Path) -> None:
         """It is ended with all in its group, and what it said is kept."""
-        commands = Commands(Places([str(tree)]), dict(os.environ))
+        commands = Commands(AllowedPaths([str(tree)]), dict(os.environ))
         said = asyncio.run(commands.shell("echo begun; sleep 471 & echo $! > pid; wait", seconds=1))
         assert said.splitlines() == ["begun", "(ended after 1 seconds: it took too long)"]
         pid = int((tree / "pid").read_text())
@@ -170,7 +170,7 @@ class TestCommands:
 
     def test_what_it_leaves_behind_is_not_waited_for(self, tree: Path) -> None:
         """A server in the background keeps the pipe, and the model goes on."""
-        commands = Commands(Places([str(tree)]), dict(os.environ))
+        commands = Commands(AllowedPaths([str(tree)]), dict(os.environ))
         said = asyncio.run(commands.shell("sleep 471 & echo $!"))
         os.kill(int(said), 9)
 
@@ -178,11 +178,11 @@ class TestCommands:
     def test_only_some_of_our_commands(self, tree: Path, words: list[str]) -> None:
         """Who may only read can say how it went, and no more."""
         with pytest.raises(BadInput):
-            asyncio.run(Commands(Places([str(tree)]), dict(os.environ)).windlass(words))
+            asyncio.run(Commands(AllowedPaths([str(tree)]), dict(os.environ)).windlass(words))
 
     def test_an_output_has_bounds(self) -> None:
         """Beginning and end are kept, whatever came between."""
-        output = Output()
+        output = CommandOutput()
         for _ in range(1000):
             output.add(b"x" * 10_000)
         output.add(b"the end")

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from windlass.core.nouns.run import Hitch, Trouble, Usage
-from windlass.core.runs.output_lines import Lines
-from windlass.core.runs.provider import Provider, Reading
+from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
+from windlass.core.runs.output_lines import LineSplitter
+from windlass.core.runs.provider import LineReading, Provider
 from windlass.providers import load
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -23,11 +23,11 @@ class Learned:
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     result: str = ""
-    hitch: Hitch | None = None
+    hitch: RunTrouble | None = None
     text: tuple[str, ...] = ()
 
     @property
-    def trouble(self) -> Trouble | None:
+    def trouble(self) -> TroubleKind | None:
         return self.hitch.kind if self.hitch else None
 
 
@@ -40,9 +40,9 @@ def lines_of(path: Path) -> list[str]:
     return path.read_bytes().decode().splitlines()
 
 
-def readings(provider: Provider, pieces: Iterable[bytes]) -> list[Reading]:
+def readings(provider: Provider, pieces: Iterable[bytes]) -> list[LineReading]:
     """The readings of an output that comes in these pieces."""
-    state, found = Lines(), []
+    state, found = LineSplitter(), []
     for piece in pieces:
         state, whole = state.feed(piece)
         found += [provider.read(each) for each in whole]

@@ -8,8 +8,8 @@ import tomllib
 import pytest
 
 from windlass.core.errors import BadInput
-from windlass.core.nouns.agent import Permissions, Tool
-from windlass.core.runs.provider import Provider, Start, check_tools
+from windlass.core.nouns.agent import Permissions, ToolKind
+from windlass.core.runs.provider import Provider, StartRequest, check_tools
 from windlass.providers import load
 
 CLAUDE, CODEX = load().get("claude"), load().get("codex")
@@ -20,10 +20,10 @@ def start(
     *,
     permissions: Permissions = Permissions.EDIT,
     sandboxed: bool = False,
-    tools: tuple[Tool, ...] | None = None,
+    tools: tuple[ToolKind, ...] | None = None,
     **more: str,
-) -> Start:
-    return Start(
+) -> StartRequest:
+    return StartRequest(
         prompt_file="/run/prompt.md",
         worktree=more.get("worktree", "/trees/brave-otter"),
         number=1,
@@ -156,18 +156,18 @@ class TestTools:
 
     def test_claude_has_those_and_no_others(self) -> None:
         """Its own by name, and ours as ever; who has the web may use it."""
-        words = CLAUDE.argv(start(tools=(Tool.READ, Tool.SHELL)))
+        words = CLAUDE.argv(start(tools=(ToolKind.READ, ToolKind.SHELL)))
         assert words[words.index("--tools") + 1] == "Read,Bash"
-        words = CLAUDE.argv(start(permissions=Permissions.READ, tools=(Tool.SEARCH, Tool.WEB)))
+        words = CLAUDE.argv(start(permissions=Permissions.READ, tools=(ToolKind.SEARCH, ToolKind.WEB)))
         assert words[words.index("--tools") + 1] == "Grep,Glob,WebFetch,WebSearch"
         assert words[words.index("--allowedTools") + 1].endswith(",mcp__windlass,WebFetch,WebSearch")
         assert "--tools" not in CLAUDE.argv(start())
 
     def test_codex_has_the_web_or_not(self) -> None:
         """The others are its shell's, and come with its permissions."""
-        usual = (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL)
+        usual = (ToolKind.READ, ToolKind.SEARCH, ToolKind.EDIT, ToolKind.SHELL)
         assert 'web_search="disabled"' in CODEX.argv(start(tools=usual))
-        assert 'web_search="live"' in CODEX.argv(start(tools=(*usual, Tool.WEB)))
+        assert 'web_search="live"' in CODEX.argv(start(tools=(*usual, ToolKind.WEB)))
         assert not any("web_search" in each for each in CODEX.argv(start()))
 
     @pytest.mark.parametrize(
@@ -184,11 +184,11 @@ class TestTools:
     ) -> None:
         """Instead of being forgotten; the rest is said, too."""
         with pytest.raises(BadInput, match=words) as refused:
-            check_tools(load().get(name), [Tool(each) for each in tools.split()], permissions)
+            check_tools(load().get(name), [ToolKind(each) for each in tools.split()], permissions)
         assert f"With permissions: {permissions} it has read, search" in refused.value.hint
 
     def test_what_comes_with_the_permissions_can_always_be_said(self) -> None:
         """For every provider."""
         for each in load().all():
-            check_tools(each, (Tool.READ, Tool.SEARCH), Permissions.READ)
-            check_tools(each, (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL), Permissions.EDIT)
+            check_tools(each, (ToolKind.READ, ToolKind.SEARCH), Permissions.READ)
+            check_tools(each, (ToolKind.READ, ToolKind.SEARCH, ToolKind.EDIT, ToolKind.SHELL), Permissions.EDIT)

@@ -11,8 +11,8 @@ import pytest
 
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.nouns.agent import Permissions
-from windlass.core.nouns.run import Hitch, Trouble, Usage
-from windlass.core.runs.provider import ARGUMENT_LIMIT, Claim, Provider, Reading, Start
+from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
+from windlass.core.runs.provider import ARGUMENT_LIMIT, DoneSign, LineReading, Provider, StartRequest
 from windlass.core.settings.schema import Settings, build
 from windlass.daemon.settings import SettingsFiles, project_file
 from windlass.providers import FoundProviders, load
@@ -37,9 +37,9 @@ def refusal(text: str, name: str = "mine") -> BadInput:
     return refused.value
 
 
-def start(**more: Any) -> Start:
+def start(**more: Any) -> StartRequest:
     given: dict[str, Any] = {"prompt": "Do it.", "prompt_file": "/run/prompt.md", "number": 1}
-    return Start(**(given | {"session": "", "options": {}} | more))
+    return StartRequest(**(given | {"session": "", "options": {}} | more))
 
 
 class TestCommandLine:
@@ -117,10 +117,12 @@ class TestOutput:
         """Lines are shown as they are; patterns find the session and troubles."""
         errors = 'errors = {throttle = ["^429"], auth = ["no key", "log in"]}'
         read = mine(f'command = ["a"]\nsession = "session: (\\\\S+)"\n{errors}').read
-        assert read("hello") == Reading(text="hello")
+        assert read("hello") == LineReading(text="hello")
         assert read("session: s-1 begun").session == "s-1"
-        assert read("429 slow down") == Reading(text="429 slow down", hitch=Hitch(Trouble.THROTTLE, "429 slow down"))
-        assert read("please LOG IN").hitch == Hitch(Trouble.AUTH, "please LOG IN")
+        assert read("429 slow down") == LineReading(
+            text="429 slow down", hitch=RunTrouble(TroubleKind.THROTTLE, "429 slow down")
+        )
+        assert read("please LOG IN").hitch == RunTrouble(TroubleKind.AUTH, "please LOG IN")
 
     @pytest.mark.parametrize(
         ("stands", "uses"), [("bash", 1), (3, 3), (["a", "b"], 2), ({"name": "a"}, 1), ("", 0), (0, 0), (-2, 0)]
@@ -140,7 +142,7 @@ class TestOutput:
         )
         event = {"data": {"id": "s1"}, "message": "Hi", "parts": [{"text": "there"}], "final": "ok", "m": "big"}
         event["use"] = {"in": 10, "out": 5, "usd": 0.25}
-        assert provider.read(json.dumps(event)) == Reading(
+        assert provider.read(json.dumps(event)) == LineReading(
             text="Hi\nthere",
             session="s1",
             model="big",
@@ -148,7 +150,7 @@ class TestOutput:
             result="ok",
         )
         assert provider.read("plain").text == "plain"
-        assert provider.read('{"other": 1}') == Reading()
+        assert provider.read('{"other": 1}') == LineReading()
         assert provider.read('{"error": "limit reached"}').hitch is not None
         assert provider.structured
 
@@ -252,11 +254,11 @@ class TestFiles:
         found.described = lambda: settings.at("").providers
         file = tmp_path / "config.toml"
         file.write_text("[providers.mine]\ncommand = ['a']\nclaim = 'exit'\n")
-        assert found.get("mine").claim is Claim.EXIT
+        assert found.get("mine").claim is DoneSign.EXIT
         assert "mine" in [each.name for each in found.all()]
 
         file.write_text("[providers.mine]\ncommand = []\n")
-        assert found.get("mine").claim is Claim.EXIT
+        assert found.get("mine").claim is DoneSign.EXIT
         with pytest.raises(BadInput, match=r"config\.toml: providers\.mine\.command is missing"):
             settings.check("")
 

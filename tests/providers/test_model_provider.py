@@ -12,7 +12,7 @@ import pytest
 
 from windlass.core.errors import BadInput, Unavailable, WindlassError
 from windlass.core.nouns.agent import Permissions
-from windlass.core.runs.provider import Login, Presence, Start
+from windlass.core.runs.provider import Login, Presence, StartRequest
 from windlass.core.settings.models import ModelSettings, settings_for
 from windlass.providers import FoundProviders, load, model, presence
 
@@ -20,8 +20,8 @@ PROVIDER = load().get("model")
 SONNET = "anthropic/claude-sonnet-4-5"
 
 
-def start(**more: object) -> Start:
-    plain = Start(
+def start(**more: object) -> StartRequest:
+    plain = StartRequest(
         prompt_file="/run/prompt.md", folder="/run", worktree="/tree", number=1, session="", new_session="n", options={}
     )
     return replace(plain, model=SONNET, **more)  # type: ignore[arg-type]  # fields by name

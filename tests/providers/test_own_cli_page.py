@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import windlass
-from windlass.core.nouns.run import Trouble
+from windlass.core.nouns.run import TroubleKind
 from windlass.core.runs.provider import Provider
 from windlass.core.settings.schema import Settings, build
 from windlass.providers import load
@@ -134,7 +134,7 @@ def test_the_events_of_the_page_s_example_are_read() -> None:
     assert sum(each.usage.input_tokens for each in readings if each.usage) == 200
     assert sum(each.usage.tool_uses for each in readings if each.usage) == 1
 
-    ends = {"auth-401": Trouble.AUTH, "rate-429": Trouble.THROTTLE}
+    ends = {"auth-401": TroubleKind.AUTH, "rate-429": TroubleKind.THROTTLE}
     for name, kind in ends.items():
         last = provider.read((recorded / f"{name}.jsonl").read_text().splitlines()[-1])
         assert last.hitch is not None

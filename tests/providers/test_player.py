@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from windlass.core.runs.provider import Start
+from windlass.core.runs.provider import StartRequest
 from windlass.core.runs.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal, read_signal
 from windlass.providers import load
 
@@ -41,7 +41,7 @@ class Stage:
         (self.folder / "script").write_text(script)
         (self.folder / "prompt.md").write_text(prompt)
         files = {"script": str(self.folder / "script")}
-        start = Start(prompt_file="", number=number, session="", options={"script_name": "my.yaml"}, files=files)
+        start = StartRequest(prompt_file="", number=number, session="", options={"script_name": "my.yaml"}, files=files)
         variables = {
             "WINDLASS_AGENT": "quick-otter",
             "WINDLASS_RUN_NUMBER": str(number),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from windlass.core.errors import BadInput, NotFound, Unavailable
-from windlass.core.runs.provider import Claim, Start
+from windlass.core.runs.provider import DoneSign, StartRequest
 from windlass.providers import load
 
 
@@ -55,10 +55,10 @@ class TestCommand:
     def test_a_command_is_given_to_the_shell_as_it_is(self) -> None:
         """Quotes, dollars and newlines reach sh untouched."""
         command = "echo \"$WINDLASS_AGENT\" 'a b'\ntrue"
-        start = Start(prompt_file="p", number=1, session="", options={"command": command})
+        start = StartRequest(prompt_file="p", number=1, session="", options={"command": command})
 
         assert load().get("command").argv(start) == ("sh", "-c", command)
-        assert load().get("command").claim is Claim.EXIT
+        assert load().get("command").claim is DoneSign.EXIT
 
     @pytest.mark.parametrize("command", ["", "  \n", "a\0b"])
     def test_a_command_that_cannot_run_is_refused(self, command: str) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recordings import PROVIDERS, RECORDED, learned, lines_of, readings, recordings
 
-from windlass.core.nouns.run import Hitch, Trouble, Usage
-from windlass.core.runs.provider import Provider, Reading
+from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
+from windlass.core.runs.provider import LineReading, Provider
 
 CLAUDE, CODEX, MODEL = (PROVIDERS.get(each) for each in ("claude", "codex", "model"))
 READERS = pytest.mark.parametrize("provider", [CLAUDE, CODEX, MODEL], ids=lambda each: each.name)
@@ -22,50 +22,50 @@ EACH = pytest.mark.parametrize(("provider", "path"), EVERY, ids=lambda each: get
 DONE = "Done: wrote out.txt. Tool said: mock-made"
 
 TROUBLES = {
-    "claude/auth-401-full.jsonl": Trouble.AUTH,
-    "claude/auth-401-maxretries0.jsonl": Trouble.AUTH,
-    "claude/auth-401-oauth.jsonl": Trouble.AUTH,
-    "claude/bypass-root-nosandbox.stderr": Trouble.ERROR,
-    "claude/context.jsonl": Trouble.CONTEXT,
-    "claude/credit-400.jsonl": Trouble.BILLING,
-    "claude/hang-timeout.jsonl": Trouble.OVERLOAD,
-    "claude/max-turns.jsonl": Trouble.ERROR,
-    "claude/overloaded-529.jsonl": Trouble.OVERLOAD,
-    "claude/rate-429-maxretries1.jsonl": Trouble.THROTTLE,
-    "claude/rate-429-oauth.jsonl": Trouble.THROTTLE,
-    "claude/resume-bad.jsonl": Trouble.LOST,
-    "claude/resume-bad.stderr": Trouble.LOST,
-    "claude/resume-otherdir.jsonl": Trouble.LOST,
-    "claude/resume-otherdir.stderr": Trouble.LOST,
-    "claude/session-id-dup.stderr": Trouble.ERROR,
-    "claude/signal-SIGINT-hang.jsonl": Trouble.ERROR,
-    "claude/signal-SIGINT-tool.jsonl": Trouble.ERROR,
-    "claude/stream-input-interrupt.jsonl": Trouble.ERROR,
-    "claude/usage-limit-apikey.jsonl": Trouble.THROTTLE,
-    "claude/usage-limit-oauth.jsonl": Trouble.QUOTA,
-    "codex/auth-401-noretry.jsonl": Trouble.AUTH,
-    "codex/auth-401.jsonl": Trouble.AUTH,
-    "codex/context.jsonl": Trouble.CONTEXT,
-    "codex/credit-429.jsonl": Trouble.BILLING,
-    "codex/hang-mid-idle.jsonl": Trouble.OVERLOAD,
-    "codex/nogit.txt": Trouble.ERROR,
-    "codex/overloaded-503.jsonl": Trouble.OVERLOAD,
-    "codex/rate-429.jsonl": Trouble.THROTTLE,
-    "codex/resume-bad.txt": Trouble.LOST,
-    "codex/usage-limit.jsonl": Trouble.QUOTA,
-    "model/auth-401-openai.jsonl": Trouble.AUTH,
-    "model/auth-401.jsonl": Trouble.AUTH,
-    "model/context-openai.jsonl": Trouble.CONTEXT,
-    "model/context.jsonl": Trouble.CONTEXT,
-    "model/credit-400.jsonl": Trouble.BILLING,
-    "model/credit-429-openai.jsonl": Trouble.BILLING,
-    "model/dropped.jsonl": Trouble.OVERLOAD,
-    "model/overloaded-503-openai.jsonl": Trouble.OVERLOAD,
-    "model/overloaded-529.jsonl": Trouble.OVERLOAD,
-    "model/rate-429.jsonl": Trouble.THROTTLE,
-    "model/resume-bad.txt": Trouble.LOST,
-    "model/usage-limit-openai.jsonl": Trouble.QUOTA,
-    "model/usage-limit.jsonl": Trouble.QUOTA,
+    "claude/auth-401-full.jsonl": TroubleKind.AUTH,
+    "claude/auth-401-maxretries0.jsonl": TroubleKind.AUTH,
+    "claude/auth-401-oauth.jsonl": TroubleKind.AUTH,
+    "claude/bypass-root-nosandbox.stderr": TroubleKind.ERROR,
+    "claude/context.jsonl": TroubleKind.CONTEXT,
+    "claude/credit-400.jsonl": TroubleKind.BILLING,
+    "claude/hang-timeout.jsonl": TroubleKind.OVERLOAD,
+    "claude/max-turns.jsonl": TroubleKind.ERROR,
+    "claude/overloaded-529.jsonl": TroubleKind.OVERLOAD,
+    "claude/rate-429-maxretries1.jsonl": TroubleKind.THROTTLE,
+    "claude/rate-429-oauth.jsonl": TroubleKind.THROTTLE,
+    "claude/resume-bad.jsonl": TroubleKind.LOST,
+    "claude/resume-bad.stderr": TroubleKind.LOST,
+    "claude/resume-otherdir.jsonl": TroubleKind.LOST,
+    "claude/resume-otherdir.stderr": TroubleKind.LOST,
+    "claude/session-id-dup.stderr": TroubleKind.ERROR,
+    "claude/signal-SIGINT-hang.jsonl": TroubleKind.ERROR,
+    "claude/signal-SIGINT-tool.jsonl": TroubleKind.ERROR,
+    "claude/stream-input-interrupt.jsonl": TroubleKind.ERROR,
+    "claude/usage-limit-apikey.jsonl": TroubleKind.THROTTLE,
+    "claude/usage-limit-oauth.jsonl": TroubleKind.QUOTA,
+    "codex/auth-401-noretry.jsonl": TroubleKind.AUTH,
+    "codex/auth-401.jsonl": TroubleKind.AUTH,
+    "codex/context.jsonl": TroubleKind.CONTEXT,
+    "codex/credit-429.jsonl": TroubleKind.BILLING,
+    "codex/hang-mid-idle.jsonl": TroubleKind.OVERLOAD,
+    "codex/nogit.txt": TroubleKind.ERROR,
+    "codex/overloaded-503.jsonl": TroubleKind.OVERLOAD,
+    "codex/rate-429.jsonl": TroubleKind.THROTTLE,
+    "codex/resume-bad.txt": TroubleKind.LOST,
+    "codex/usage-limit.jsonl": TroubleKind.QUOTA,
+    "model/auth-401-openai.jsonl": TroubleKind.AUTH,
+    "model/auth-401.jsonl": TroubleKind.AUTH,
+    "model/context-openai.jsonl": TroubleKind.CONTEXT,
+    "model/context.jsonl": TroubleKind.CONTEXT,
+    "model/credit-400.jsonl": TroubleKind.BILLING,
+    "model/credit-429-openai.jsonl": TroubleKind.BILLING,
+    "model/dropped.jsonl": TroubleKind.OVERLOAD,
+    "model/overloaded-503-openai.jsonl": TroubleKind.OVERLOAD,
+    "model/overloaded-529.jsonl": TroubleKind.OVERLOAD,
+    "model/rate-429.jsonl": TroubleKind.THROTTLE,
+    "model/resume-bad.txt": TroubleKind.LOST,
+    "model/usage-limit-openai.jsonl": TroubleKind.QUOTA,
+    "model/usage-limit.jsonl": TroubleKind.QUOTA,
 }
 """Every recording that ends in trouble; all others end well, or in the middle."""
 
@@ -153,7 +153,7 @@ class TestRecorded:
     def test_claude_tells_when_a_limit_ends(self) -> None:
         """A usage limit carries the time at which it is over."""
         found = [CLAUDE.read(each).hitch for each in lines_of(of("claude/usage-limit-oauth.jsonl"))]
-        assert Hitch(Trouble.QUOTA, "the five hour limit is reached", 1794774218.0) in found
+        assert RunTrouble(TroubleKind.QUOTA, "the five hour limit is reached", 1794774218.0) in found
 
     def test_codex_tells_the_hour_at_which_a_limit_ends(self) -> None:
         """Codex names no day and no zone, so its words are kept and no time is made up."""
@@ -242,19 +242,19 @@ class TestStrange:
     )
     def test_what_is_no_event_is_shown(self, provider: Provider, line: str) -> None:
         """A line that is no event, whole or not, is shown as it is."""
-        assert provider.read(line) == Reading(text=line)
+        assert provider.read(line) == LineReading(text=line)
 
     @READERS
     def test_unknown_events_say_nothing(self, provider: Provider) -> None:
         """Events of a later version are passed over."""
         for event in ({"type": "novelty", "text": "x"}, {"type": "system", "subtype": "novelty"}, {"type": "item.new"}):
-            assert provider.read(json.dumps(event)) == Reading()
+            assert provider.read(json.dumps(event)) == LineReading()
 
     @READERS
     def test_brackets_without_end(self, provider: Provider) -> None:
         """A line of nothing but brackets is shown, not a crash."""
         line = '{"a":' * 100_000
-        assert provider.read(line) == Reading(text=line)
+        assert provider.read(line) == LineReading(text=line)
 
     @READERS
     def test_bytes_that_are_no_text(self, provider: Provider) -> None:

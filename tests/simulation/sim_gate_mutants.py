@@ -14,7 +14,7 @@ from fakes import FakeGit
 from windlass.core.errors import Conflict
 from windlass.core.gate import rules
 from windlass.core.gate.planner import plan
-from windlass.core.gate.stacks import Verdict
+from windlass.core.gate.stacks import TrialVerdict
 from windlass.core.nouns.change import Candidate, Landing
 from windlass.core.nouns.project import Project
 from windlass.engine.gate import changes, holds, known_trials, record
@@ -39,7 +39,7 @@ def land_what_failed(patch: Patch) -> None:
     def passed(*given: Any) -> Any:
         return [replace(each, passed=True) for each in known(*given)]
 
-    patch.setattr(known_trials, "_verdict", lambda _: Verdict.PASSED)
+    patch.setattr(known_trials, "_verdict", lambda _: TrialVerdict.PASSED)
     patch.setattr(rules, "known_results", passed)
 
 
@@ -99,10 +99,10 @@ def call_a_conflict_landed(patch: Patch) -> None:
 def keep_stale_trials(patch: Patch) -> None:
     """What was found on a tip that main has left is taken for what is true of the new one."""
 
-    def moved(self: known_trials.Board, tip: str) -> None:
+    def moved(self: known_trials.KnownTrials, tip: str) -> None:
         self.tip, self.sound = tip, None
 
-    patch.setattr(known_trials.Board, "_main_moved", moved)
+    patch.setattr(known_trials.KnownTrials, "_main_moved", moved)
 
 
 def forget_what_landed(patch: Patch) -> None:
@@ -127,14 +127,14 @@ def move_unguarded(patch: Patch) -> None:
 
 def look_at_each_alone(patch: Patch) -> None:
     """A change that was given up lands with the others of its stack: nobody looks before main moves."""
-    chosen = record.Verdicts.chosen
+    chosen = record.GateRecord.chosen
 
-    async def some(self: record.Verdicts, stack: Any, proof: Any) -> bool:
+    async def some(self: record.GateRecord, stack: Any, proof: Any) -> bool:
         for each in stack:
             await chosen(self, [each], proof)
         return True
 
-    patch.setattr(record.Verdicts, "chosen", some)
+    patch.setattr(record.GateRecord, "chosen", some)
 
 
 def give_up_what_landed(patch: Patch) -> None:
@@ -153,7 +153,7 @@ def blame_for_a_red_main(patch: Patch) -> None:
 
 def blame_for_a_former_main(patch: Patch) -> None:
     """What failed on a main that was never found sound counts when main has moved on."""
-    patch.setattr(known_trials.Board, "_doubt", lambda _: None)
+    patch.setattr(known_trials.KnownTrials, "_doubt", lambda _: None)
 
 
 def land_on_a_red_main(patch: Patch) -> None:

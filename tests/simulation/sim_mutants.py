@@ -74,7 +74,7 @@ def start_twice(patch: Patch) -> None:
             await self._began(replace(run, identity=identity, base=place.base))
 
     patch.setattr(runs.Runs, "launch", launch)
-    patch.setattr(background.Lanes, "busy", lambda *_: False)
+    patch.setattr(background.Background, "busy", lambda *_: False)
 
 
 def deliver_twice(patch: Patch) -> None:

@@ -26,7 +26,7 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.engine import Engine
 from windlass.engine.gate.comments import said_about
 from windlass.engine.slots import Slots
-from windlass.engine.views.audit import Audit, Told
+from windlass.engine.views.audit import Audit, JournalFacts
 from windlass.engine.waking.deliver import Mail, waiting
 from windlass.engine.waking.dispatch import _ready
 
@@ -43,7 +43,7 @@ class Oracle:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.told = Told()
+        self.told = JournalFacts()
 
     # ── after every act ──
 

@@ -11,9 +11,9 @@ from sim_watch import Witness
 
 from fakes import FakeLibrary, FakeSetups
 from windlass.core.agents.definition import Definition, Roster
-from windlass.core.nouns.run import Hitch, Trouble, Usage
-from windlass.core.runs.provider import Claim, Provider, Reading
-from windlass.core.runs.worktree_setup import Prepared
+from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
+from windlass.core.runs.provider import DoneSign, LineReading, Provider
+from windlass.core.runs.worktree_setup import PreparedWorktree
 from windlass.core.settings.schema import CheckSettings, Limits, ProjectSettings, Settings, WorktreeSettings
 from windlass.providers import FoundProviders
 
@@ -58,24 +58,24 @@ class SetSettings:
         self._whole = replace(self.settings, project=ProjectSettings(repositories=self.repositories))
 
 
-def _read(line: str) -> Reading:
+def _read(line: str) -> LineReading:
     kind, _, rest = line.partition(" ")
     match kind:
         case "session":
-            return Reading(session=rest)
+            return LineReading(session=rest)
         case "cost":
-            return Reading(usage=Usage(1, 1, 0.25))
+            return LineReading(usage=Usage(1, 1, 0.25))
         case "result":
-            return Reading(result=rest, ended=True)
+            return LineReading(result=rest, ended=True)
         case "hitch":
             trouble, _, until = rest.partition(" ")
-            return Reading(hitch=Hitch(Trouble(trouble), "so it said", float(until) if until else None))
-    return Reading(text=line)
+            return LineReading(hitch=RunTrouble(TroubleKind(trouble), "so it said", float(until) if until else None))
+    return LineReading(text=line)
 
 
 PROVIDERS = FoundProviders(
     {
-        "plain": Provider(name="plain", summary="ends with 0", argv=lambda _: ("plain",), claim=Claim.EXIT),
+        "plain": Provider(name="plain", summary="ends with 0", argv=lambda _: ("plain",), claim=DoneSign.EXIT),
         "talker": Provider(
             name="talker", summary="says so", argv=lambda start: ("talker", start.session), read=_read, resumes=True
         ),
@@ -100,9 +100,9 @@ class SimSetups(FakeSetups):
         self.failures = 0
         self.calm = False
 
-    async def prepare(self, *given: Any, **named: Any) -> Prepared:
+    async def prepare(self, *given: Any, **named: Any) -> PreparedWorktree:
         if not self.calm:
             await asyncio.sleep(self.chance.choice((0, 0, 0.3)))
-        self.answer = Prepared(output="making\n", failure="exit code 1" if self.failures > 0 else "")
+        self.answer = PreparedWorktree(output="making\n", failure="exit code 1" if self.failures > 0 else "")
         self.failures = max(0, self.failures - 1)
         return await super().prepare(*given, **named)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.core.errors import BadInput
-from windlass.core.messages.task_notification import Ending, Notification, write_notification
+from windlass.core.messages.task_notification import Notification, TaskEnding, write_notification
 from windlass.workdir.notification import LARGEST, read_notification
 
 WORDS = """\
@@ -26,7 +26,7 @@ WORDS = """\
 </task-notification>"""
 MEANT = Notification(
     task="worker-abc123",
-    status=Ending.COMPLETED,
+    status=TaskEnding.COMPLETED,
     summary="Found 15 relevant files",
     result="Detailed findings...",
     tokens=2048,
@@ -45,7 +45,7 @@ def test_a_notification_has_its_form() -> None:
 def test_what_it_took_need_not_be_said() -> None:
     """Usage, and a result, can be left out."""
     text = "<task-notification><task-id>t1</task-id><status>failed</status><summary>No</summary></task-notification>"
-    assert read_notification(text) == Notification(task="t1", status=Ending.FAILED, summary="No")
+    assert read_notification(text) == Notification(task="t1", status=TaskEnding.FAILED, summary="No")
 
 
 NUMBER = st.integers(0, 2**63 - 1)
@@ -58,7 +58,7 @@ SAYABLE = st.text(st.characters(codec="utf-8", exclude_characters="\ufffe\uffff"
     st.builds(
         Notification,
         task=st.from_regex(r"[a-z0-9@<&>-]{1,20}", fullmatch=True),
-        status=st.sampled_from(Ending),
+        status=st.sampled_from(TaskEnding),
         summary=SAYABLE | st.sampled_from(["</summary>", "]]>", "&lt;", "<!-- x", "a\r\nb", "&#0;"]),
         result=SAYABLE,
         tokens=NUMBER,
@@ -74,7 +74,7 @@ def test_whatever_is_written_reads_back_the_same(notification: Notification) -> 
 @given(st.text())
 def test_any_text_can_be_told(text: str) -> None:
     """What XML can't hold is replaced, and the rest is there."""
-    read = read_notification(write_notification(Notification(task="t1", status=Ending.STOPPED, summary=text)))
+    read = read_notification(write_notification(Notification(task="t1", status=TaskEnding.STOPPED, summary=text)))
     assert len(read.summary) == len(text)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from windlass.core.errors import BadInput
 from windlass.core.runs.sandbox import Sandbox
-from windlass.core.runs.worktree_setup import Prepared
+from windlass.core.runs.worktree_setup import PreparedWorktree
 from windlass.core.settings.schema import WorktreeSettings
 from windlass.process.sandbox.bubblewrap import Bubblewrap
 from windlass.process.shell import run_shell
@@ -31,7 +31,7 @@ class Place:
         (self.checkout / "node_modules/left-pad").mkdir(parents=True)
         (self.checkout / "node_modules/left-pad/index.js").write_text("pad\n")
 
-    def prepare(self, *, key: str = "k1", sandbox: Sandbox | None = None, **settings: object) -> Prepared:
+    def prepare(self, *, key: str = "k1", sandbox: Sandbox | None = None, **settings: object) -> PreparedWorktree:
         setup = WorktreeSetup(
             f"home-{os.getpid()}",
             shell=run_shell,
@@ -62,7 +62,7 @@ class TestBringing:
         (place.checkout / "config/local").mkdir(parents=True)
         (place.checkout / "config/local/a.json").write_text("{}")
 
-        assert place.prepare(copy=(".env", "config/local"), link=("node_modules",)) == Prepared()
+        assert place.prepare(copy=(".env", "config/local"), link=("node_modules",)) == PreparedWorktree()
 
         assert (place.worktree / ".env").read_text() == "KEY=value\n"
         assert (place.worktree / ".env").stat().st_mode & 0o777 == 0o600

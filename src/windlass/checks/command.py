@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from windlass.checks.ports import Trees
-from windlass.checks.setup import Prepared, read_prepared, write_prepared
+from windlass.checks.setup import PreparedTree, read_prepared, write_prepared
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.change import Candidate, CheckResult
 from windlass.core.nouns.project import Project
@@ -90,7 +90,7 @@ class CommandChecks:
         project = bench.project
         prepared = read_prepared(bench.prepared)
         key = await self._key(project, candidate, settings)
-        usable = prepared if prepared and prepared.key == key else Prepared(key, ())
+        usable = prepared if prepared and prepared.key == key else PreparedTree(key, ())
         placed = await self._trees.place(project, candidate.commit, bench.tree, keep=usable.kept)
         if not settings.setup.strip() or (usable is prepared and placed):
             return None
@@ -107,7 +107,7 @@ class CommandChecks:
         # Once more, because a set-up may have changed files of the commit.
         if not await self._trees.place(bench.project, candidate.commit, bench.tree, keep=kept):
             raise Unavailable(f"The set-up of {bench.project.name} left a tree that cannot be put right: {bench.tree}.")
-        write_prepared(bench.prepared, Prepared(key, kept))
+        write_prepared(bench.prepared, PreparedTree(key, kept))
         return None
 
     async def _key(self, project: Project, candidate: Candidate, settings: CheckSettings) -> str:

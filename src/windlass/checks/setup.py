@@ -8,23 +8,23 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTree:
     """A set-up that was done: for which key, and what it made beside the commit's own files."""
 
     key: str
     kept: tuple[str, ...]
 
 
-def read_prepared(file: Path) -> Prepared | None:
+def read_prepared(file: Path) -> PreparedTree | None:
     """What was remembered; nothing if it was never done, or not to its end."""
     try:
         value = json.loads(file.read_text("utf-8"))
-        return Prepared(value["key"], tuple(value["kept"]))
+        return PreparedTree(value["key"], tuple(value["kept"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def write_prepared(file: Path, prepared: Prepared) -> None:
+def write_prepared(file: Path, prepared: PreparedTree) -> None:
     """Remember it, in one step."""
     beside = file.with_name(f"{file.name}.new")
     beside.write_text(json.dumps({"key": prepared.key, "kept": prepared.kept}), "utf-8")

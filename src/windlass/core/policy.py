@@ -8,16 +8,16 @@ from enum import StrEnum
 
 from windlass.core.address import HUMAN
 from windlass.core.display import some
-from windlass.core.messages.loop_guard import Brake, decide_brake
+from windlass.core.messages.loop_guard import LoopStop, decide_brake
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.message import GOOD_TO_KNOW, Kind, Letter, Message
-from windlass.core.nouns.run import Cause, Hitch, Outcome, Run, Trouble
+from windlass.core.nouns.run import Cause, Outcome, Run, RunTrouble, TroubleKind
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.runs import retry_rules
-from windlass.core.runs.provider import Claim
+from windlass.core.runs.provider import DoneSign
 from windlass.core.runs.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal
-from windlass.core.runs.workdir import Tree
+from windlass.core.runs.workdir import WorktreeState
 from windlass.core.settings.schema import Limits
 
 EXCERPT = 80
@@ -40,7 +40,7 @@ class Wait:
     reason: str
     until: float | None = None
     """When to look again, where time alone helps."""
-    brake: Brake | None = None
+    brake: LoopStop | None = None
     """What holds it up, where agents have talked on and on."""
 
 
@@ -116,7 +116,7 @@ def _from_person(letters: Iterable[Letter], latest: Run) -> bool:
 
 def _session(latest: Run) -> str:
     """The session to go on in; one that has become too long, or is lost, is left."""
-    left = (Trouble.CONTEXT, Trouble.LOST)
+    left = (TroubleKind.CONTEXT, TroubleKind.LOST)
     return "" if latest.hitch and latest.hitch.kind in left else latest.session
 
 
@@ -147,15 +147,15 @@ class Then(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class EndedRun:
     """Everything that is known when a run's process has gone."""
 
     exit_code: int | None
     signal: Signal | None
-    tree: Tree | None
+    tree: WorktreeState | None
     """None when the worktree is lost."""
     stopping: str = ""
-    hitch: Hitch | None = None
+    hitch: RunTrouble | None = None
     """The trouble it was in at its end, by its own output or by our clock."""
     tries: int = 0
     """How many runs just before this one did not end well."""
@@ -163,7 +163,7 @@ class Ending:
     """How many runs just before this one met a model's server that had no room."""
     patience: int = 0
     """How many more tries it gets than others: a persistent agent is there to stay."""
-    claim: Claim = Claim.SIGNAL
+    claim: DoneSign = DoneSign.SIGNAL
     branch: str = ""
     heads: Mapping[str, str] = field(default_factory=dict)
     """The commit that could land in each project, by its id."""
@@ -176,7 +176,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RunVerdict:
     """What we hold to be true about a run, on which evidence, and what follows."""
 
     outcome: Outcome
@@ -189,21 +189,23 @@ class Verdict:
     questions: tuple[Question, ...] = ()
 
 
-def judge(ending: Ending, limits: Limits) -> Verdict:
+def judge(ending: EndedRun, limits: Limits) -> RunVerdict:
     """Decide how a run ended: from its signal, its exit, its tree and our own doing together."""
     evidence = evidence_of(ending)
     if ending.stopping:
-        return Verdict(outcome=Outcome.STOPPED, then=Then.REST, reason=ending.stopping, evidence=evidence)
+        return RunVerdict(outcome=Outcome.STOPPED, then=Then.REST, reason=ending.stopping, evidence=evidence)
     if ending.tree is None:
-        return Verdict(
+        return RunVerdict(
             outcome=Outcome.FAILED, then=Then.FAIL, reason="its worktree is gone; its branch is kept", evidence=evidence
         )
     match ending.signal:
         case SaidQuestions(questions):
             asked = "; ".join(each.question for each in questions)
-            return Verdict(outcome=Outcome.ASKED, then=Then.ASK, reason=asked, evidence=evidence, questions=questions)
+            return RunVerdict(
+                outcome=Outcome.ASKED, then=Then.ASK, reason=asked, evidence=evidence, questions=questions
+            )
         case SaidError(error):
-            return Verdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=error, evidence=evidence)
+            return RunVerdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=error, evidence=evidence)
         case SaidDone(result):
             return _judge_done(ending, ending.tree, result, limits, evidence)
         case BadSignal(problem, excerpt):
@@ -213,10 +215,12 @@ def judge(ending: Ending, limits: Limits) -> Verdict:
             return _judge_silence(ending, ending.tree, limits, evidence)
 
 
-def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
+def _judge_done(
+    ending: EndedRun, tree: WorktreeState, result: str, limits: Limits, evidence: tuple[str, ...]
+) -> RunVerdict:
     """It says done: believe the tree, not the word."""
     if ending.looks:
-        return Verdict(outcome=Outcome.DONE, then=Then.FINISH, evidence=evidence, result=result)
+        return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, evidence=evidence, result=result)
     if tree.branch != ending.branch:
         where = f"on {tree.branch}" if tree.branch else "on no branch"
         note = f"You said done, but your worktree is {where}. Put your commits on {ending.branch} and check it out."
@@ -224,7 +228,7 @@ def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidenc
     left = (*tree.changed, *tree.untracked)
     if ending.joins and not (left and ending.tries < 1):
         kept = f"left {some(left)} uncommitted in its worktree" if left else ""
-        return Verdict(outcome=Outcome.DONE, then=Then.FINISH, reason=kept, evidence=evidence, result=result)
+        return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, reason=kept, evidence=evidence, result=result)
     if tree.changed or (left and (ending.tries < limits.reminders or not tree.commits)):
         note = f"You said done, but these files are not committed: {some(left)}. Commit what belongs to the task."
         return _unfinished(
@@ -232,19 +236,19 @@ def _judge_done(ending: Ending, tree: Tree, result: str, limits: Limits, evidenc
         )
     then = Then.LAND if tree.commits else Then.FINISH
     reason = "" if tree.commits else "nothing was committed, so there is nothing to land"
-    return Verdict(outcome=Outcome.DONE, then=then, reason=reason, evidence=evidence, result=result)
+    return RunVerdict(outcome=Outcome.DONE, then=then, reason=reason, evidence=evidence, result=result)
 
 
-def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
+def _judge_silence(ending: EndedRun, tree: WorktreeState, limits: Limits, evidence: tuple[str, ...]) -> RunVerdict:
     """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
     if ending.hitch is not None:
         return _judge_hitch(ending, ending.hitch, limits, evidence)
     heard = ending.called and tree.clean
-    enough = ending.claim is Claim.EXIT and (tree.commits or ending.looks or heard)
+    enough = ending.claim is DoneSign.EXIT and (tree.commits or ending.looks or heard)
     if ending.exit_code == 0 and (ending.joins or enough):
         return _judge_done(ending, tree, "", limits, evidence)
     left = (*tree.changed, *tree.untracked)
-    if ending.exit_code == 0 and ending.claim is Claim.EXIT:
+    if ending.exit_code == 0 and ending.claim is DoneSign.EXIT:
         missing = f"left {some(left)} uncommitted" if left else "committed nothing"
         note = f"Your last run ended with exit code 0, but {missing}. Commit what belongs to the task."
         return _unfinished(ending, limits.reminders, f"exit code 0, but it {missing}", note, evidence)
@@ -256,18 +260,18 @@ def _judge_silence(ending: Ending, tree: Tree, limits: Limits, evidence: tuple[s
     return _unfinished(ending, limits.retries, f"{how}, without a signal", note, evidence)
 
 
-def _judge_hitch(ending: Ending, hitch: Hitch, limits: Limits, evidence: tuple[str, ...]) -> Verdict:
+def _judge_hitch(ending: EndedRun, hitch: RunTrouble, limits: Limits, evidence: tuple[str, ...]) -> RunVerdict:
     """Something outside the agent's work got in the way: what helps depends on what it was."""
     reason = retry_rules.described(hitch)
-    if hitch.kind is Trouble.QUOTA:
-        return Verdict(
+    if hitch.kind is TroubleKind.QUOTA:
+        return RunVerdict(
             outcome=Outcome.EXHAUSTED, then=Then.REMIND, reason=reason, evidence=evidence, note=retry_rules.GO_ON
         )
     if hitch.kind in retry_rules.FOR_A_PERSON:
         ask = (Question("q1", f"{reason}. {retry_rules.FOR_A_PERSON[hitch.kind]}"),)
-        return Verdict(outcome=Outcome.FAILED, then=Then.ASK, reason=reason, evidence=evidence, questions=ask)
-    if hitch.kind is Trouble.RUNAWAY:
-        return Verdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason, evidence=evidence)
+        return RunVerdict(outcome=Outcome.FAILED, then=Then.ASK, reason=reason, evidence=evidence, questions=ask)
+    if hitch.kind is TroubleKind.RUNAWAY:
+        return RunVerdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason, evidence=evidence)
     if hitch.kind in retry_rules.NO_ROOM:
         waited = replace(ending, tries=ending.waits)
         return _unfinished(waited, limits.waits, reason, retry_rules.GO_ON, evidence, failed=True)
@@ -276,17 +280,17 @@ def _judge_hitch(ending: Ending, hitch: Hitch, limits: Limits, evidence: tuple[s
 
 
 def _unfinished(
-    ending: Ending, allowed: int, reason: str, note: str, evidence: tuple[str, ...], *, failed: bool = False
-) -> Verdict:
+    ending: EndedRun, allowed: int, reason: str, note: str, evidence: tuple[str, ...], *, failed: bool = False
+) -> RunVerdict:
     """Tell the agent and let it go on, as often as is allowed."""
     outcome = Outcome.FAILED if failed else Outcome.CRASHED
     if ending.tries < allowed + ending.patience:
-        return Verdict(outcome=outcome, then=Then.REMIND, reason=reason, evidence=evidence, note=note)
+        return RunVerdict(outcome=outcome, then=Then.REMIND, reason=reason, evidence=evidence, note=note)
     after = f" (after {ending.tries + 1} runs)" if ending.tries else ""
-    return Verdict(outcome=outcome, then=Then.FAIL, reason=reason + after, evidence=evidence)
+    return RunVerdict(outcome=outcome, then=Then.FAIL, reason=reason + after, evidence=evidence)
 
 
-def evidence_of(ending: Ending) -> tuple[str, ...]:
+def evidence_of(ending: EndedRun) -> tuple[str, ...]:
     """The facts, in words."""
     facts = ["exit code unknown" if ending.exit_code is None else f"exit code {ending.exit_code}"]
     facts.append("no signal" if ending.signal is None else f"signal: {_signal_word(ending.signal)}")
@@ -317,13 +321,13 @@ def _signal_word(signal: Signal) -> str:
             return f"unreadable, it begins {excerpt[:EXCERPT]!r}" if excerpt else "unreadable"
 
 
-def joined(trees: Mapping[str, Tree], branch: str) -> Tree:
+def joined(trees: Mapping[str, WorktreeState], branch: str) -> WorktreeState:
     """Several worktrees as one, by name: what is left over in any is left over, and commits are counted together."""
     first, *more = trees.values()
     if not more:
         return first
     astray = next((each.branch for each in trees.values() if each.branch != branch), branch)
-    return Tree(
+    return WorktreeState(
         head=first.head,
         branch=astray,
         commits=sum(each.commits for each in trees.values()),

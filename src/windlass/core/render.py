@@ -145,7 +145,7 @@ def collision_note(collision: Collision, other: str, main: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerEntry:
     """The daemon, as a file shows it."""
 
     status: Status
@@ -155,7 +155,7 @@ class Server:
 
 
 def process_status(
-    server: Server,
+    server: ServerEntry,
     agents: Iterable[tuple[Agent, Status, Run | None, Task | None]],
     *,
     utc: Callable[[float], str],

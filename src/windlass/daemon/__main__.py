@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 from windlass.core.errors import Conflict, Unavailable, WindlassError
-from windlass.daemon.boot import Building, build
+from windlass.daemon.boot import Program, build
 from windlass.daemon.idle import leave_when_idle
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
-from windlass.daemon.log_redaction import Hushed
+from windlass.daemon.log_redaction import RedactedLog
 from windlass.daemon.loops import keep_all
 from windlass.daemon.serving.port import OFF, close_port, open_port
-from windlass.daemon.serving.server import Server
+from windlass.daemon.serving.server import DaemonServer
 from windlass.daemon.settings import home_folder
 from windlass.providers import load
 from windlass.web.app import build as build_app
@@ -57,7 +57,7 @@ def _log_to(file: Path, *, foreground: bool) -> None:
     if foreground:
         handlers.append(logging.StreamHandler())
     for each in handlers:
-        each.setFormatter(Hushed(os.environ, (name for provider in load().all() for name in provider.secrets)))
+        each.setFormatter(RedactedLog(os.environ, (name for provider in load().all() for name in provider.secrets)))
     logging.basicConfig(level=logging.INFO, handlers=handlers)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
@@ -71,7 +71,7 @@ async def _serve(home: Path, *, foreground: bool) -> None:
         door = listen(home)
         log.info("listening, pid %s", os.getpid())
         app = build_app(building.engine, building.house, building.door, building.tools)
-        servers = [Server(app, door), *_on_port(home, building)]
+        servers = [DaemonServer(app, door), *_on_port(home, building)]
         moving = [asyncio.create_task(keep_all(building.engine))]
         if not foreground:  # a daemon that a service manager keeps stays
             moving.append(asyncio.create_task(leave_when_idle(building, home, leaving)))
@@ -86,11 +86,15 @@ async def _serve(home: Path, *, foreground: bool) -> None:
     log.info("left; agents go on")
 
 
-def _on_port(home: Path, building: Building) -> list[Server]:
+def _on_port(home: Path, building: Program) -> list[DaemonServer]:
     """The port, unless it is switched off. One that can't be had is said, and missed by nobody else."""
     wanted = building.settings.at("").daemon.port
     try:
-        return [Server(build_port(building.keeper, building.tools), open_port(home, wanted))] if wanted != OFF else []
+        return (
+            [DaemonServer(build_port(building.keeper, building.tools), open_port(home, wanted))]
+            if wanted != OFF
+            else []
+        )
     except Unavailable as error:
         building.engine.troubles.report("port", error)
         return []

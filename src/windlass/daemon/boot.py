@@ -21,7 +21,7 @@ from windlass.daemon.doctor import Doctor
 from windlass.daemon.serving.mcp_loader import LateTools
 from windlass.daemon.serving.tokens import Tokens
 from windlass.daemon.settings import SettingsFiles
-from windlass.daemon.settings_editor import Desk
+from windlass.daemon.settings_editor import SettingsFileEditor
 from windlass.engine import Engine
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
@@ -33,21 +33,21 @@ from windlass.process.shell import run_shell, sweep
 from windlass.providers import load
 from windlass.providers.presence import look
 from windlass.store.sqlite import SqliteStore
-from windlass.web.authentication import Doorkeeper, TokenKeeper
-from windlass.web.request import House
+from windlass.web.authentication import SocketAuthenticator, TokenAuthenticator
+from windlass.web.request import AppContext
 from windlass.workdir import RunFolders
 from windlass.workdir.chatfile import ChatFiles
 from windlass.workdir.setup import WorktreeSetup
 
 
 @dataclass(frozen=True, slots=True)
-class Building:
+class Program:
     """The whole program, ready to move."""
 
     engine: Engine
-    house: House
-    door: Doorkeeper
-    keeper: TokenKeeper
+    house: AppContext
+    door: SocketAuthenticator
+    keeper: TokenAuthenticator
     tools: LateTools
     settings: SettingsFiles
 
@@ -58,7 +58,7 @@ class Building:
 
 
 @asynccontextmanager
-async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building]:
+async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Program]:
     """Every object, built once; closed in the order that loses nothing."""
     clock = SystemClock()
     step = Steps(os.environ)
@@ -94,21 +94,21 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Building
     )
     engine = Engine(stepped(ports, step) if step.wanted else ports)
     doctor = Doctor(engine, home)
-    house = House(
+    house = AppContext(
         version=__version__,
         pid=os.getpid(),
         started=clock.monotonic(),
         home=str(home),
-        desk=Desk(settings, guess),
+        desk=SettingsFileEditor(settings, guess),
         presences=partial(look, providers.all, os.environ),
         examine=doctor.examine,
         check=doctor.check,
         leave=leave,
     )
-    door = Doorkeeper(os.getuid(), partial(trace, home_id=store.home_id))
+    door = SocketAuthenticator(os.getuid(), partial(trace, home_id=store.home_id))
     tools = LateTools(engine)
     try:
-        yield Building(engine, house, door, TokenKeeper(tokens.owner), tools, settings)
+        yield Program(engine, house, door, TokenAuthenticator(tokens.owner), tools, settings)
     finally:
         await tools.close()
         await engine.close()

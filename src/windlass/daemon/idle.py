@@ -9,8 +9,8 @@ from pathlib import Path
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.task import TaskState
 from windlass.core.ports.store import Reading
-from windlass.daemon.boot import Building
-from windlass.engine.chatfiles.files import Corner
+from windlass.daemon.boot import Program
+from windlass.engine.chatfiles.files import ChatFile
 from windlass.engine.records.instances import live
 
 log = logging.getLogger("windlass")
@@ -22,7 +22,7 @@ LOOK_BACK = 200
 """Messages of a project among which the last such line is looked for."""
 
 
-async def leave_when_idle(building: Building, home: Path, leaving: asyncio.Event) -> None:
+async def leave_when_idle(building: Program, home: Path, leaving: asyncio.Event) -> None:
     """Leave when nothing has happened for a while and nothing can call for us; at once if the home is gone."""
     clock, store = building.engine.ports.clock, building.engine.ports.store
     seen, needed, until, since = -1, True, 0.0, clock.monotonic()
@@ -54,7 +54,7 @@ def watched_until(store: Reading) -> float:
     """Until when a project's chat file is to be followed, because a person or a program has written there."""
     last = 0.0
     for project in store.projects():
-        corner = Corner(project, None, project.path)
+        corner = ChatFile(project, None, project.path)
         lines = (each.sent_at for each in store.said(project.id, limit=LOOK_BACK) if corner.wrote(each))
         last = max(last, *lines, 0.0)
     return last + A_DAY if last else 0.0

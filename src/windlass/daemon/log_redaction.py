@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from windlass.core.runs.redact import Blotter, is_secret_name
+from windlass.core.runs.redact import Redactor, is_secret_name
 
 FORM = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class Hushed(logging.Formatter):
+class RedactedLog(logging.Formatter):
     """Writes whole records, tracebacks too, with secrets blotted out."""
 
     def __init__(self, environment: Mapping[str, str], secrets: Iterable[str]) -> None:
         super().__init__(FORM)
         names = {*secrets, *(each for each in environment if is_secret_name(each))}
-        self._blotter = Blotter(environment[each] for each in names if each in environment)
+        self._blotter = Redactor(environment[each] for each in names if each in environment)
 
     def format(self, record: logging.LogRecord) -> str:
         return self._blotter.text(super().format(record))

@@ -23,7 +23,7 @@ IGNORED = """\
 """The last one: drafts, which are there for a moment, and then have the name of what they replace."""
 
 
-class Desk:
+class SettingsFileEditor:
     """The settings files of the home and of projects."""
 
     def __init__(self, files: SettingsFiles, guess: Callable[[Path], Mapping[str, str]]) -> None:

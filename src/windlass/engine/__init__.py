@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from windlass.core.ports import Ports
-from windlass.engine.background import Lanes, Moves, Seats
+from windlass.engine.background import Background, Moves, Seats
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles.shared_files import Pages
 from windlass.engine.chatfiles.tick import Chat
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.gate.changes import Changes
 from windlass.engine.gate.land import Gate
-from windlass.engine.gate.queue import Line
+from windlass.engine.gate.queue import Queue
 from windlass.engine.gate.reviews import Reviews
 from windlass.engine.messages.directory import Directory
 from windlass.engine.messages.documents import Documents
@@ -23,9 +23,9 @@ from windlass.engine.projects.definitions import Definitions
 from windlass.engine.projects.projects import Projects
 from windlass.engine.projects.tasks import Tasks
 from windlass.engine.radar.tick import Radar
-from windlass.engine.runs.judge import Finish
+from windlass.engine.runs.judge import Judge
 from windlass.engine.runs.output_intake import Intake
-from windlass.engine.runs.own_checks import Rehearsals
+from windlass.engine.runs.own_checks import OwnChecks
 from windlass.engine.runs.start import Runs
 from windlass.engine.runs.watch import Watch
 from windlass.engine.slots import Slots
@@ -34,13 +34,13 @@ from windlass.engine.troubles import Troubles
 from windlass.engine.views.audit import Audit
 from windlass.engine.views.diffs import Diffs
 from windlass.engine.views.rescue import Rescue
-from windlass.engine.views.run_output import Output
+from windlass.engine.views.run_output import RunOutput
 from windlass.engine.views.status import Statuses
-from windlass.engine.views.status_file import Mirrors
-from windlass.engine.waking.conversations import Replies
+from windlass.engine.views.status_file import StatusFiles
+from windlass.engine.waking.conversations import Conversations
 from windlass.engine.waking.deliver import Deliver
 from windlass.engine.waking.dispatch import Dispatch
-from windlass.engine.waking.outlook import Prospects
+from windlass.engine.waking.outlook import Outlook
 from windlass.engine.workflows.workflows import Workflows
 
 Tick = Callable[[], Awaitable[bool]]
@@ -68,12 +68,12 @@ class Engine:
         self.ports = ports
         self.bell = bell = Bell()
         self.troubles = Troubles(ports.clock, bell)
-        self._starts = Lanes("start", self.troubles, at_once=STARTS_AT_ONCE)
-        self._attendants = Lanes("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
-        self._landings = Lanes("land", self.troubles, at_once=PROJECTS_AT_ONCE)
-        self._tests = Lanes("check", self.troubles, at_once=max(1, ports.processors))
+        self._starts = Background("start", self.troubles, at_once=STARTS_AT_ONCE)
+        self._attendants = Background("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
+        self._landings = Background("land", self.troubles, at_once=PROJECTS_AT_ONCE)
+        self._tests = Background("check", self.troubles, at_once=max(1, ports.processors))
         self.projects = Projects(ports)
-        fences = Fences(ports)
+        fences = Confinements(ports)
         self.definitions = Definitions(ports, self.projects)
         self.tasks = Tasks(ports, self.projects, self.definitions, fences, bell)
         self.directory = Directory(ports, self.tasks)
@@ -82,27 +82,27 @@ class Engine:
         moves: Moves = Moves(asyncio.Lock)
         seats: Seats = Seats(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
-        self.line = Line(ports, bell, self.projects, self.changes, moves)
+        self.line = Queue(ports, bell, self.projects, self.changes, moves)
         self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes, talk=self.talk)
-        self.rehearsals = Rehearsals(ports, self.projects)
+        self.rehearsals = OwnChecks(ports, self.projects)
         slots = Slots(ports)
         self.radar = Radar(ports, bell, self.troubles)
         self.status = Statuses(ports, slots, self.radar)
-        self.output = Output(ports, bell)
+        self.output = RunOutput(ports, bell)
         self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
         self.audit = Audit(ports)
         self.runs = Runs(ports, bell, fences, slots, lanes=self._starts, seats=seats)
         intake = Intake(ports, bell, fences)
-        self._watch = Watch(ports, self.runs, intake, Finish(ports, bell, fences, self.talk), self._attendants)
+        self._watch = Watch(ports, self.runs, intake, Judge(ports, bell, fences, self.talk), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
         self.workflows = Workflows(ports, bell, self.tasks, self._deliver, self.changes)
-        self.prospects = Prospects(ports, self._deliver)
-        self.replies = Replies(ports, bell, self._deliver)
+        self.prospects = Outlook(ports, self._deliver)
+        self.replies = Conversations(ports, bell, self._deliver)
         lanes = {"lanes": self._landings, "tests": self._tests}
         self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
-        self._mirrors = Mirrors(ports, self.status)
+        self._mirrors = StatusFiles(ports, self.status)
         self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents, self.troubles), self.troubles)
         self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, seats=seats)
 

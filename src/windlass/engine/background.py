@@ -20,7 +20,7 @@ LONGEST_PAUSE = 60.0
 """Seconds before what failed again and again is tried once more."""
 
 
-class Lanes:
+class Background:
     """Keeps slow work (a start, a look at a tree, checks) from delaying the tick that began it."""
 
     def __init__(self, name: str, troubles: Troubles, *, at_once: int) -> None:

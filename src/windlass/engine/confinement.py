@@ -10,13 +10,13 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.runs.provider import Provider
-from windlass.core.runs.redact import Blotter, is_secret_name
+from windlass.core.runs.redact import Redactor, is_secret_name
 from windlass.core.runs.sandbox import Sandbox, decide_sandbox, enclosure, require, require_hold, wanted
 from windlass.core.runs.workdir import Site
 from windlass.core.settings.models import settings_for
 
 
-class Fences:
+class Confinements:
     """Puts a fence around runs, and keeps their secrets inside."""
 
     def __init__(self, ports: Ports) -> None:
@@ -78,10 +78,10 @@ class Fences:
         chosen = settings_for(model, self.settings.at("").models).key
         return (chosen,) if chosen else ()
 
-    def blotter(self, run: Run, project: Project) -> Blotter:
+    def blotter(self, run: Run, project: Project) -> Redactor:
         """What makes a run's secrets unreadable."""
         provider = self.providers.get(run.provider)
         own = self._own_key(run.model) if provider.keys else ()
         named = (each for each in self.variables(project, provider, run.model) if is_secret_name(each))
         theirs = self.processes.values((*provider.secrets, *own, *named), run.identity)
-        return Blotter((*theirs, self.token(run.id), self.token("")))
+        return Redactor((*theirs, self.token(run.id), self.token("")))

@@ -22,7 +22,7 @@ from windlass.engine.records import instances
 from windlass.engine.records.closing import hush
 from windlass.engine.records.messages import channel_of, say
 from windlass.engine.troubles import Troubles
-from windlass.engine.views.status_file import Mirrors
+from windlass.engine.views.status_file import StatusFiles
 
 log = logging.getLogger("windlass")
 
@@ -46,7 +46,7 @@ class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, mirrors: Mirrors, chat: Chat, troubles: Troubles, *, seats: Seats
+        self, ports: Ports, bell: Bell, mirrors: StatusFiles, chat: Chat, troubles: Troubles, *, seats: Seats
     ) -> None:
         self.store = ports.store
         self.git = ports.git

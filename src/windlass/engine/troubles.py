@@ -19,7 +19,7 @@ QUIET = 150.0
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class DaemonTrouble:
     tick: str
     message: str
     at: float
@@ -33,8 +33,8 @@ class Troubles:
     def __init__(self, clock: Clock, bell: Bell) -> None:
         self.clock = clock
         self.bell = bell
-        self._known: dict[str, Trouble] = {}
-        self._untold: dict[str, Trouble] = {}
+        self._known: dict[str, DaemonTrouble] = {}
+        self._untold: dict[str, DaemonTrouble] = {}
 
     def report(self, tick: str, error: BaseException) -> None:
         """Keep it and log it; a traceback only of what nobody expected."""
@@ -42,7 +42,7 @@ class Troubles:
         message = str(error) if expected else f"{type(error).__name__}: {error}"
         known, now = self._known.get(message), self.clock.now()
         if known is None or now - known.at > QUIET:
-            trouble = Trouble(tick, message, now, hint=getattr(error, "hint", ""))
+            trouble = DaemonTrouble(tick, message, now, hint=getattr(error, "hint", ""))
             self._untold[message] = trouble
             self.bell.ring()  # so that it is told
         else:
@@ -78,15 +78,15 @@ class Troubles:
         except WindlassError as error:
             self.report(tick, error)
 
-    def all(self) -> list[Trouble]:
+    def all(self) -> list[DaemonTrouble]:
         """All of them, the newest last."""
         return sorted(self._known.values(), key=lambda each: each.at)
 
-    def present(self) -> list[Trouble]:
+    def present(self) -> list[DaemonTrouble]:
         """Those that are not over."""
         return [each for each in self.all() if self.clock.now() - each.at <= QUIET]
 
 
-def _record(store: Writing, untold: dict[str, Trouble]) -> None:
+def _record(store: Writing, untold: dict[str, DaemonTrouble]) -> None:
     for each in untold.values():
         store.record("daemon.troubled", each.tick, message=each.message, hint=each.hint, since=each.at)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.nouns.agent import Agent, Permissions
-from windlass.core.nouns.change import Candidate, Landing, Shape
+from windlass.core.nouns.change import Candidate, Landing, LandingShape
 from windlass.core.nouns.project import Project
-from windlass.core.radar.collisions import Glimpse
-from windlass.core.runs.workdir import Tree
+from windlass.core.radar.collisions import QuickLook
+from windlass.core.runs.workdir import WorktreeState
 from windlass.core.runs.worktree_setup import LOCK_FILES
 from windlass.git.files import NEW, all_there, remove_tree, shown
 from windlass.git.hub import Hubs, Locks
@@ -20,13 +20,13 @@ from windlass.git.inspect import Inspection
 from windlass.git.landing.land import Gateway
 from windlass.git.landing.show_branch import Showing
 from windlass.git.landing.user_repository import UserRepository
-from windlass.git.paths import Places, key
+from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram, no_step
-from windlass.git.quick_look import Glances
-from windlass.git.worktrees.check_trees import Trees
+from windlass.git.quick_look import QuickLooks
+from windlass.git.worktrees.check_trees import CheckTrees
 from windlass.git.worktrees.renew import Renewals
 from windlass.git.worktrees.saved_work import LONGEST_DIFF, HubArchive
-from windlass.git.worktrees.snapshot import Sight, Snapshots, rescue_ref
+from windlass.git.worktrees.snapshot import SeenWorktree, Snapshots, rescue_ref
 from windlass.git.worktrees.untrusted import is_inhabited
 from windlass.git.worktrees.worktree import Worktrees
 
@@ -49,20 +49,20 @@ class HubGit:
     ) -> None:
         self._home = home
         self._git = GitProgram(environment, step)
-        self._places = Places(home)
+        self._places = HubPaths(home)
         self._user = UserRepository(self._git, environment)
         self._inspection = Inspection(self._git, self._user, home)
         self._hubs = Hubs(self._git, self._places, self._user)
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
         self._renewals = Renewals(self._git, self._places, self._hubs, self._worktrees, self._snapshots)
-        self._glances = Glances(self._git, self._places, self._hubs, self._snapshots)
+        self._glances = QuickLooks(self._git, self._places, self._hubs, self._snapshots)
         self._showing = Showing(self._git, self._hubs, self._user)
         self._gateway = Gateway(self._git, self._hubs, self._user, now)
         self._locks = Locks()
         self.archive = HubArchive(self._git, self._places, self._hubs, self._user)
         """What is kept for later, and the proof of what landed."""
-        self.trees = Trees(self._git, self._hubs, self._user)
+        self.trees = CheckTrees(self._git, self._hubs, self._user)
         """Trees for checks."""
 
     async def locate(self, path: str, /) -> str:
@@ -148,7 +148,7 @@ class HubGit:
         """Variables that keep an agent's own git away from the user's settings."""
         return self._worktrees.environment(project, agent)
 
-    async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
+    async def look(self, project: Project, agent: Agent, run: str, /) -> WorktreeState:
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
         hub = await self._hubs.open(project)
         async with self._locks(self.worktree_path(project, agent)):
@@ -159,21 +159,21 @@ class HubGit:
                 await self._showing.show(project, hub, agent.branch, sight.head, new=bool(tree.commits))
         return tree
 
-    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+    async def glance(self, project: Project, agent: Agent, /) -> QuickLook:
         """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
         async with self._locks(self.worktree_path(project, agent)):
             return await self._glances.glance(project, agent)
 
-    async def since(self, project: Project, base: str, /) -> Glimpse:
+    async def since(self, project: Project, base: str, /) -> QuickLook:
         """What main has become since a commit, as if that were someone's work."""
         return await self._glances.since(project, base)
 
-    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+    async def clash(self, project: Project, one: QuickLook, other: QuickLook, /) -> tuple[str, ...]:
         """The files in which two works can't be merged, or git's words about it; nothing if they can."""
         return await self._glances.clash(project, one, other)
 
     async def stage(
-        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
     ) -> Candidate:
         """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
         return await self._gateway.stage(project, head, message, onto=onto, shape=shape)
@@ -281,12 +281,12 @@ class HubGit:
             for each in self._home.glob(pattern):
                 await asyncio.to_thread(remove_tree, each)
 
-    async def _described(self, hub: Path, sight: Sight, snapshot: str) -> Tree:
+    async def _described(self, hub: Path, sight: SeenWorktree, snapshot: str) -> WorktreeState:
         counted, (changed, untracked) = await asyncio.gather(
             self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}"),
             self._snapshots.differences(hub, sight.head, sight.tree),
         )
-        return Tree(
+        return WorktreeState(
             head=sight.head,
             branch=sight.branch,
             commits=int(counted.text),

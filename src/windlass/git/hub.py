@@ -12,7 +12,7 @@ from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.nouns.project import Project
 from windlass.git.files import beside, config_text, pattern, write_whole
 from windlass.git.landing.user_repository import UPLOAD, Habits, UserRepository
-from windlass.git.paths import Places
+from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
 
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
@@ -47,7 +47,7 @@ class Locks:
 class Hubs:
     """Makes hubs, keeps their main up to date and takes agents' commits in."""
 
-    def __init__(self, git: GitProgram, places: Places, user: UserRepository) -> None:
+    def __init__(self, git: GitProgram, places: HubPaths, user: UserRepository) -> None:
         self._git = git
         self._places = places
         self._user = user

@@ -15,7 +15,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class HubPaths:
     """Paths. A project's id comes from a file in its repository, so it is checked before it becomes one."""
 
     home: Path

@@ -14,11 +14,11 @@ from pathlib import Path
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
-from windlass.core.radar.collisions import Glimpse
+from windlass.core.radar.collisions import QuickLook
 from windlass.git.files import make_folder, remove_tree, shown
 from windlass.git.hub import Hubs, quoted
 from windlass.git.landing.merge import merge
-from windlass.git.paths import Places
+from windlass.git.paths import HubPaths
 from windlass.git.program import GitProgram
 from windlass.git.worktrees.snapshot import Snapshots
 
@@ -26,16 +26,16 @@ _ALWAYS = {"GIT_AUTHOR_DATE": "1000000000 +0000", "GIT_COMMITTER_DATE": "1000000
 """So that the same work is the same commit whenever it is looked at."""
 
 
-class Glances:
+class QuickLooks:
     """Takes glimpses, and merges them for nothing but the answer."""
 
-    def __init__(self, git: GitProgram, places: Places, hubs: Hubs, snapshots: Snapshots) -> None:
+    def __init__(self, git: GitProgram, places: HubPaths, hubs: Hubs, snapshots: Snapshots) -> None:
         self._git = git
         self._places = places
         self._hubs = hubs
         self._snapshots = snapshots
 
-    async def glance(self, project: Project, agent: Agent) -> Glimpse:
+    async def glance(self, project: Project, agent: Agent) -> QuickLook:
         """An agent's work as it is in its worktree, against the commit of main that its branch stands on."""
         hub = await self._hubs.open(project)
         kept = self._places.glimpse(project, agent)
@@ -48,13 +48,13 @@ class Glances:
         )
         return await self._glimpse(hub, apart, base, head=sight.head, commit=commit, tree=sight.tree, kept=str(kept))
 
-    async def since(self, project: Project, base: str) -> Glimpse:
+    async def since(self, project: Project, base: str) -> QuickLook:
         """What main has become since a commit."""
         hub, tip = await self._hubs.open(project), await self._hubs.main(project)
         tree = (await self._git.ours(hub, "rev-parse", f"{tip}^{{tree}}")).text
         return await self._glimpse(hub, {}, base, head=tip, commit=tip, tree=tree, kept="")
 
-    async def clash(self, project: Project, one: Glimpse, other: Glimpse) -> tuple[str, ...]:
+    async def clash(self, project: Project, one: QuickLook, other: QuickLook) -> tuple[str, ...]:
         """The files that can't be merged, or git's words where it names none."""
         hub = await self._hubs.open(project)
         try:
@@ -67,13 +67,13 @@ class Glances:
 
     async def _glimpse(
         self, hub: Path, apart: Mapping[str, str], base: str, *, head: str, commit: str, tree: str, kept: str
-    ) -> Glimpse:
+    ) -> QuickLook:
         asked = ("diff-tree", "-r", "-z", "--no-renames", "--name-status", base, tree)
         said = (await self._git.ours(hub, *asked, extra=apart)).names
         kinds: dict[bytes, set[str]] = {b"A": set(), b"D": set(), b"M": set(), b"T": set()}
         for kind, name in zip(said[::2], said[1::2], strict=True):
             kinds.setdefault(kind, set()).add(shown(name))
-        return Glimpse(
+        return QuickLook(
             head=head,
             commit=commit,
             tree=tree,

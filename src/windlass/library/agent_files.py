@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
-from windlass.core.agents.definition import Folder, Found, Gravity, Problem, Roster, define, gather
+from windlass.core.agents.definition import FileProblem, Folder, Found, Gravity, Roster, define, gather
 from windlass.core.did_you_mean import near_miss
 from windlass.core.display import harmless
 from windlass.core.errors import BadInput
@@ -102,11 +102,11 @@ def _in_folder(checkout: str, folder: Folder) -> Iterator[Found]:
     except FileNotFoundError:
         return
     except Unreadable as error:
-        yield None, [Problem(file=folder.path, line=1, words=str(error))]
+        yield None, [FileProblem(file=folder.path, line=1, words=str(error))]
         return
     if len(listed) > MOST:
         words = f"there are more than {MOST} files; the others are not read."
-        yield None, [Problem(file=folder.path, line=1, words=words)]
+        yield None, [FileProblem(file=folder.path, line=1, words=words)]
 
 
 def _in_file(where: int, name: str, folder: Folder) -> Found:
@@ -116,11 +116,11 @@ def _in_file(where: int, name: str, folder: Folder) -> Found:
     except (FileNotFoundError, Unreadable) as error:
         line = error.line if isinstance(error, Unreadable) else 1
         words = str(error) if isinstance(error, Unreadable) else "it has just vanished."
-        return None, [Problem(file=shown, line=line, words=words)]
+        return None, [FileProblem(file=shown, line=line, words=words)]
     return define(shown, folder, entries, body)
 
 
-def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[Problem]:
+def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[FileProblem]:
     """Files that add to a block which is not there."""
     place = "/".join(PROMPTS)
     try:
@@ -129,9 +129,9 @@ def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[Problem]:
     except FileNotFoundError:
         return []
     except Unreadable as error:
-        return [Problem(file=place, line=1, words=str(error))]
+        return [FileProblem(file=place, line=1, words=str(error))]
     return [
-        Problem(
+        FileProblem(
             file=f"{place}/{harmless(each)}{ENDING}",
             line=1,
             words=f"no prompt has a block {harmless(each)}, so it is not used. {near_miss(each, known)}".strip(),

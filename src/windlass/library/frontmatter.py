@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from windlass.core.agents.definition import Entry
+from windlass.core.agents.definition import HeadValue
 from windlass.library.safe_files import Unreadable
 
 LARGEST = 32_000
@@ -24,7 +24,7 @@ _FIRST = 2
 """The line on which the YAML begins: the one after the dashes."""
 
 
-def split(text: str) -> tuple[dict[str, Entry], str]:
+def split(text: str) -> tuple[dict[str, HeadValue], str]:
     """The head's keys, each with its line, and the body. Raises Unreadable with the line."""
     head, body = _parts(text)
     try:
@@ -53,20 +53,20 @@ def _parts(text: str) -> tuple[str, str]:
     return head, rest[end.end() :].removeprefix("\n")
 
 
-def _entries(head: str) -> dict[str, Entry]:
+def _entries(head: str) -> dict[str, HeadValue]:
     _check_shape(head)
     top = yaml.compose(head, Loader=_LOADER)
     if top is None:
         return {}
     if not isinstance(top, yaml.MappingNode):
         raise Unreadable("the settings must be keys with values, such as `name: coder`.", _line(top.start_mark))
-    entries: dict[str, Entry] = {}
+    entries: dict[str, HeadValue] = {}
     for key, value in top.value:
         if not isinstance(key, yaml.ScalarNode):
             raise Unreadable("a key must be a word.", _line(key.start_mark))
         if key.value in entries:
             raise Unreadable(f"{key.value} stands here twice.", _line(key.start_mark))
-        entries[key.value] = Entry(_value(value), _line(key.start_mark))
+        entries[key.value] = HeadValue(_value(value), _line(key.start_mark))
     return entries
 
 

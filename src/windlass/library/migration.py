@@ -26,7 +26,7 @@ _CONTEXT = "context: is new, because agents who pass work on talk in its channel
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class MigratedFile:
     """A file in the new form."""
 
     old: str
@@ -44,7 +44,7 @@ class Migration:
         return "".join(_whole(each) for each in difflib.unified_diff(*lines, f"a/{file}", f"b/{file}"))
 
 
-def migrate(path: Path, shown: str) -> Migration:
+def migrate(path: Path, shown: str) -> MigratedFile:
     """A file of version 1 in the new form; one that has it already stays. Raises BadInput if it can't be read."""
     notes = Notes(harmless(shown))
     old = text_of(path, notes)
@@ -54,7 +54,7 @@ def migrate(path: Path, shown: str) -> Migration:
     keys = {key.text: (key, value) for key, value in top.entries} if isinstance(top, Keys) else {}
     key, tasks = keys.get("tasks", (None, None))
     if key is None or not isinstance(tasks, Items) or not is_first_version(tasks):
-        return Migration(old, old)
+        return MigratedFile(old, old)
     if rivals := [each for each in ("setup", "kickoff") if each in keys]:
         raise BadInput(f"{shown} has steps of version 1 and {' and '.join(rivals)}, too.", hint="Keep one of the two.")
     if key.at[1] != 1 or tasks.at[0] == key.at[0]:
@@ -79,7 +79,7 @@ class _Steps:
     latest: str = ""
 
 
-def _rewritten(old: str, keys: list[Leaf], key: Leaf, tasks: Items, agents: list[str]) -> Migration:
+def _rewritten(old: str, keys: list[Leaf], key: Leaf, tasks: Items, agents: list[str]) -> MigratedFile:
     lines = old.split("\n")
     first, last = key.at[0] - 1, _end(lines, key, keys)
     steps = _Steps(agents)
@@ -94,7 +94,7 @@ def _rewritten(old: str, keys: list[Leaf], key: Leaf, tasks: Items, agents: list
         steps.comments.insert(0, f"#{beside}")
     made = _made(steps, with_context="context" not in [each.text for each in keys])
     new = "\n".join((*lines[:first], *made, *lines[last:]))
-    return Migration(old, new, tuple(dict.fromkeys(steps.notes)))
+    return MigratedFile(old, new, tuple(dict.fromkeys(steps.notes)))
 
 
 def _end(lines: list[str], key: Leaf, keys: list[Leaf]) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from windlass.core.agents.definition import Problem
+from windlass.core.agents.definition import FileProblem
 from windlass.core.did_you_mean import near_miss
 from windlass.core.display import harmless
 from windlass.core.errors import BadInput, NotFound
@@ -33,7 +33,7 @@ class Loaded:
 
     workflow: Workflow | None
     """None: it has an error."""
-    problems: tuple[Problem, ...]
+    problems: tuple[FileProblem, ...]
 
 
 def shipped() -> dict[str, Path]:

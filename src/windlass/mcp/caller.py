@@ -27,7 +27,7 @@ MOST_PLACES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class McpCaller:
     """One request."""
 
     speaker: Speaker
@@ -40,7 +40,7 @@ def request_of(ctx: Context) -> Request:
     return cast(Request, ctx.request)
 
 
-class Visitors:
+class McpCallers:
     """Knows callers by what they were let in as, and by nothing that they say."""
 
     def __init__(self, engine: Engine) -> None:
@@ -48,15 +48,15 @@ class Visitors:
         self._places: dict[str, str] = {}
         """Projects by the folders that people stood in: to find one takes longer than to speak."""
 
-    async def visit(self, ctx: Context) -> Visit:
+    async def visit(self, ctx: Context) -> McpCaller:
         request = request_of(ctx)
-        return Visit(
+        return McpCaller(
             speaker=await self.engine.talk.speaker(str(request.scope[RUN])),
             path=unquote(request.headers.get(PATH_HEADER, "")),
             key=request.headers.get(KEY_HEADER, "")[:LONGEST_KEY],
         )
 
-    async def project(self, visit: Visit) -> str:
+    async def project(self, visit: McpCaller) -> str:
         """An agent is in its own project; a person where they stand, or in the only one there is."""
         if visit.speaker.run:
             return visit.speaker.project
@@ -79,7 +79,7 @@ class Visitors:
         self._places[path] = found.id
         return found.id
 
-    async def claimed(self, visit: Visit, project: str, name: str) -> str:
+    async def claimed(self, visit: McpCaller, project: str, name: str) -> str:
         """The agent that a person says to be, which must be there; an agent is itself and nobody else."""
         own = visit.speaker.address
         if not name or name in (own, own.partition("@")[0]):  # in its own instance a bare name is nobody else's

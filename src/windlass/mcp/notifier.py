@@ -32,7 +32,7 @@ class Listener:
 
 
 @dataclass(slots=True)
-class News:
+class Notifier:
     """Follows the journal for as long as someone listens."""
 
     engine: Engine

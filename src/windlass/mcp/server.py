@@ -42,10 +42,10 @@ from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import WindlassError
 from windlass.engine import Engine
 from windlass.mcp import schema, tools
-from windlass.mcp.caller import RUN, Context, Visit, Visitors
+from windlass.mcp.caller import RUN, Context, McpCaller, McpCallers
 from windlass.mcp.catalogue import TOOLS
 from windlass.mcp.grants import granted
-from windlass.mcp.subscriptions import INBOX, Listening
+from windlass.mcp.subscriptions import INBOX, Subscriptions
 
 IDLE_SECONDS = 6 * 3600.0
 """After which a session that nobody uses is forgotten; the client begins a new one."""
@@ -62,8 +62,8 @@ class ToolServer:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.visitors = Visitors(engine)
-        self.listening = Listening(engine, self.visitors)
+        self.visitors = McpCallers(engine)
+        self.listening = Subscriptions(engine, self.visitors)
         self._sessions = StreamableHTTPSessionManager(
             self._built(), session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_SESSIONS
         )
@@ -140,11 +140,11 @@ class ToolServer:
             self.engine.troubles.report("mcp", error)
             return _problem(WindlassError("Something went wrong.", hint="See `windlass daemon logs`."))
 
-    async def _called(self, tool: tools.Tool, visit: Visit, given: Mapping[str, Any]) -> dict[str, Any]:
+    async def _called(self, tool: tools.Tool, visit: McpCaller, given: Mapping[str, Any]) -> dict[str, Any]:
         clean = schema.checked(tool.arguments, given)
         named = str(clean.pop("from", ""))
         project = await self.visitors.project(visit)
-        call = tools.Call(
+        call = tools.ToolCall(
             engine=self.engine,
             speaker=visit.speaker,
             project=project,
@@ -164,7 +164,7 @@ class ToolServer:
         if str(params.uri) != INBOX:
             raise MCPError(INVALID_PARAMS, f"There is no resource {str(params.uri)[:80]!r}; there is {INBOX}.")
         visit = await self.visitors.visit(ctx)
-        found = await tools.inbox_read(tools.Call(engine=self.engine, speaker=visit.speaker, project=""))
+        found = await tools.inbox_read(tools.ToolCall(engine=self.engine, speaker=visit.speaker, project=""))
         content = TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
         return ReadResourceResult(contents=[content])
 

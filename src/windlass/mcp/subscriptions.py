@@ -24,8 +24,8 @@ from starlette.requests import Request
 
 from windlass.core.nouns.message import Message
 from windlass.engine import Engine
-from windlass.mcp.caller import Context, Visitors, request_of
-from windlass.mcp.notifier import Listener, News
+from windlass.mcp.caller import Context, McpCallers, request_of
+from windlass.mcp.notifier import Listener, Notifier
 from windlass.mcp.tools import entry
 
 INBOX = "inbox://me"
@@ -56,12 +56,12 @@ class Ear:
             await self.session.send_resource_updated(INBOX)
 
 
-class Listening:
+class Subscriptions:
     """Who hears of news, and how."""
 
-    def __init__(self, engine: Engine, visitors: Visitors) -> None:
+    def __init__(self, engine: Engine, visitors: McpCallers) -> None:
         self.visitors = visitors
-        self.news = News(engine)
+        self.news = Notifier(engine)
         self._ears: dict[str, tuple[Ear, Listener]] = {}
         """By session."""
 

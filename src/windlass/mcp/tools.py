@@ -24,7 +24,7 @@ LONGEST_WAIT = 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ToolCall:
     """One call of a tool: by whom, about which project, with what."""
 
     engine: Engine
@@ -49,7 +49,7 @@ class Tool:
 
     name: str
     about: str
-    call: Callable[[Call], Awaitable[dict[str, Any]]]
+    call: Callable[[ToolCall], Awaitable[dict[str, Any]]]
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     of_runs: bool = False
     """Only a run can use it."""
@@ -94,7 +94,7 @@ def _called(document: Document) -> str:
 # ── the channel ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def channel_send(call: Call) -> dict[str, Any]:
+async def channel_send(call: ToolCall) -> dict[str, Any]:
     to, handoff = tuple(call.given.get("to", ())), _handoff(call)
     new = await _newcomers(call, to)
     sent = await call.engine.talk.send(
@@ -115,14 +115,14 @@ async def channel_send(call: Call) -> dict[str, Any]:
     return {"id": sent.id, "channel": sent.channel, "to": list(sent.to)} | (new or await _missed(call, sent))
 
 
-def _handoff(call: Call) -> Handoff | None:
+def _handoff(call: ToolCall) -> Handoff | None:
     """What is given on with a piece of work, if it is."""
     given = {key: call.text(key) for key in ("done", "needed", "why") if call.text(key)}
     files = tuple(call.given.get("files", ()))
     return Handoff(**given, files=files) if given or files else None
 
 
-async def _missed(call: Call, sent: Message) -> dict[str, Any]:
+async def _missed(call: ToolCall, sent: Message) -> dict[str, Any]:
     """Of words that are for nobody: whom they seem to mention."""
     if sent.to:
         return {}
@@ -131,18 +131,18 @@ async def _missed(call: Call, sent: Message) -> dict[str, Any]:
     return {"hint": hint} if hint else {}
 
 
-async def _newcomers(call: Call, to: Iterable[str]) -> dict[str, Any]:
+async def _newcomers(call: ToolCall, to: Iterable[str]) -> dict[str, Any]:
     """What is to be said about instances that are only there from now on."""
     project = await call.engine.projects.get(call.project)
     hint = await call.engine.directory.newcomers(project, to)
     return {"hint": hint} if hint else {}
 
 
-async def channel_peek(call: Call) -> dict[str, Any]:
+async def channel_peek(call: ToolCall) -> dict[str, Any]:
     return {"entries": [entry(each) for each in await _seen(call)]}
 
 
-async def channel_read(call: Call) -> dict[str, Any]:
+async def channel_read(call: ToolCall) -> dict[str, Any]:
     """What is shown is acknowledged, and nothing else."""
     seen = await _seen(call)
     owed = {each.message.id for each in await call.engine.talk.inbox(call.speaker.address)}
@@ -151,12 +151,12 @@ async def channel_read(call: Call) -> dict[str, Any]:
     return {"entries": [entry(each) for each in seen]}
 
 
-async def _seen(call: Call) -> list[Message]:
+async def _seen(call: ToolCall) -> list[Message]:
     talk, since = call.engine.talk, call.text("since")
     return await talk.peek(call.speaker, call.project, channel=call.text("channel"), since=since, limit=call.limit())
 
 
-async def channel_wait(call: Call) -> dict[str, Any]:
+async def channel_wait(call: ToolCall) -> dict[str, Any]:
     """Whoever waits again from `since` misses nothing in between."""
     timeout = min(float(call.given.get("timeout", 30.0)), LONGEST_WAIT)
     which = {"channel": call.text("channel"), "since": call.text("since")}
@@ -168,13 +168,13 @@ async def channel_wait(call: Call) -> dict[str, Any]:
 # ── the inbox ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def inbox_read(call: Call) -> dict[str, Any]:
+async def inbox_read(call: ToolCall) -> dict[str, Any]:
     letters = [each for each in await call.engine.talk.inbox(call.speaker.address) if each.delivery.owed]
     shown = letters[: call.limit(MOST_ENTRIES)]
     return {"entries": [entry(each.message) for each in shown], "more": len(letters) - len(shown)}
 
 
-async def inbox_ack(call: Call) -> dict[str, Any]:
+async def inbox_ack(call: ToolCall) -> dict[str, Any]:
     acked = await call.engine.talk.ack(call.speaker, *call.given["ids"], before=bool(call.given.get("before")))
     return {"acknowledged": [each.message for each in acked]}
 
@@ -182,7 +182,7 @@ async def inbox_ack(call: Call) -> dict[str, Any]:
 # ── conversations ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def ask(call: Call) -> dict[str, Any]:
+async def ask(call: ToolCall) -> dict[str, Any]:
     targets = {key: call.text(key) for key in ("agent", "task", "phase") if call.text(key)}
     if len(targets) != 1:
         raise BadInput("Ask one: give agent, task or phase, and only one of them.")
@@ -193,7 +193,7 @@ async def ask(call: Call) -> dict[str, Any]:
     return {"conversation": asked.id, "to": list(asked.to)} | new
 
 
-async def answer(call: Call) -> dict[str, Any]:
+async def answer(call: ToolCall) -> dict[str, Any]:
     said = await call.engine.talk.settle(call.speaker, call.text("conversation"), call.text("answer"))
     return {"id": said.id, "conversation": said.reply_to}
 
@@ -201,28 +201,28 @@ async def answer(call: Call) -> dict[str, Any]:
 # ── documents ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def document_read(call: Call) -> dict[str, Any]:
+async def document_read(call: ToolCall) -> dict[str, Any]:
     return page(await call.engine.documents.read(call.project, **await _which(call)))
 
 
-async def document_write(call: Call) -> dict[str, Any]:
+async def document_write(call: ToolCall) -> dict[str, Any]:
     written = await call.engine.documents.write(
         call.speaker, call.project, call.text("text"), **await _which(call), revision=call.given.get("revision")
     )
     return {"name": _called(written), "revision": written.revision}
 
 
-async def document_append(call: Call) -> dict[str, Any]:
+async def document_append(call: ToolCall) -> dict[str, Any]:
     written = await call.engine.documents.append(call.speaker, call.project, call.text("text"), **await _which(call))
     return {"name": _called(written), "revision": written.revision}
 
 
-async def document_list(call: Call) -> dict[str, Any]:
+async def document_list(call: ToolCall) -> dict[str, Any]:
     found = await call.engine.documents.every(call.project, instance=(await _which(call))["instance"])
     return {"documents": [{"name": _called(each), "revision": each.revision, "author": each.author} for each in found]}
 
 
-async def _which(call: Call) -> dict[str, str]:
+async def _which(call: ToolCall) -> dict[str, str]:
     """The page that is meant."""
     instance = await call.engine.documents.instance(call.speaker, call.text("instance"))
     return {"name": call.text("name", NOTES), "instance": instance}
@@ -231,7 +231,7 @@ async def _which(call: Call) -> dict[str, str]:
 # ── others, and oneself ──────────────────────────────────────────────────────────────────────────────────────
 
 
-async def agents_list(call: Call) -> dict[str, Any]:
+async def agents_list(call: ToolCall) -> dict[str, Any]:
     views = await call.engine.status.every(project=call.project)
     found = [
         {
@@ -248,12 +248,12 @@ async def agents_list(call: Call) -> dict[str, Any]:
     return {"agents": [*found, *({"name": name, "role": role, "status": "not started yet"} for name, role in new)]}
 
 
-async def complete(call: Call) -> dict[str, Any]:
+async def complete(call: ToolCall) -> dict[str, Any]:
     run = await call.engine.runs.signal(call.speaker.run, _signal(call))
     return {"run": run.id, "said": "Said. You can end now."}
 
 
-def _signal(call: Call) -> dict[str, Any]:
+def _signal(call: ToolCall) -> dict[str, Any]:
     questions, error = call.given.get("questions", []), call.text("error")
     if sum(map(bool, (questions, error, call.text("result")))) > 1:
         raise BadInput("Give a result, or questions, or an error: only one of them.")

@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Sequence
 
 from windlass.core.errors import NotFound
-from windlass.core.nouns.agent import Permissions, Tool
-from windlass.core.nouns.run import Trouble
+from windlass.core.nouns.agent import Permissions, ToolKind
+from windlass.core.nouns.run import TroubleKind
 from windlass.model.history import Session, folder
-from windlass.model.report_lines import Lines
+from windlass.model.report_lines import ReportLines
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -23,7 +23,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     which.add_argument("--session", help="the session to begin")
     which.add_argument("--resume", help="the session to go on in")
     parser.add_argument("--permissions", type=Permissions, default=Permissions.EDIT)
-    parser.add_argument("--tools", type=lambda text: [Tool(each) for each in text.split(",") if each], default=None)
+    parser.add_argument("--tools", type=lambda text: [ToolKind(each) for each in text.split(",") if each], default=None)
     parser.add_argument("--folder", action="append", required=True)
     parser.add_argument("--system", help="a file with who the agent is")
     parser.add_argument("--base-url", default="")
@@ -37,12 +37,12 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 def main(words: Sequence[str]) -> int:
     warnings.simplefilter("ignore")
     given = arguments(words)
-    lines = Lines()
+    lines = ReportLines()
     session = Session(folder(os.environ, sandboxed=given.sandboxed), given.resume or given.session)
     try:
         before = session.load() if given.resume else b"[]"
     except NotFound as error:
-        lines.error(Trouble.LOST, str(error))
+        lines.error(TroubleKind.LOST, str(error))
         return 1
     lines.session(session.name, given.model)
     prompt = sys.stdin.buffer.read().decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from windlass.core.errors import NotAllowed, NotFound
 _GIT = ".git"
 
 
-class Places:
+class AllowedPaths:
     """The folders of a run. The first is where paths count from; what a link leads out to is outside."""
 
     def __init__(self, folders: Sequence[str], *, output: str = "") -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windlass.core.errors import BadInput
-from windlass.model.allowed_paths import Places
+from windlass.model.allowed_paths import AllowedPaths
 
 USUAL_SECONDS, MOST_SECONDS = 120.0, 1800.0
 MOST_BYTES = 30_000
@@ -26,7 +26,7 @@ TOLD = ("agent", "change", "context")
 
 
 @dataclass(slots=True)
-class Output:
+class CommandOutput:
     """The beginning and the end of what is printed, however much that is."""
 
     first: bytearray = field(default_factory=bytearray)
@@ -52,7 +52,7 @@ class Output:
 class Commands:
     """The tools that start programs, with the environment that these get."""
 
-    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+    def __init__(self, places: AllowedPaths, environment: Mapping[str, str]) -> None:
         self.places = places
         self.environment = dict(environment)
 
@@ -95,7 +95,7 @@ class Commands:
 
     async def _run(self, words: Sequence[str], folder: Path, seconds: float) -> str:
         """What a program prints, and how it ended if not well. Whatever happens to us, nothing of it is left."""
-        output = Output()
+        output = CommandOutput()
         async with _pipe(output) as (inlet, reading):
             process = await asyncio.create_subprocess_exec(
                 *words,
@@ -121,7 +121,7 @@ class Commands:
 
 
 @asynccontextmanager
-async def _pipe(output: Output) -> AsyncIterator[tuple[int, asyncio.Task[None]]]:
+async def _pipe(output: CommandOutput) -> AsyncIterator[tuple[int, asyncio.Task[None]]]:
     """A pipe of our own, read as it fills: what a command leaves behind may hold it for longer than we wait."""
     outlet, inlet = os.pipe()
     stream = asyncio.StreamReader()
@@ -137,7 +137,7 @@ async def _pipe(output: Output) -> AsyncIterator[tuple[int, asyncio.Task[None]]]
         transport.close()
 
 
-async def _drain(stream: asyncio.StreamReader, output: Output) -> None:
+async def _drain(stream: asyncio.StreamReader, output: CommandOutput) -> None:
     while content := await stream.read(65536):
         output.add(content)
 

@@ -24,7 +24,7 @@ from pydantic_ai.run import AgentRun
 from pydantic_ai.settings import ModelSettings
 
 from windlass.model.history import Session
-from windlass.model.report_lines import Lines
+from windlass.model.report_lines import ReportLines
 
 RETRIES = 2
 """How often a request that failed by no fault of ours is sent again before the run ends."""
@@ -34,7 +34,7 @@ _TELLING = ("command", "path", "pattern", "words", "message", "result")
 """What of a call's arguments people are shown."""
 
 
-class Talk:
+class ModelConversation:
     """One run's part of a conversation."""
 
     def __init__(self, model: Model, tools: Sequence[Tool[None]], *, session: Session, system: str) -> None:
@@ -46,7 +46,7 @@ class Talk:
             model_settings=ModelSettings(cache=True, max_retries=RETRIES),
         )
         self.session = session
-        self.lines = Lines()
+        self.lines = ReportLines()
 
     async def go(self, prompt: str, before: Sequence[ModelMessage]) -> str:
         """Go on until the model has nothing more to do. Returns its last words."""

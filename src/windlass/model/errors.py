@@ -8,17 +8,17 @@ from typing import Any
 
 from pydantic_ai import exceptions as library
 
-from windlass.core.nouns.run import Trouble
+from windlass.core.nouns.run import TroubleKind
 
-_KINDS: tuple[tuple[type[Exception], Trouble], ...] = (
-    (library.ModelAuthenticationError, Trouble.AUTH),
-    (library.ModelContextWindowExceededError, Trouble.CONTEXT),
-    (library.ModelQuotaExceededError, Trouble.BILLING),
-    (library.ModelRateLimitError, Trouble.THROTTLE),
-    (library.ModelUnavailableError, Trouble.OVERLOAD),
-    (library.ModelServerError, Trouble.OVERLOAD),
-    (library.ModelConnectionError, Trouble.OVERLOAD),
-    (library.ModelRequestTimeout, Trouble.OVERLOAD),
+_KINDS: tuple[tuple[type[Exception], TroubleKind], ...] = (
+    (library.ModelAuthenticationError, TroubleKind.AUTH),
+    (library.ModelContextWindowExceededError, TroubleKind.CONTEXT),
+    (library.ModelQuotaExceededError, TroubleKind.BILLING),
+    (library.ModelRateLimitError, TroubleKind.THROTTLE),
+    (library.ModelUnavailableError, TroubleKind.OVERLOAD),
+    (library.ModelServerError, TroubleKind.OVERLOAD),
+    (library.ModelConnectionError, TroubleKind.OVERLOAD),
+    (library.ModelRequestTimeout, TroubleKind.OVERLOAD),
 )
 LONG = 600.0
 """Seconds after which to come again is no throttle any more: the allowance is used up."""
@@ -26,12 +26,12 @@ LONGEST_WAIT = 40 * 86400.0
 LONGEST = 500
 
 
-def told(error: Exception) -> tuple[Trouble, str, float | None]:
+def told(error: Exception) -> tuple[TroubleKind, str, float | None]:
     """The kind, a sentence, and until when, where that is known."""
-    kind = next((kind for each, kind in _KINDS if isinstance(error, each)), Trouble.ERROR)
-    until = _until(error) if kind in (Trouble.THROTTLE, Trouble.BILLING) else None
+    kind = next((kind for each, kind in _KINDS if isinstance(error, each)), TroubleKind.ERROR)
+    until = _until(error) if kind in (TroubleKind.THROTTLE, TroubleKind.BILLING) else None
     if until is not None:
-        return Trouble.QUOTA, sentence(error), until
+        return TroubleKind.QUOTA, sentence(error), until
     return kind, sentence(error), None
 
 

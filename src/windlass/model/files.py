@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound
-from windlass.model.allowed_paths import Places
+from windlass.model.allowed_paths import AllowedPaths
 
 MOST_LINES, LONGEST_LINE, MOST_LETTERS = 2000, 2000, 60_000
 """Of a file, in one answer."""
@@ -22,7 +22,7 @@ MOST_LOOKED_AT = 50_000
 class Files:
     """The tools, each with what the model is told about it."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: AllowedPaths) -> None:
         self.places = places
 
     def read_file(self, path: str, offset: int = 1, limit: int = MOST_LINES) -> str:

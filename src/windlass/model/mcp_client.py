@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 @dataclass(slots=True)
-class Server:
+class ToolClient:
     """One line of questions and answers, each answer by the number of its question."""
 
     process: asyncio.subprocess.Process
@@ -100,7 +100,7 @@ class Server:
 
 
 @asynccontextmanager
-async def connected(environment: Mapping[str, str]) -> AsyncIterator[Server]:
+async def connected(environment: Mapping[str, str]) -> AsyncIterator[ToolClient]:
     """A server of ours for as long as it is needed."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND,
@@ -110,7 +110,7 @@ async def connected(environment: Mapping[str, str]) -> AsyncIterator[Server]:
         env=dict(environment),
         limit=LONGEST_LINE,
     )
-    server = Server(process)
+    server = ToolClient(process)
     listening = asyncio.create_task(server.listen())
     try:
         yield server

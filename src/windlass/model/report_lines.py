@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from windlass.core.nouns.run import Trouble
+from windlass.core.nouns.run import TroubleKind
 
 LONGEST = 4000
 """Letters of a tool's answer, or of what it was given, that are told: people read no more."""
@@ -14,7 +14,7 @@ BEAT = 10.0
 """Seconds after which a model that only thinks is heard of again."""
 
 
-class Lines:
+class ReportLines:
     """Standard output."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Lines:
     def result(self, text: str) -> None:
         self._tell("result", text=text)
 
-    def error(self, trouble: Trouble, text: str, until: float | None = None) -> None:
+    def error(self, trouble: TroubleKind, text: str, until: float | None = None) -> None:
         self._tell("error", trouble=str(trouble), text=text, until=until)
 
     def stopped(self) -> None:

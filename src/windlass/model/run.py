@@ -12,15 +12,15 @@ from pydantic_ai.messages import ModelMessage
 
 from windlass.core.errors import WindlassError
 from windlass.core.nouns.agent import Permissions
-from windlass.core.nouns.run import Trouble
+from windlass.core.nouns.run import TroubleKind
 from windlass.model import mcp_client, model_lookup, toolbox
-from windlass.model.allowed_paths import Places
+from windlass.model.allowed_paths import AllowedPaths
 from windlass.model.commands import Commands
-from windlass.model.conversation import Talk, remembered
+from windlass.model.conversation import ModelConversation, remembered
 from windlass.model.errors import told
 from windlass.model.files import Files
 from windlass.model.history import Session
-from windlass.model.report_lines import Lines
+from windlass.model.report_lines import ReportLines
 
 OUTPUT = ".windlass/output"
 """Where an agent that may only read writes its report."""
@@ -31,7 +31,7 @@ HOW = (
 )
 
 
-class Lost(Exception):
+class ConversationLost(Exception):
     """The conversation is not there any more."""
 
 
@@ -41,17 +41,17 @@ async def until_the_end(given: argparse.Namespace, session: Session, prompt: str
     assert running is not None
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, running.cancel)
-    lines = Lines()
+    lines = ReportLines()
     try:
         lines.result(await _converse(given, session, prompt, before))
         return 0
     except asyncio.CancelledError:
         lines.stopped()
         return 128 + signal.SIGTERM
-    except Lost as error:
-        lines.error(Trouble.LOST, str(error))
+    except ConversationLost as error:
+        lines.error(TroubleKind.LOST, str(error))
     except WindlassError as error:
-        lines.error(Trouble.ERROR, f"{error} {error.hint}".strip())
+        lines.error(TroubleKind.ERROR, f"{error} {error.hint}".strip())
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told in a line that can be read
         lines.error(*told(error))
     return 1
@@ -61,11 +61,11 @@ async def _converse(given: argparse.Namespace, session: Session, prompt: str, be
     history = _history(before)
     model = model_lookup.build(given.model, base_url=given.base_url, protocol=given.protocol, key=given.key)
     environment = {name: value for name, value in os.environ.items() if name not in given.forget}
-    places = Places(given.folder, output=OUTPUT if given.permissions is Permissions.READ else "")
+    places = AllowedPaths(given.folder, output=OUTPUT if given.permissions is Permissions.READ else "")
     tools = toolbox.local(Files(places), Commands(places, environment), given.permissions, given.tools)
     async with mcp_client.connected(environment) as connection:
         tools += toolbox.ours(connection, await connection.greet())
-        conversation = Talk(model, tools, session=session, system=_system(given))
+        conversation = ModelConversation(model, tools, session=session, system=_system(given))
         return await conversation.go(prompt, history)
 
 
@@ -74,7 +74,7 @@ def _history(kept: bytes) -> list[ModelMessage]:
     try:
         return remembered(kept)
     except ValueError as error:
-        raise Lost("The session can't be read any more.") from error
+        raise ConversationLost("The session can't be read any more.") from error
 
 
 def _system(given: argparse.Namespace) -> str:

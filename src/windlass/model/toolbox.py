@@ -12,10 +12,10 @@ from pydantic_ai.exceptions import ToolFailed
 
 from windlass.core.errors import WindlassError
 from windlass.core.nouns.agent import Permissions
-from windlass.core.nouns.agent import Tool as Kind
+from windlass.core.nouns.agent import ToolKind as Kind
 from windlass.model.commands import Commands
 from windlass.model.files import Files
-from windlass.model.mcp_client import OurTool, Refused, Server
+from windlass.model.mcp_client import OurTool, Refused, ToolClient
 
 _IN_TURN = frozenset(("write_file", "edit_file", "shell", "windlass"))
 """What changes something waits for what was asked before it."""
@@ -36,7 +36,7 @@ def local(
     return [_tool(each) for each in (*chosen, *reports)]
 
 
-def ours(server: Server, tools: Sequence[OurTool]) -> list[Tool[None]]:
+def ours(server: ToolClient, tools: Sequence[OurTool]) -> list[Tool[None]]:
     """What it talks with to the others."""
     return [
         Tool.from_schema(_call(server, each.name), each.name, each.about, each.schema, sequential=True)
@@ -64,7 +64,7 @@ def _safe(function: Callable[..., Any]) -> Callable[..., Awaitable[str]]:
     return call
 
 
-def _call(server: Server, name: str) -> Callable[..., Awaitable[str]]:
+def _call(server: ToolClient, name: str) -> Callable[..., Awaitable[str]]:
     async def call(**given: Any) -> str:
         try:
             return await server.call(name, given)

@@ -13,18 +13,18 @@ from signal import Signals
 
 from windlass.core.nouns.run import Identity
 from windlass.core.ports import Launch
-from windlass.core.runs.sandbox import Warden
-from windlass.process.end_tree import Tree
+from windlass.core.runs.sandbox import SandboxKeeper
+from windlass.process.end_tree import ProcessTree
 from windlass.process.environment import granted
 from windlass.process.identity import age_of, is_alive
 from windlass.process.own_command import FOLDER, with_us
 from windlass.process.proc import MARKER, Process, environment_of, words_of
-from windlass.process.process_table import Census, Survey
+from windlass.process.process_table import ProcessTable, Survey
 from windlass.process.run_folder import RunFolder
 from windlass.process.sandbox.bubblewrap import Bubblewrap, is_warden
 from windlass.process.spawn import DEFAULT_PATH, is_shim, start_shim
 from windlass.process.watching.exits import on_exit
-from windlass.process.watching.output import Tail
+from windlass.process.watching.output import FolderWatch
 from windlass.process.watching.reap import Children
 
 _STARTERS = 2
@@ -42,7 +42,7 @@ class DetachedProcesses:
         self._children = Children()
         self._survey = Survey()
         self._bubblewrap = Bubblewrap()
-        self._tail = Tail()
+        self._tail = FolderWatch()
         self._followed: dict[str, tuple[Callable[[], None], ...]] = {}
 
     async def start(self, launch: Launch, /) -> Identity:
@@ -78,7 +78,7 @@ class DetachedProcesses:
     async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
         """End the run's whole tree, the shim last so that it can tell the exit code."""
         root = identity or await self.find(run)
-        tree = Tree(self._survey, self._marker(run).__eq__, root=root, spares=partial(_keepers, root))
+        tree = ProcessTree(self._survey, self._marker(run).__eq__, root=root, spares=partial(_keepers, root))
         try:
             return await tree.end(grace=grace, gently=Signals[f"SIG{gently}"])
         finally:
@@ -113,7 +113,7 @@ class DetachedProcesses:
         """How the run's program ended; None while it lives, or if its shim could not tell."""
         return RunFolder.of(self._runs, run).read_exit()
 
-    async def warden(self) -> Warden:
+    async def warden(self) -> SandboxKeeper:
         """Whether there is bubblewrap here, and whether it works."""
         return await asyncio.get_running_loop().run_in_executor(self._starters, self._bubblewrap.warden)
 
@@ -155,7 +155,7 @@ class DetachedProcesses:
         return f"{self._home}:{run}"
 
 
-def _keepers(root: Identity | None, census: Census) -> Iterator[Identity]:
+def _keepers(root: Identity | None, census: ProcessTable) -> Iterator[Identity]:
     """A run's shim, and bubblewrap below it (outside and inside): they end by themselves and tell how it ended."""
     if root is None or not census.has(root) or not is_shim(root):
         return
@@ -165,7 +165,7 @@ def _keepers(root: Identity | None, census: Census) -> Iterator[Identity]:
         yield from (inner.identity for inner in _wardens(census, outer.pid))
 
 
-def _wardens(census: Census, parent: int) -> Iterator[Process]:
+def _wardens(census: ProcessTable, parent: int) -> Iterator[Process]:
     return (each for each in census.by_parent.get(parent, ()) if is_warden(words_of(each.pid)))
 
 

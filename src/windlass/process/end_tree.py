@@ -11,7 +11,7 @@ from windlass.core.errors import TimedOut
 from windlass.core.nouns.run import Identity
 from windlass.process.identity import send
 from windlass.process.proc import Process, boot_id, words_of
-from windlass.process.process_table import Census
+from windlass.process.process_table import ProcessTable
 from windlass.process.watching.exits import all_gone
 
 _FIRST_PAUSE = 0.25
@@ -20,16 +20,16 @@ _SHIM_TIME = 1.0
 _KILL_TIME = 10.0
 
 
-class Tree:
+class ProcessTree:
     """The processes of one run or check. What was once seen as a member stays one, wherever it moves."""
 
     def __init__(
         self,
-        survey: Callable[[], Awaitable[Census]],
+        survey: Callable[[], Awaitable[ProcessTable]],
         ours: Callable[[str], bool],
         *,
         root: Identity | None = None,
-        spares: Callable[[Census], Iterable[Identity]] = lambda _: (),
+        spares: Callable[[ProcessTable], Iterable[Identity]] = lambda _: (),
     ) -> None:
         self._survey = survey
         self._ours = ours
@@ -95,7 +95,7 @@ class Tree:
 
 
 def members(
-    census: Census, ours: Callable[[str], bool], root: Identity | None = None, seen: Iterable[Identity] = ()
+    census: ProcessTable, ours: Callable[[str], bool], root: Identity | None = None, seen: Iterable[Identity] = ()
 ) -> set[Identity]:
     """Who belongs to the tree: by marker, as root, as seen before, and all that came out of these."""
     exempt = _ourselves(census)
@@ -109,7 +109,7 @@ def members(
     return {census.by_pid[pid].identity for pid in known}
 
 
-def _offspring(census: Census, process: Process) -> Iterator[Process]:
+def _offspring(census: ProcessTable, process: Process) -> Iterator[Process]:
     """Its children, and those in the session that it leads, or whose leader has gone."""
     yield from census.by_parent.get(process.pid, ())
     yield from census.by_session.get(process.pid, ())
@@ -117,7 +117,7 @@ def _offspring(census: Census, process: Process) -> Iterator[Process]:
         yield from census.by_session[process.session]
 
 
-def _orphans(census: Census, ours: Callable[[str], bool], root: Identity | None) -> set[int]:
+def _orphans(census: ProcessTable, ours: Callable[[str], bool], root: Identity | None) -> set[int]:
     """Those left in the session of a root that has gone. Its number is not given again while they live."""
     if root is None or root.boot != boot_id() or root.pid in census.by_pid:
         return set()
@@ -125,7 +125,7 @@ def _orphans(census: Census, ours: Callable[[str], bool], root: Identity | None)
     return {each.pid for each in session if each.started >= root.started and (not each.marker or ours(each.marker))}
 
 
-def _ourselves(census: Census) -> set[int]:
+def _ourselves(census: ProcessTable) -> set[int]:
     """This process and all it came from: never signalled."""
     pid, line = os.getpid(), {1}
     while pid in census.by_pid and pid not in line:

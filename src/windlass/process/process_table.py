@@ -10,7 +10,7 @@ from windlass.core.nouns.run import Identity
 from windlass.process.proc import Process, living
 
 
-class Census:
+class ProcessTable:
     """Every living process: by pid, by marker, by parent and by session."""
 
     def __init__(self, processes: Iterable[Process]) -> None:
@@ -40,14 +40,14 @@ class Survey:
 
     def __init__(self) -> None:
         self._one_at_a_time = asyncio.Lock()
-        self._next: asyncio.Task[Census] | None = None
+        self._next: asyncio.Task[ProcessTable] | None = None
 
-    async def __call__(self) -> Census:
+    async def __call__(self) -> ProcessTable:
         if self._next is None:
             self._next = asyncio.create_task(self._take())
         return await asyncio.shield(self._next)
 
-    async def _take(self) -> Census:
+    async def _take(self) -> ProcessTable:
         async with self._one_at_a_time:
             self._next = None  # who asks from now on may want to see what happens meanwhile
-            return await asyncio.to_thread(lambda: Census(living()))
+            return await asyncio.to_thread(lambda: ProcessTable(living()))

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Identity
 from windlass.process.capture import Capture
-from windlass.process.end_tree import Tree
+from windlass.process.end_tree import ProcessTree
 from windlass.process.proc import MARKER
 from windlass.process.process_table import Survey
 from windlass.process.spawn import SHELL, Action, check_folder, spawn
@@ -79,7 +79,7 @@ async def run_shell(
 async def sweep(home_id: str, prefix: str) -> int:
     """End what is left of commands whose marker begins with `<home>:<prefix>`. Returns how many processes it was."""
     start = f"{home_id}:{prefix}"
-    return await Tree(Survey(), lambda marker: marker.startswith(start)).end(grace=_GRACE)
+    return await ProcessTree(Survey(), lambda marker: marker.startswith(start)).end(grace=_GRACE)
 
 
 class _Pipe:
@@ -150,7 +150,7 @@ def _above_the_standard_ones(descriptor: int) -> int:
 
 async def _finish(child: Identity, marker: str) -> int:
     """End whatever is left of the command, reap it, and return its exit code."""
-    await Tree(Survey(), marker.__eq__, root=child).end(grace=_GRACE)
+    await ProcessTree(Survey(), marker.__eq__, root=child).end(grace=_GRACE)
     return _reaped(child)
 
 

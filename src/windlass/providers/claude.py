@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from windlass.core.nouns.agent import Permissions, Tool
-from windlass.core.nouns.run import Hitch, Trouble, Usage
-from windlass.core.runs.provider import Provider, Reading, Start, Verified
+from windlass.core.nouns.agent import Permissions, ToolKind
+from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
+from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
 from windlass.providers.output.troubles import hitch, kind_of, patterns
 
@@ -22,11 +22,11 @@ _READS = (
 )
 _EDITS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch,mcp__windlass"
 _OWN = {
-    Tool.READ: "Read",
-    Tool.SEARCH: "Grep,Glob",
-    Tool.EDIT: "Edit,Write,NotebookEdit",
-    Tool.SHELL: "Bash",
-    Tool.WEB: "WebFetch,WebSearch",
+    ToolKind.READ: "Read",
+    ToolKind.SEARCH: "Grep,Glob",
+    ToolKind.EDIT: "Edit,Write,NotebookEdit",
+    ToolKind.SHELL: "Bash",
+    ToolKind.WEB: "WebFetch,WebSearch",
 }
 _TOOLS = "mcp.json"
 _SERVER = {"type": "stdio", "command": "windlass", "args": ["mcp"]}
@@ -37,7 +37,7 @@ _THEIRS = (".claude.json", "settings.json", "CLAUDE.md", "agents", "commands", "
 """What of the user's own counts in every session: from the next one outside, it could do anything."""
 
 
-def argv(start: Start) -> tuple[str, ...]:
+def argv(start: StartRequest) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session-id", start.new_session)
     model = ("--model", start.model) if start.model else ()
     system = ("--append-system-prompt", start.system) if start.system else ()
@@ -47,22 +47,22 @@ def argv(start: Start) -> tuple[str, ...]:
     return (*fixed, *session, *model, *system, *more, *tools, *permit(start))
 
 
-def permit(start: Start) -> tuple[str, ...]:
+def permit(start: StartRequest) -> tuple[str, ...]:
     """What is not allowed here is refused, as nobody is there to be asked."""
     if start.permissions is Permissions.READ:
-        web = f",{_OWN[Tool.WEB]}" if Tool.WEB in (start.tools or ()) else ""
+        web = f",{_OWN[ToolKind.WEB]}" if ToolKind.WEB in (start.tools or ()) else ""
         return ("--permission-mode", "dontAsk", "--allowedTools", _READS + web, *_given(start))
     if start.permissions is Permissions.FULL or start.sandboxed:
         return ("--dangerously-skip-permissions", *_given(start))
     return ("--permission-mode", "acceptEdits", "--allowedTools", _EDITS, *_given(start))
 
 
-def _given(start: Start) -> tuple[str, ...]:
+def _given(start: StartRequest) -> tuple[str, ...]:
     """Its built-in tools, where the agent is to have only some. Those of servers, such as ours, stay."""
     return () if start.tools is None else ("--tools", ",".join(_OWN[each] for each in start.tools))
 
 
-def environment(start: Start) -> Mapping[str, str]:
+def environment(start: StartRequest) -> Mapping[str, str]:
     quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING")
     variables = dict.fromkeys((*quiet, "DISABLE_TELEMETRY"), "1")
     variables["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the model is asked before its tools are there
@@ -75,32 +75,37 @@ def environment(start: Start) -> Mapping[str, str]:
 
 _WORDS = patterns(
     {
-        Trouble.LOST: [r"^no conversation found with session id"],
-        Trouble.CONTEXT: [r"prompt is too long", r"exceeds? the context"],
-        Trouble.BILLING: [r"credit balance is too low", r"\bbilling\b"],
-        Trouble.AUTH: [r"not logged in", r"run /login", r"invalid api key", r"oauth token", r"authentication"],
-        Trouble.QUOTA: [r"you.ve (hit|reached) your [\w ]*limit", r"(?<!not your )\busage limit\b"],
-        Trouble.THROTTLE: [r"\b429\b", r"rate limit", r"limiting requests"],
-        Trouble.OVERLOAD: [r"\b5\d\d\b", r"overloaded", r"timed? ?out", r"connection|unable to connect|fetch failed"],
+        TroubleKind.LOST: [r"^no conversation found with session id"],
+        TroubleKind.CONTEXT: [r"prompt is too long", r"exceeds? the context"],
+        TroubleKind.BILLING: [r"credit balance is too low", r"\bbilling\b"],
+        TroubleKind.AUTH: [r"not logged in", r"run /login", r"invalid api key", r"oauth token", r"authentication"],
+        TroubleKind.QUOTA: [r"you.ve (hit|reached) your [\w ]*limit", r"(?<!not your )\busage limit\b"],
+        TroubleKind.THROTTLE: [r"\b429\b", r"rate limit", r"limiting requests"],
+        TroubleKind.OVERLOAD: [
+            r"\b5\d\d\b",
+            r"overloaded",
+            r"timed? ?out",
+            r"connection|unable to connect|fetch failed",
+        ],
     }
 )
 """What a failed result says in words."""
 
 _NAMES = {
-    "authentication_failed": Trouble.AUTH,
-    "billing_error": Trouble.BILLING,
-    "rate_limit": Trouble.THROTTLE,
-    "overloaded": Trouble.OVERLOAD,
-    "server_error": Trouble.OVERLOAD,
-    "unknown": Trouble.OVERLOAD,
+    "authentication_failed": TroubleKind.AUTH,
+    "billing_error": TroubleKind.BILLING,
+    "rate_limit": TroubleKind.THROTTLE,
+    "overloaded": TroubleKind.OVERLOAD,
+    "server_error": TroubleKind.OVERLOAD,
+    "unknown": TroubleKind.OVERLOAD,
 }
 """What a retry is for."""
 
 _STDERR = patterns(
     {
-        Trouble.AUTH: [r"^(error: )?(not logged in|invalid api key)"],
-        Trouble.LOST: [r"^no conversation found with session id"],
-        Trouble.ERROR: [
+        TroubleKind.AUTH: [r"^(error: )?(not logged in|invalid api key)"],
+        TroubleKind.LOST: [r"^no conversation found with session id"],
+        TroubleKind.ERROR: [
             r"^error: session id \S+ is already in use",
             r"^--dangerously-skip-permissions cannot be used with root",
         ],
@@ -109,22 +114,22 @@ _STDERR = patterns(
 """What it prints without an event, because it never began."""
 
 
-def _event(event: Event) -> Reading:
+def _event(event: Event) -> LineReading:
     match event:
         case {"type": "system", "subtype": "init"}:
-            return Reading(session=words(event.get("session_id")), model=words(event.get("model")))
+            return LineReading(session=words(event.get("session_id")), model=words(event.get("model")))
         case {"type": "system", "subtype": "api_retry"}:
             return _retry(event)
         case {"type": "assistant", "message": {"content": list(blocks)}}:
             uses = sum(table(each).get("type") == "tool_use" for each in blocks)
-            return Reading(text=_texts(blocks), usage=Usage(calls=uses, tool_uses=uses) if uses else None)
+            return LineReading(text=_texts(blocks), usage=Usage(calls=uses, tool_uses=uses) if uses else None)
         case {"type": "user", "message": {"content": list(blocks)}}:
-            return Reading(text=_texts(blocks))
+            return LineReading(text=_texts(blocks))
         case {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected"} as about}:
-            return Reading(hitch=hitch(Trouble.QUOTA, _limit(about), amount(about.get("resetsAt")) or None))
+            return LineReading(hitch=hitch(TroubleKind.QUOTA, _limit(about), amount(about.get("resetsAt")) or None))
         case {"type": "result"}:
             return _result(event)
-    return Reading()
+    return LineReading()
 
 
 def _texts(blocks: Iterable[object]) -> str:
@@ -156,12 +161,12 @@ def _answer(content: object) -> str:
     return words(content)
 
 
-def _retry(event: Event) -> Reading:
-    kind = _NAMES.get(words(event.get("error")), Trouble.OVERLOAD)
+def _retry(event: Event) -> LineReading:
+    kind = _NAMES.get(words(event.get("error")), TroubleKind.OVERLOAD)
     status = count(event.get("error_status"))
     told = f"{words(event.get('error')) or 'error'}{f' ({status})' if status else ''}"
     tried = f"try {count(event.get('attempt'))} of {count(event.get('max_retries'))}"
-    return Reading(text=f"{told}: {tried}", hitch=hitch(kind, f"{told}, {tried}"))
+    return LineReading(text=f"{told}: {tried}", hitch=hitch(kind, f"{told}, {tried}"))
 
 
 def _limit(about: Event) -> str:
@@ -169,24 +174,24 @@ def _limit(about: Event) -> str:
     return f"the {kind} limit is reached" if kind else "the usage limit is reached"
 
 
-def _result(event: Event) -> Reading:
+def _result(event: Event) -> LineReading:
     """The end of its turn. Only without `is_error` it went well."""
     said = words(event.get("result"))
     session, usage = words(event.get("session_id")), _usage(event)
     if event.get("is_error") is False:
-        return Reading(session=session, usage=usage, result=said, ended=True)
+        return LineReading(session=session, usage=usage, result=said, ended=True)
     errors = event.get("errors")
     why = said or "; ".join(map(words, errors if isinstance(errors, list) else [])) or words(event.get("subtype"))
-    return Reading(text="" if said else why, session=session, usage=usage, hitch=_failure(event, why), ended=True)
+    return LineReading(text="" if said else why, session=session, usage=usage, hitch=_failure(event, why), ended=True)
 
 
-def _failure(event: Event, why: str) -> Hitch:
+def _failure(event: Event, why: str) -> RunTrouble:
     status = count(event.get("api_error_status"))
     if event.get("terminal_reason") == "prompt_too_long":
-        return hitch(Trouble.CONTEXT, why)
+        return hitch(TroubleKind.CONTEXT, why)
     if status in (401, 403):
-        return hitch(Trouble.AUTH, why)
-    return hitch(kind_of(f"{why} {status or ''}", _WORDS) or Trouble.ERROR, why)
+        return hitch(TroubleKind.AUTH, why)
+    return hitch(kind_of(f"{why} {status or ''}", _WORDS) or TroubleKind.ERROR, why)
 
 
 def _usage(event: Event) -> Usage:
@@ -203,9 +208,9 @@ def _usage(event: Event) -> Usage:
     )
 
 
-def _plain(line: str) -> Reading:
+def _plain(line: str) -> LineReading:
     kind = kind_of(line, _STDERR)
-    return Reading(text=line, hitch=hitch(kind, line) if kind else None)
+    return LineReading(text=line, hitch=hitch(kind, line) if kind else None)
 
 
 provider = Provider(
@@ -218,7 +223,7 @@ provider = Provider(
     system=True,
     writes={_TOOLS: json.dumps({"mcpServers": {"windlass": _SERVER}}, indent=2) + "\n"},
     tools=True,
-    picks=(*Tool,),
+    picks=(*ToolKind,),
     models=True,
     resumes=True,
     gently="INT",

@@ -14,9 +14,9 @@ import re
 import shlex
 from functools import partial
 
-from windlass.core.nouns.agent import Permissions, Tool
-from windlass.core.nouns.run import Hitch, Trouble, Usage
-from windlass.core.runs.provider import Provider, Reading, Start, Verified
+from windlass.core.nouns.agent import Permissions, ToolKind
+from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
+from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
 from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, words
 from windlass.providers.output.prices import OPENAI, price
 from windlass.providers.output.troubles import hitch, kind_of, patterns
@@ -42,15 +42,15 @@ _THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
 """What of the user's own counts in every session: from the next one outside, it could do anything."""
 
 
-def argv(start: Start) -> tuple[str, ...]:
+def argv(start: StartRequest) -> tuple[str, ...]:
     model = ("-m", start.model) if start.model else ()
     resume = ("resume", start.session) if start.session else ()
-    web = () if start.tools is None else ("-c", f'web_search="{"live" if Tool.WEB in start.tools else "disabled"}"')
+    web = () if start.tools is None else ("-c", f'web_search="{"live" if ToolKind.WEB in start.tools else "disabled"}"')
     anywhere = ("--skip-git-repo-check",) if start.repositories else ()
     return ("codex", "exec", "--json", *_TOOLS, *_QUIET, *_SHELL, *anywhere, *model, *web, *permit(start), *resume, "-")
 
 
-def permit(start: Start) -> tuple[str, ...]:
+def permit(start: StartRequest) -> tuple[str, ...]:
     """Its own sandbox, and in it the folder of its signal or its clone's `.git`. Inside ours it can't make one."""
     if start.permissions is Permissions.FULL or start.sandboxed:
         return ("--dangerously-bypass-approvals-and-sandbox",)
@@ -71,12 +71,12 @@ def _toml(text: str) -> str:
 
 _WORDS = patterns(
     {
-        Trouble.CONTEXT: [r"context_length_exceeded", r"context window"],
-        Trouble.QUOTA: [r"hit your usage limit", r"usage_limit_reached"],
-        Trouble.BILLING: [r"quota exceeded", r"insufficient_quota", r"billing"],
-        Trouble.AUTH: [r"\b40[13]\b", r"unauthorized", r"not logged in", r"codex login", r"api key"],
-        Trouble.THROTTLE: [r"\b429\b", r"rate limit"],
-        Trouble.OVERLOAD: [
+        TroubleKind.CONTEXT: [r"context_length_exceeded", r"context window"],
+        TroubleKind.QUOTA: [r"hit your usage limit", r"usage_limit_reached"],
+        TroubleKind.BILLING: [r"quota exceeded", r"insufficient_quota", r"billing"],
+        TroubleKind.AUTH: [r"\b40[13]\b", r"unauthorized", r"not logged in", r"codex login", r"api key"],
+        TroubleKind.THROTTLE: [r"\b429\b", r"rate limit"],
+        TroubleKind.OVERLOAD: [
             *(r"at capacity", r"\b5\d\d\b", r"overloaded", r"stream disconnected"),
             *(r"timed? ?out", r"connection", r"error sending request", r"reconnecting"),
         ],
@@ -86,9 +86,9 @@ _WORDS = patterns(
 
 _STDERR = patterns(
     {
-        Trouble.AUTH: [r"^(error: )?(not logged in|missing environment variable)"],
-        Trouble.LOST: [r"^error: thread/resume.*no rollout found"],
-        Trouble.ERROR: [r"^not inside a trusted directory", r"^error loading config"],
+        TroubleKind.AUTH: [r"^(error: )?(not logged in|missing environment variable)"],
+        TroubleKind.LOST: [r"^error: thread/resume.*no rollout found"],
+        TroubleKind.ERROR: [r"^not inside a trusted directory", r"^error loading config"],
     }
 )
 """What it prints without an event, because it never began."""
@@ -96,40 +96,40 @@ _STDERR = patterns(
 _HARMLESS = re.compile(r"^Reading (additional input|prompt) from stdin")
 
 
-def _event(event: Event) -> Reading:
+def _event(event: Event) -> LineReading:
     match event:
         case {"type": "thread.started"}:
-            return Reading(session=words(event.get("thread_id")))
+            return LineReading(session=words(event.get("thread_id")))
         case {"type": "item.started", "item": dict(item)}:
-            return Reading(text=_call(item), usage=Usage(calls=1, tool_uses=1) if _call(item) else None)
+            return LineReading(text=_call(item), usage=Usage(calls=1, tool_uses=1) if _call(item) else None)
         case {"type": "item.completed", "item": dict(item)}:
             return _item(item)
         case {"type": "error"}:
             why = _sentence(words(event.get("message")))
-            return Reading(text=why, hitch=_failure(why))
+            return LineReading(text=why, hitch=_failure(why))
         case {"type": "turn.failed"}:
-            return Reading(hitch=_failure(_sentence(words(table(event.get("error")).get("message")))), ended=True)
+            return LineReading(hitch=_failure(_sentence(words(table(event.get("error")).get("message")))), ended=True)
         case {"type": "turn.completed"}:
-            return Reading(usage=_usage(table(event.get("usage"))), total=True, ended=True)
-    return Reading()
+            return LineReading(usage=_usage(table(event.get("usage"))), total=True, ended=True)
+    return LineReading()
 
 
-def _item(item: Event) -> Reading:
+def _item(item: Event) -> LineReading:
     match item.get("type"):
         case "agent_message":
             said = words(item.get("text"))
-            return Reading(text=said, result=said)
+            return LineReading(text=said, result=said)
         case "command_execution":
             code = item.get("exit_code")
             failed = f"\n(exit code {code})" if type(code) is int and code else ""
-            return Reading(text=(shortened(words(item.get("aggregated_output"))) + failed).lstrip("\n"))
+            return LineReading(text=(shortened(words(item.get("aggregated_output"))) + failed).lstrip("\n"))
         case "file_change":
-            return Reading(text="" if item.get("status") == "completed" else f"{_call(item)}: {item.get('status')}")
+            return LineReading(text="" if item.get("status") == "completed" else f"{_call(item)}: {item.get('status')}")
         case "mcp_tool_call":
-            return Reading(text=shortened(_answer(item)))
+            return LineReading(text=shortened(_answer(item)))
         case "error":
-            return Reading(text=words(item.get("message")))  # a warning; a failure has an event of its own
-    return Reading()
+            return LineReading(text=words(item.get("message")))  # a warning; a failure has an event of its own
+    return LineReading()
 
 
 def _call(item: Event) -> str:
@@ -171,8 +171,8 @@ def _sentence(message: str) -> str:
     return f"{told} ({code})" if told and code else told or message
 
 
-def _failure(why: str) -> Hitch:
-    return hitch(kind_of(why, _WORDS) or Trouble.ERROR, why)
+def _failure(why: str) -> RunTrouble:
+    return hitch(kind_of(why, _WORDS) or TroubleKind.ERROR, why)
 
 
 def _usage(used: Event) -> Usage:
@@ -183,11 +183,11 @@ def _usage(used: Event) -> Usage:
     )
 
 
-def _plain(line: str) -> Reading:
+def _plain(line: str) -> LineReading:
     if _HARMLESS.match(line):
-        return Reading()
+        return LineReading()
     kind = kind_of(line, _STDERR)
-    return Reading(text=line, hitch=hitch(kind, line) if kind else None)
+    return LineReading(text=line, hitch=hitch(kind, line) if kind else None)
 
 
 provider = Provider(
@@ -197,7 +197,7 @@ provider = Provider(
     read=reader(_event, _plain),
     price=partial(price, OPENAI),
     tools=True,
-    picks=(Tool.WEB,),
+    picks=(ToolKind.WEB,),
     models=True,
     resumes=True,
     gently="INT",

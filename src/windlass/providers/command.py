@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windlass.core.errors import BadInput
-from windlass.core.runs.provider import Claim, Provider, Start
+from windlass.core.runs.provider import DoneSign, Provider, StartRequest
 
 
-def argv(start: Start) -> tuple[str, ...]:
+def argv(start: StartRequest) -> tuple[str, ...]:
     return ("sh", "-c", start.options["command"])
 
 
@@ -29,6 +29,6 @@ provider = Provider(
     argv=argv,
     check=check,
     options=("command",),
-    claim=Claim.EXIT,
+    claim=DoneSign.EXIT,
     program="sh",
 )

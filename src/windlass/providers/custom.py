@@ -10,15 +10,15 @@ from pathlib import Path
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Permissions
-from windlass.core.nouns.run import Trouble, Usage
-from windlass.core.runs.provider import ARGUMENT_LIMIT, UNHELD, Claim, Provider, Reading, Start
+from windlass.core.nouns.run import TroubleKind, Usage
+from windlass.core.runs.provider import ARGUMENT_LIMIT, UNHELD, DoneSign, LineReading, Provider, StartRequest
 from windlass.core.settings.custom_provider import ProviderSettings
 from windlass.providers.output import fields as field_paths
 from windlass.providers.output.events import Event, amount, as_object, count, words
 from windlass.providers.output.troubles import Patterns, hitch, kind_of, patterns
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
-_OURS = (Trouble.STALL, Trouble.RUNAWAY)
+_OURS = (TroubleKind.STALL, TroubleKind.RUNAWAY)
 """Troubles that we notice ourselves, and no line tells of."""
 _FOR_VARIANTS = frozenset(
     "like summary command non_interactive environment secrets variables folders login version install".split()
@@ -89,7 +89,7 @@ def _own(name: str, said: ProviderSettings) -> Provider:
         stdin=said.prompt == "stdin",
         read=_reader(name, said),
         structured=bool(said.output == "json" and said.text),
-        claim=Claim(said.claim),
+        claim=DoneSign(said.claim),
         system=bool(said.system_prompt_flag),
         models=bool(said.model_flag),
         resumes=bool(said.resume),
@@ -115,7 +115,7 @@ def _check(name: str, said: ProviderSettings) -> None:
         raise BadInput(f"{where}.command is missing.", hint='Write command = ["my-agent", "run"].')
     _one_of(f"{where}.prompt", said.prompt, ("argument", "flag", "stdin", "file"))
     _one_of(f"{where}.output", said.output, ("plain", "json"))
-    _one_of(f"{where}.claim", said.claim, tuple(Claim))
+    _one_of(f"{where}.claim", said.claim, tuple(DoneSign))
     _one_of(f"{where}.gently", said.gently, ("TERM", "INT", "HUP"))
     for level in said.permissions:
         _one_of(f"{where}.permissions", level, tuple(Permissions))
@@ -155,9 +155,9 @@ def _expanded(text: str) -> str:
 
 
 def _argv(
-    name: str, said: ProviderSettings, command: tuple[str, ...], permit: Callable[[Start], tuple[str, ...]]
-) -> Callable[[Start], tuple[str, ...]]:
-    def argv(start: Start) -> tuple[str, ...]:
+    name: str, said: ProviderSettings, command: tuple[str, ...], permit: Callable[[StartRequest], tuple[str, ...]]
+) -> Callable[[StartRequest], tuple[str, ...]]:
+    def argv(start: StartRequest) -> tuple[str, ...]:
         if start.model and not said.model_flag:
             raise BadInput(f"The provider {name} has no model_flag, so it can't be told to use {start.model}.")
         resume = said.resume if start.session else ()
@@ -169,7 +169,7 @@ def _argv(
     return argv
 
 
-def _filled(word: str, start: Start) -> str:
+def _filled(word: str, start: StartRequest) -> str:
     """A word with what is known of the run; other braces stay as they are."""
     known = {"{session}": start.session, "{worktree}": start.worktree, "{prompt_file}": start.prompt_file}
     for placeholder, value in known.items():
@@ -177,7 +177,7 @@ def _filled(word: str, start: Start) -> str:
     return word
 
 
-def _prompt(said: ProviderSettings, start: Start) -> tuple[str, ...]:
+def _prompt(said: ProviderSettings, start: StartRequest) -> tuple[str, ...]:
     flag = _named(said.prompt_flag)
     match said.prompt:
         case "stdin":
@@ -190,8 +190,8 @@ def _prompt(said: ProviderSettings, start: Start) -> tuple[str, ...]:
     return (*flag, text)
 
 
-def _permit(said: ProviderSettings) -> Callable[[Start], tuple[str, ...]]:
-    def permit(start: Start) -> tuple[str, ...]:
+def _permit(said: ProviderSettings) -> Callable[[StartRequest], tuple[str, ...]]:
+    def permit(start: StartRequest) -> tuple[str, ...]:
         return tuple(_filled(each, start) for each in said.permissions.get(start.permissions, ()))
 
     return permit
@@ -204,17 +204,17 @@ def _may(said: ProviderSettings) -> dict[Permissions, str]:
 # ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _reader(name: str, said: ProviderSettings) -> Callable[[str], Reading]:
+def _reader(name: str, said: ProviderSettings) -> Callable[[str], LineReading]:
     known = _errors(name, said)
     if said.output == "json":
         return _event_reader(said, known)
     session = _pattern(f"providers.{name}.session", said.session) if said.session else None
 
-    def read(line: str) -> Reading:
+    def read(line: str) -> LineReading:
         start = line[:_LOOKED_AT]
         found = session.search(start) if session else None
         kind = kind_of(start, known)
-        return Reading(
+        return LineReading(
             text=line,
             session=(found.group(1) if found.re.groups else found.group()) if found else "",
             hitch=hitch(kind, line) if kind else None,
@@ -223,14 +223,14 @@ def _reader(name: str, said: ProviderSettings) -> Callable[[str], Reading]:
     return read
 
 
-def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], Reading]:
-    def read(line: str) -> Reading:
+def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], LineReading]:
+    def read(line: str) -> LineReading:
         event = as_object(line)
         kind = kind_of(line[:_LOOKED_AT], known)
         trouble = hitch(kind, line) if kind else None
         if event is None:
-            return Reading(text=line, hitch=trouble)
-        return Reading(
+            return LineReading(text=line, hitch=trouble)
+        return LineReading(
             text=_texts(said, event) if said.text else line,
             session=words(field_paths.at(event, said.session)),
             model=words(field_paths.at(event, said.model)),
@@ -264,12 +264,12 @@ def _times(stands: object) -> int:
 
 
 def _errors(name: str, said: ProviderSettings) -> Patterns:
-    kinds = [each.value for each in Trouble if each not in _OURS]
+    kinds = [each.value for each in TroubleKind if each not in _OURS]
     for kind, all_ in said.errors.items():
         _one_of(f"providers.{name}.errors", kind, kinds)
         for each in all_:
             _pattern(f"providers.{name}.errors.{kind}", each)
-    return patterns({Trouble(kind): all_ for kind, all_ in said.errors.items()})
+    return patterns({TroubleKind(kind): all_ for kind, all_ in said.errors.items()})
 
 
 def _pattern(where: str, text: str) -> re.Pattern[str]:

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Unavailable
-from windlass.core.nouns.agent import Permissions, Tool
-from windlass.core.nouns.run import Trouble, Usage
-from windlass.core.runs.provider import Provider, Reading, Start
+from windlass.core.nouns.agent import Permissions, ToolKind
+from windlass.core.nouns.run import TroubleKind, Usage
+from windlass.core.runs.provider import LineReading, Provider, StartRequest
 from windlass.core.settings.models import ModelSettings
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, words
 from windlass.providers.output.troubles import hitch
@@ -62,7 +62,7 @@ VENDORS = {
 _KEYS = tuple(dict.fromkeys(key for each in VENDORS.values() for key in each.keys))
 
 
-def argv(start: Start) -> tuple[str, ...]:
+def argv(start: StartRequest) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session", start.new_session)
     system = ("--system", f"{start.folder}/system.md") if start.system else ()
     folders = tuple(word for each in (start.worktree, *start.repositories) for word in ("--folder", each))
@@ -80,7 +80,7 @@ def _protocol(model: str) -> str:
     return "openai-chat" if vendor == "openai" else vendor
 
 
-def permit(start: Start) -> tuple[str, ...]:
+def permit(start: StartRequest) -> tuple[str, ...]:
     tools = () if start.tools is None else ("--tools", ",".join(start.tools))
     return ("--permissions", str(start.permissions), *tools)
 
@@ -143,31 +143,31 @@ def _is_there(module: str) -> bool:
 # ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _event(event: Event) -> Reading:
+def _event(event: Event) -> LineReading:
     match event.get("type"):
         case "session":
-            return Reading(session=words(event.get("session")), model=words(event.get("model")))
+            return LineReading(session=words(event.get("session")), model=words(event.get("model")))
         case "text":
-            return Reading(text=words(event.get("text")))
+            return LineReading(text=words(event.get("text")))
         case "call":
             tool = words(event.get("tool"))
             told = call("$" if tool == "shell" else tool, words(event.get("what")))
-            return Reading(text=told, usage=Usage(tool_uses=1))
+            return LineReading(text=told, usage=Usage(tool_uses=1))
         case "answer":
-            return Reading(text=shortened(words(event.get("text"))))
+            return LineReading(text=shortened(words(event.get("text"))))
         case "usage":
-            return Reading(usage=_usage(event))
+            return LineReading(usage=_usage(event))
         case "result":
-            return Reading(result=words(event.get("text")), ended=True)
+            return LineReading(result=words(event.get("text")), ended=True)
         case "error":
             return _failed(event)
-    return Reading()
+    return LineReading()
 
 
-def _failed(event: Event) -> Reading:
+def _failed(event: Event) -> LineReading:
     why, kind = words(event.get("text")), words(event.get("trouble"))
-    trouble = Trouble(kind) if kind in list(Trouble) else Trouble.ERROR
-    return Reading(text=why, hitch=hitch(trouble, why, amount(event.get("until")) or None), ended=True)
+    trouble = TroubleKind(kind) if kind in list(TroubleKind) else TroubleKind.ERROR
+    return LineReading(text=why, hitch=hitch(trouble, why, amount(event.get("until")) or None), ended=True)
 
 
 def _usage(event: Event) -> Usage:
@@ -180,8 +180,8 @@ def _usage(event: Event) -> Usage:
     )
 
 
-def _plain(line: str) -> Reading:
-    return Reading(text=line)
+def _plain(line: str) -> LineReading:
+    return LineReading(text=line)
 
 
 provider = Provider(
@@ -191,7 +191,7 @@ provider = Provider(
     read=reader(_event, _plain),
     system=True,
     tools=True,
-    picks=(Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL),
+    picks=(ToolKind.READ, ToolKind.SEARCH, ToolKind.EDIT, ToolKind.SHELL),
     models=True,
     takes=takes,
     ready=ready,

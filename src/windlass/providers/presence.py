@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from windlass.core.nouns.agent import Permissions
-from windlass.core.runs.provider import Login, Presence, Provider, Start
+from windlass.core.runs.provider import Login, Presence, Provider, StartRequest
 
 PATIENCE = 10.0
 """Seconds that a program may take to tell its version."""
@@ -42,11 +42,13 @@ def _program(provider: Provider, environment: Mapping[str, str]) -> str:
     return shutil.which(provider.program, path=environment.get("PATH")) or "" if provider.program else ""
 
 
-def _nowhere(provider: Provider) -> Start:
+def _nowhere(provider: Provider) -> StartRequest:
     """A run that will never be: its variables are those of any other."""
     options = dict.fromkeys(provider.options, "")
     files = dict.fromkeys(provider.files, "")
-    return Start(prompt_file="", number=1, session="", permissions=Permissions.EDIT, options=options, files=files)
+    return StartRequest(
+        prompt_file="", number=1, session="", permissions=Permissions.EDIT, options=options, files=files
+    )
 
 
 async def _version(provider: Provider, environment: Mapping[str, str]) -> str:

@@ -56,12 +56,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from windlass.core.runs.provider import Provider, Start
+from windlass.core.runs.provider import Provider, StartRequest
 from windlass.providers import script
 from windlass.providers.script.parse import parse
 
 
-def argv(start: Start) -> tuple[str, ...]:
+def argv(start: StartRequest) -> tuple[str, ...]:
     """The player is run by its path, so that it works however Windlass was installed."""
     player = Path(script.__file__).with_name("__main__.py")
     return (sys.executable, "-P", str(player), start.files["script"], _name(start.options))

@@ -14,7 +14,7 @@ Journal = Iterable[tuple[Event, bytes]]
 """Events in order, each with its payload as it is kept."""
 
 
-class Audit:
+class JournalAudit:
     """One walk along the journal, then along the tables."""
 
     def __init__(self) -> None:

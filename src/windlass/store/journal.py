@@ -23,7 +23,7 @@ class Tip:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """What one step writes: the event, its payload as it is kept, and the columns of each row."""
 
     event: Event
@@ -37,7 +37,7 @@ class Entry:
 
 def enter(
     tip: Tip, kind: str, subject: str, *, now: float, nouns: Sequence[Noun] = (), data: Mapping[str, Any]
-) -> Entry:
+) -> JournalEntry:
     """Make the next event. What could not be read back the same is refused here, before anything is written."""
     try:
         plain = [codec.plain(noun) for noun in nouns]
@@ -46,14 +46,14 @@ def enter(
         columns = tuple(rows.write(noun, each) for noun, each in zip(nouns, plain, strict=True))
         became = [{"noun": rows.SHAPES[type(noun)].noun, **each} for noun, each in zip(nouns, plain, strict=True)]
         payload = pack(said, became)
-        return Entry(_event(tip, float(now), kind, subject, payload), payload, columns)
+        return JournalEntry(_event(tip, float(now), kind, subject, payload), payload, columns)
     except UnicodeEncodeError as error:
         raise BadInput(f"Event {kind!r} has text with half of a surrogate pair, which cannot be kept.") from error
     except TypeError as error:
         raise BadInput(f"Event {kind!r} carries something that JSON cannot: {error}.") from error
 
 
-def enter_output(tip: Tip, chunk: Chunk, *, now: float, end: int) -> Entry:
+def enter_output(tip: Tip, chunk: Chunk, *, now: float, end: int) -> JournalEntry:
     """Make the event of a chunk, which must begin where the kept output ends."""
     if not chunk.content:
         raise BadInput(f"A chunk of run {chunk.run} is empty.")

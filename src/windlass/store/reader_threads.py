@@ -17,7 +17,7 @@ T = TypeVar("T")
 _SIZE = 4
 
 
-class Readers:
+class ReaderThreads:
     """As many connections as threads, opened when first needed."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], path: str) -> None:

@@ -38,7 +38,7 @@ def number(key: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RowShape:
     """How one noun lies in its table."""
 
     kind: type[Noun]
@@ -55,21 +55,23 @@ class Shape:
 
 
 _SHAPES = (
-    Shape(Project, "projects", nested=("health",)),
-    Shape(Agent, "agents", nested=("also", "options", "tools")),
-    Shape(Task, "tasks", nested=("needs", "paths")),
-    Shape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch", "checked")),
-    Shape(Message, "messages", nested=("to", "remark", "chain"), order={"place": lambda message: number(message.id)}),
-    Shape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
-    Shape(Document, "documents"),
-    Shape(Change, "changes", nested=("candidate", "checks", "landing")),
+    RowShape(Project, "projects", nested=("health",)),
+    RowShape(Agent, "agents", nested=("also", "options", "tools")),
+    RowShape(Task, "tasks", nested=("needs", "paths")),
+    RowShape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch", "checked")),
+    RowShape(
+        Message, "messages", nested=("to", "remark", "chain"), order={"place": lambda message: number(message.id)}
+    ),
+    RowShape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
+    RowShape(Document, "documents"),
+    RowShape(Change, "changes", nested=("candidate", "checks", "landing")),
 )
-SHAPES: Mapping[type[Any], Shape] = {shape.kind: shape for shape in _SHAPES}
+SHAPES: Mapping[type[Any], RowShape] = {shape.kind: shape for shape in _SHAPES}
 KINDS: Mapping[str, type[Noun]] = {shape.noun: shape.kind for shape in _SHAPES}
 """Nouns by the name that events give them."""
 
 
-def _upsert(shape: Shape) -> str:
+def _upsert(shape: RowShape) -> str:
     columns = dict.fromkeys(["id", *(shape.order or {}), *(each.name for each in fields(shape.kind))])
     names = ", ".join(f'"{each}"' for each in columns)
     values = ", ".join(f":{each}" for each in columns)

@@ -48,7 +48,7 @@ class SqlWriting(SqlReading):
         self._do("add_chunk", run=chunk.run, offset=chunk.offset, length=length, at=chunk.at, content=chunk.content)
         return self._add(entry)
 
-    def _add(self, entry: journal.Entry) -> Event:
+    def _add(self, entry: journal.JournalEntry) -> Event:
         event = entry.event
         self._do(
             "add_event",

@@ -14,8 +14,8 @@ from windlass.core.nouns.event import Event
 from windlass.core.ports import Clock
 from windlass.core.ports.store import Noun, Reading, Writing
 from windlass.store import open_file, queries, rows, schema
-from windlass.store.audit import Audit
-from windlass.store.reader_threads import Readers
+from windlass.store.audit import JournalAudit
+from windlass.store.reader_threads import ReaderThreads
 from windlass.store.sql_reading import SqlReading
 from windlass.store.writer import Writer
 
@@ -34,7 +34,7 @@ class SqliteStore:
         connection = open_file.open_writer(Path(path), schema.load(migrations))
         self._home_id = str(connection.execute(self._queries["home_id"]).fetchone()[0])
         self._writer = Writer(connection, self._queries, path, clock)
-        self._readers = Readers(partial(open_file.open_reader, Path(path)), path)
+        self._readers = ReaderThreads(partial(open_file.open_reader, Path(path)), path)
 
     @property
     def home_id(self) -> str:
@@ -65,7 +65,7 @@ class SqliteStore:
         return SqlReading(connection, self._queries, self._path)
 
     def _audit(self, connection: sqlite3.Connection) -> str:
-        reading, audit = self._reading(connection), Audit()
+        reading, audit = self._reading(connection), JournalAudit()
         return (
             open_file.check_pages(connection)
             or audit.journal(_journal(reading), reading.tip())

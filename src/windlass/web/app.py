@@ -13,9 +13,9 @@ from starlette.types import Receive, Scope, Send
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.engine import Engine
 from windlass.web import http_io, openapi, schemas
-from windlass.web.authentication import Doorkeeper, Keeper
-from windlass.web.request import Call, House
-from windlass.web.route import READ, WRITE, Rule
+from windlass.web.authentication import Authenticator, SocketAuthenticator
+from windlass.web.request import AppContext, Call
+from windlass.web.route import READ, WRITE, ApiRoute
 from windlass.web.routes import (
     agents,
     changes,
@@ -45,137 +45,139 @@ async def describe(call: Call) -> Response:
 
 
 RULES = (
-    Rule(READ, "/status", system.status, by_runs=True),
-    Rule(READ, "/doctor", system.doctor, by_runs=True, asks=_PLACE),
-    Rule(READ, "/doctor/check", system.check),
-    Rule(READ, "/settings", system.settings, by_runs=True, asks=_PLACE),
-    Rule(WRITE, "/settings", system.change_setting, takes=schemas.SETTING),
-    Rule(WRITE, "/shutdown", system.shutdown, takes=schemas.NOTHING),
-    Rule(READ, "/providers", providers.every, by_runs=True),
-    Rule(WRITE, "/projects", projects.add, takes=schemas.PROJECT),
-    Rule(READ, "/projects/checks", projects.checks, by_runs=True, asks=_PLACE),
-    Rule(READ, "/projects/agents", projects.definitions, by_runs=True, asks=_PLACE),
-    Rule(WRITE, "/tasks", tasks.add),
-    Rule(READ, "/tasks/{id}", tasks.show, by_runs=True),
-    Rule(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),
-    Rule(READ, "/instances", instances.every, asks=_PLACE),
-    Rule(WRITE, "/instances", instances.begin, takes=schemas.INSTANCE),
-    Rule(READ, "/instances/{name}", instances.show, asks=_PLACE),
-    Rule(READ, "/instances/{name}/wait", instances.wait, asks={**_PLACE, "since": schemas.TEXT}),
-    Rule(WRITE, "/instances/{name}/drain", instances.drain, takes=schemas.PLACE),
-    Rule(WRITE, "/instances/{name}/stop", instances.stop, takes=schemas.PLACE),
-    Rule(READ, "/agents", agents.every, by_runs=True, asks=_SHOWN),
-    Rule(WRITE, "/agents", agents.add, takes=schemas.HIRE),
-    Rule(READ, "/agents/{name}", agents.show, by_runs=True),
-    Rule(
+    ApiRoute(READ, "/status", system.status, by_runs=True),
+    ApiRoute(READ, "/doctor", system.doctor, by_runs=True, asks=_PLACE),
+    ApiRoute(READ, "/doctor/check", system.check),
+    ApiRoute(READ, "/settings", system.settings, by_runs=True, asks=_PLACE),
+    ApiRoute(WRITE, "/settings", system.change_setting, takes=schemas.SETTING),
+    ApiRoute(WRITE, "/shutdown", system.shutdown, takes=schemas.NOTHING),
+    ApiRoute(READ, "/providers", providers.every, by_runs=True),
+    ApiRoute(WRITE, "/projects", projects.add, takes=schemas.PROJECT),
+    ApiRoute(READ, "/projects/checks", projects.checks, by_runs=True, asks=_PLACE),
+    ApiRoute(READ, "/projects/agents", projects.definitions, by_runs=True, asks=_PLACE),
+    ApiRoute(WRITE, "/tasks", tasks.add),
+    ApiRoute(READ, "/tasks/{id}", tasks.show, by_runs=True),
+    ApiRoute(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),
+    ApiRoute(READ, "/instances", instances.every, asks=_PLACE),
+    ApiRoute(WRITE, "/instances", instances.begin, takes=schemas.INSTANCE),
+    ApiRoute(READ, "/instances/{name}", instances.show, asks=_PLACE),
+    ApiRoute(READ, "/instances/{name}/wait", instances.wait, asks={**_PLACE, "since": schemas.TEXT}),
+    ApiRoute(WRITE, "/instances/{name}/drain", instances.drain, takes=schemas.PLACE),
+    ApiRoute(WRITE, "/instances/{name}/stop", instances.stop, takes=schemas.PLACE),
+    ApiRoute(READ, "/agents", agents.every, by_runs=True, asks=_SHOWN),
+    ApiRoute(WRITE, "/agents", agents.add, takes=schemas.HIRE),
+    ApiRoute(READ, "/agents/{name}", agents.show, by_runs=True),
+    ApiRoute(
         *(READ, "/agents/{name}/logs", agents.logs),
         by_runs=True,
         asks={"run": schemas.WHOLE, "follow": schemas.TRUTH, "newer": schemas.NUMBER},
     ),
-    Rule(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
-    Rule(WRITE, "/agents/{name}/stop", agents.stop, takes=schemas.NOTHING),
-    Rule(WRITE, "/agents/{name}/answer", agents.reply, takes=schemas.REPLY),
-    Rule(READ, "/questions", agents.questions, by_runs=True, asks=_PLACE),
-    Rule(WRITE, "/agent/signal", agents.signal, by_runs=True),
-    Rule(WRITE, "/agent/check", agents.check, by_runs=True, takes=schemas.NOTHING),
-    Rule(WRITE, "/stop", agents.stop_all, takes=schemas.NOTHING),
-    Rule(WRITE, "/messages", messages.send, by_runs=True, takes=schemas.SEND, gives=schemas.SENT),
-    Rule(
+    ApiRoute(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
+    ApiRoute(WRITE, "/agents/{name}/stop", agents.stop, takes=schemas.NOTHING),
+    ApiRoute(WRITE, "/agents/{name}/answer", agents.reply, takes=schemas.REPLY),
+    ApiRoute(READ, "/questions", agents.questions, by_runs=True, asks=_PLACE),
+    ApiRoute(WRITE, "/agent/signal", agents.signal, by_runs=True),
+    ApiRoute(WRITE, "/agent/check", agents.check, by_runs=True, takes=schemas.NOTHING),
+    ApiRoute(WRITE, "/stop", agents.stop_all, takes=schemas.NOTHING),
+    ApiRoute(WRITE, "/messages", messages.send, by_runs=True, takes=schemas.SEND, gives=schemas.SENT),
+    ApiRoute(
         *(READ, "/messages", messages.every),
         by_runs=True,
         asks={**_SAID, "to": schemas.TEXT, "limit": schemas.WHOLE},
         gives=schemas.listing(schemas.MESSAGE),
     ),
-    Rule(
+    ApiRoute(
         *(READ, "/messages/wait", messages.wait),
         by_runs=True,
         asks=_SAID | _WAITS,
         gives=schemas.listing(schemas.MESSAGE),
     ),
-    Rule(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True, takes=schemas.ACK, gives=schemas.DELIVERY),
-    Rule(
+    ApiRoute(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True, takes=schemas.ACK, gives=schemas.DELIVERY),
+    ApiRoute(
         *(READ, "/inbox", messages.inbox),
         by_runs=True,
         asks={**_PLACE, "name": schemas.TEXT, "all": schemas.TRUTH},
         gives=schemas.listing(schemas.LETTER),
     ),
-    Rule(
+    ApiRoute(
         *(WRITE, "/inbox/read", messages.read),
         by_runs=True,
         takes=schemas.READ,
         gives=schemas.READING,
     ),
-    Rule(
+    ApiRoute(
         *(WRITE, "/inbox/ack", messages.acks),
         by_runs=True,
         takes=schemas.ACKS,
         gives=schemas.listing(schemas.DELIVERY),
     ),
-    Rule(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.BEGUN),
-    Rule(
+    ApiRoute(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.BEGUN),
+    ApiRoute(
         *(READ, "/conversations/listen", conversations.listen),
         by_runs=True,
         asks={**_PLACE, "agent_id": schemas.TEXT, **_WAITS},
         gives=schemas.LISTENED,
     ),
-    Rule(READ, "/conversations/{id}", conversations.show, by_runs=True, asks=_WAITS, gives=schemas.CONVERSATION),
-    Rule(
+    ApiRoute(READ, "/conversations/{id}", conversations.show, by_runs=True, asks=_WAITS, gives=schemas.CONVERSATION),
+    ApiRoute(
         *(WRITE, "/conversations/{id}/answer", conversations.answer),
         by_runs=True,
         takes=schemas.ANSWER,
         gives=schemas.ANSWERED,
     ),
-    Rule(
+    ApiRoute(
         *(READ, "/documents", documents.every),
         by_runs=True,
         asks={**_PLACE, "instance": schemas.TEXT},
         gives=schemas.listing(schemas.TITLE),
     ),
-    Rule(
+    ApiRoute(
         *(READ, "/documents/{name}", documents.show),
         by_runs=True,
         asks={**_PLACE, "instance": schemas.TEXT, "revision": schemas.WHOLE},
         gives=schemas.DOCUMENT,
     ),
-    Rule(
+    ApiRoute(
         *(READ, "/documents/{name}/history", documents.history),
         by_runs=True,
         asks={**_PLACE, "instance": schemas.TEXT},
         gives=schemas.listing(schemas.TITLE),
     ),
-    Rule(
+    ApiRoute(
         *(WRITE, "/documents/{name}", documents.write),
         by_runs=True,
         takes=schemas.WRITE,
         gives=schemas.DOCUMENT,
     ),
-    Rule(READ, "/queue", changes.queue, by_runs=True, asks=_SHOWN),
-    Rule(WRITE, "/queue", changes.add, takes=schemas.BRANCH),
-    Rule(WRITE, "/queue/pause", changes.pause, takes=schemas.PAUSE),
-    Rule(WRITE, "/queue/resume", changes.resume, takes=schemas.PLACE),
-    Rule(READ, "/changes/{id}", changes.show, by_runs=True),
-    Rule(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
-    Rule(READ, "/changes/{id}/diff", reviews.diff, by_runs=True),
-    Rule(WRITE, "/changes/{id}/review", reviews.start, takes=schemas.REVIEW),
-    Rule(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True, takes=schemas.COMMENT),
-    Rule(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True, takes=schemas.RESOLVE),
-    Rule(WRITE, "/changes/{id}/undo", changes.undo, takes=schemas.NOTHING),
-    Rule(WRITE, "/changes/{id}/drop", changes.drop, takes=schemas.REASON),
-    Rule(WRITE, "/changes/{id}/hold", changes.hold, takes=schemas.REASON),
-    Rule(WRITE, "/changes/{id}/release", changes.release, takes=schemas.NOTHING),
-    Rule(WRITE, "/changes/{id}/retry", changes.retry, takes=schemas.NOTHING),
-    Rule(WRITE, "/changes/{id}/first", changes.first, takes=schemas.NOTHING),
-    Rule(READ, "/radar", radar.show, by_runs=True, asks=_PLACE),
-    Rule(READ, "/radar/watch", radar.watch, by_runs=True, asks=_PLACE),
-    Rule(READ, "/rescue", rescue.every, by_runs=True, asks=_SHOWN),
-    Rule(
+    ApiRoute(READ, "/queue", changes.queue, by_runs=True, asks=_SHOWN),
+    ApiRoute(WRITE, "/queue", changes.add, takes=schemas.BRANCH),
+    ApiRoute(WRITE, "/queue/pause", changes.pause, takes=schemas.PAUSE),
+    ApiRoute(WRITE, "/queue/resume", changes.resume, takes=schemas.PLACE),
+    ApiRoute(READ, "/changes/{id}", changes.show, by_runs=True),
+    ApiRoute(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
+    ApiRoute(READ, "/changes/{id}/diff", reviews.diff, by_runs=True),
+    ApiRoute(WRITE, "/changes/{id}/review", reviews.start, takes=schemas.REVIEW),
+    ApiRoute(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True, takes=schemas.COMMENT),
+    ApiRoute(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True, takes=schemas.RESOLVE),
+    ApiRoute(WRITE, "/changes/{id}/undo", changes.undo, takes=schemas.NOTHING),
+    ApiRoute(WRITE, "/changes/{id}/drop", changes.drop, takes=schemas.REASON),
+    ApiRoute(WRITE, "/changes/{id}/hold", changes.hold, takes=schemas.REASON),
+    ApiRoute(WRITE, "/changes/{id}/release", changes.release, takes=schemas.NOTHING),
+    ApiRoute(WRITE, "/changes/{id}/retry", changes.retry, takes=schemas.NOTHING),
+    ApiRoute(WRITE, "/changes/{id}/first", changes.first, takes=schemas.NOTHING),
+    ApiRoute(READ, "/radar", radar.show, by_runs=True, asks=_PLACE),
+    ApiRoute(READ, "/radar/watch", radar.watch, by_runs=True, asks=_PLACE),
+    ApiRoute(READ, "/rescue", rescue.every, by_runs=True, asks=_SHOWN),
+    ApiRoute(
         *(READ, "/rescue/show", rescue.show),
         by_runs=True,
         asks={"ref": schemas.TEXT, "exact": schemas.TRUTH},
     ),
-    Rule(WRITE, "/rescue/restore", rescue.restore, takes=schemas.RESTORE),
-    Rule(READ, "/events", events.stream, by_runs=True, asks={**_PLACE, "since": schemas.WHOLE, "feed": schemas.TRUTH}),
-    Rule(READ, "/openapi.json", describe, by_runs=True),
+    ApiRoute(WRITE, "/rescue/restore", rescue.restore, takes=schemas.RESTORE),
+    ApiRoute(
+        READ, "/events", events.stream, by_runs=True, asks={**_PLACE, "since": schemas.WHOLE, "feed": schemas.TRUTH}
+    ),
+    ApiRoute(READ, "/openapi.json", describe, by_runs=True),
 )
 
 
@@ -183,15 +185,15 @@ Tools = Callable[[str, Scope, Receive, Send], Awaitable[None]]
 """What answers at `/mcp`; it is told which run calls, nothing for a person."""
 
 
-def build(engine: Engine, house: House, door: Doorkeeper, tools: Tools) -> Starlette:
+def build(engine: Engine, house: AppContext, door: SocketAuthenticator, tools: Tools) -> Starlette:
     """The whole API."""
     routes = [Route(rule.path, _endpoint(engine, house, door, rule), methods=[rule.method]) for rule in RULES]
-    return _app([*routes, Route("/mcp", Entrance(door, tools))])
+    return _app([*routes, Route("/mcp", McpEntrance(door, tools))])
 
 
-def build_port(keeper: Keeper, tools: Tools) -> Starlette:
+def build_port(keeper: Authenticator, tools: Tools) -> Starlette:
     """What is served on the port: the tools, and nothing else."""
-    return _app([Route("/mcp", Entrance(keeper, tools))])
+    return _app([Route("/mcp", McpEntrance(keeper, tools))])
 
 
 def _app(routes: list[Route]) -> Starlette:
@@ -200,10 +202,10 @@ def _app(routes: list[Route]) -> Starlette:
     return app
 
 
-class Entrance:
+class McpEntrance:
     """Lets callers in to the tools, once it is clear who they are."""
 
-    def __init__(self, keeper: Keeper, tools: Tools) -> None:
+    def __init__(self, keeper: Authenticator, tools: Tools) -> None:
         self.keeper = keeper
         self.tools = tools
 
@@ -215,7 +217,9 @@ class Entrance:
             await http_io.refusal(error)(scope, receive, send)
 
 
-def _endpoint(engine: Engine, house: House, door: Doorkeeper, rule: Rule) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(
+    engine: Engine, house: AppContext, door: SocketAuthenticator, rule: ApiRoute
+) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
             caller = door.caller(request)

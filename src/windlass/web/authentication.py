@@ -51,13 +51,13 @@ def _refuse_browsers(request: Request) -> None:
         raise NotAllowed(f"This daemon is not {host[:80]!r}.", hint="Use http://localhost as its address.")
 
 
-class Keeper(Protocol):
+class Authenticator(Protocol):
     """Tells callers apart."""
 
     def caller(self, request: Request, /) -> Caller: ...
 
 
-class Doorkeeper:
+class SocketAuthenticator:
     """Looks at the other end of the socket."""
 
     def __init__(self, uid: int, trace: Trace) -> None:
@@ -75,7 +75,7 @@ class Doorkeeper:
         return Caller(self.trace(pid) or "")
 
 
-class TokenKeeper:
+class TokenAuthenticator:
     """Looks at the token: on a port, nothing else tells callers apart."""
 
     def __init__(self, owner: Owner) -> None:

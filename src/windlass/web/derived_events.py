@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from windlass.core.radar.collisions import Glimpse
+from windlass.core.radar.collisions import QuickLook
 from windlass.engine import Engine
 from windlass.engine.views.status import View
 
@@ -18,7 +18,7 @@ EVERY = 2.0
 _WAYS = ("added", "edited", "removed")
 
 
-class Feed:
+class DerivedEvents:
     """Tells one subscriber what is not as it was told before; of one project, or of all."""
 
     def __init__(self, engine: Engine, project: str = "") -> None:
@@ -89,6 +89,6 @@ class Feed:
         ]
 
 
-def _changed(glimpse: Glimpse) -> dict[str, list[str]]:
+def _changed(glimpse: QuickLook) -> dict[str, list[str]]:
     """All that an agent has changed since it left main."""
     return {each: sorted(getattr(glimpse, each)) for each in _WAYS}

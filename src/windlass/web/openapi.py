@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from windlass.web import schemas
-from windlass.web.route import READ, Rule
+from windlass.web.route import READ, ApiRoute
 from windlass.web.schemas import Schema
 
 VERSION = "3.1.0"
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
-def describe(rules: Iterable[Rule], *, version: str) -> dict[str, Any]:
+def describe(rules: Iterable[ApiRoute], *, version: str) -> dict[str, Any]:
     """The whole description."""
     paths: dict[str, dict[str, Any]] = {}
     for rule in rules:
@@ -30,7 +30,7 @@ def describe(rules: Iterable[Rule], *, version: str) -> dict[str, Any]:
     }
 
 
-def _operation(rule: Rule) -> dict[str, Any]:
+def _operation(rule: ApiRoute) -> dict[str, Any]:
     summary, _, more = (rule.verb.__doc__ or "").strip().partition("\n")
     operation: dict[str, Any] = {
         "operationId": f"{rule.verb.__module__.rpartition('.')[2]}_{rule.verb.__name__}",

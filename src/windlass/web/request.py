@@ -16,7 +16,7 @@ from windlass.engine import Engine
 from windlass.web.authentication import Caller
 
 
-class SettingsDesk(Protocol):
+class SettingsEditor(Protocol):
     """Settings as people see and change them."""
 
     def shown(self, path: str, /) -> tuple[Mapping[str, Any], Sequence[str]]:
@@ -37,7 +37,7 @@ class SettingsDesk(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class AppContext:
     """What the surfaces know about the daemon that serves them."""
 
     version: str
@@ -45,7 +45,7 @@ class House:
     started: float
     """On the monotonic clock."""
     home: str
-    desk: SettingsDesk
+    desk: SettingsEditor
     presences: Callable[[], Awaitable[Sequence[Presence]]]
     """Looks which providers are here."""
     examine: Callable[[str], Awaitable[Sequence[Finding]]]
@@ -59,7 +59,7 @@ class Call:
     """Who calls what with which words."""
 
     engine: Engine
-    house: House
+    house: AppContext
     request: Request
     caller: Caller
 

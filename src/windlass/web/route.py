@@ -14,7 +14,7 @@ READ, WRITE = "GET", "POST"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ApiRoute:
     """How it is called, the verb behind it, whether agents may call it, too; and what goes in and comes out."""
 
     method: str

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.runs.sandbox import Sandbox
-from windlass.core.runs.worktree_setup import Ended, Prepared, Shell, Wrap, visible
+from windlass.core.runs.worktree_setup import Ended, PreparedWorktree, Shell, Wrap, visible
 from windlass.core.settings.schema import WorktreeSettings
 from windlass.workdir import inside
 from windlass.workdir.folders import INPUT
@@ -54,11 +54,11 @@ class WorktreeSetup:
         key: str,
         environment: Mapping[str, str],
         sandbox: Sandbox | None,
-    ) -> Prepared:
+    ) -> PreparedWorktree:
         """Copy, link, and run the set-up command, unless it was run for this key."""
         notes = await asyncio.to_thread(_bring, checkout, worktree, settings)
         if not settings.setup.strip() or _was_done(worktree, key):
-            return Prepared(notes=notes)
+            return PreparedWorktree(notes=notes)
         with _explained(worktree), inside.folder(worktree, *INPUT, make=True) as where:
             inside.remove_file(where, DONE)
         command, seen = settings.setup, visible(self._environment, settings.environment) | dict(environment)
@@ -76,8 +76,8 @@ class WorktreeSetup:
         output = ended.output.decode("utf-8", "replace")
         if ended.exit_code == 0 and not ended.timed_out:
             _note_done(worktree, key)
-            return Prepared(notes=notes, output=output)
-        return Prepared(notes=notes, output=output, failure=_failure(ended, settings, output))
+            return PreparedWorktree(notes=notes, output=output)
+        return PreparedWorktree(notes=notes, output=output, failure=_failure(ended, settings, output))
 
 
 def _bring(checkout: str, worktree: str, settings: WorktreeSettings) -> tuple[str, ...]:

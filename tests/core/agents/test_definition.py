@@ -6,21 +6,31 @@ from itertools import islice
 
 import pytest
 
-from windlass.core.agents.definition import Definition, Entry, Folder, Gravity, Problem, define, filled, gather, homes
+from windlass.core.agents.definition import (
+    Definition,
+    FileProblem,
+    Folder,
+    Gravity,
+    HeadValue,
+    define,
+    filled,
+    gather,
+    homes,
+)
 from windlass.core.nouns.agent import Confinement, Permissions
 
 OURS = Folder(path=".windlass/agents")
 THEIRS = Folder(
     path=".other/agents", provider="other", means={"description": "role"}, unheeded=("tools",), unset=("inherit",)
 )
-GOOD = {"name": Entry("coder", 2), "role": Entry("Senior developer", 3)}
+GOOD = {"name": HeadValue("coder", 2), "role": HeadValue("Senior developer", 3)}
 
 
-def read(folder: Folder = OURS, body: str = "", /, **more: Entry) -> tuple[Definition | None, list[Problem]]:
+def read(folder: Folder = OURS, body: str = "", /, **more: HeadValue) -> tuple[Definition | None, list[FileProblem]]:
     return define("a.md", folder, GOOD | more, body)
 
 
-def problem(folder: Folder = OURS, /, **more: Entry) -> Problem:
+def problem(folder: Folder = OURS, /, **more: HeadValue) -> FileProblem:
     made, problems = read(folder, **more)
     assert made is None
     return problems[0]
@@ -36,13 +46,13 @@ class TestDefine:
         made, problems = read(
             OURS,
             "\n# Coder\n\nDo it.\n",
-            triggers=Entry(("code", "fix"), 4),
-            handoff_to=Entry("reviewer, tester", 5),
-            persistent=Entry("true", 6),
-            provider=Entry("scripted", 7),
-            model=Entry("big", 8),
-            permissions=Entry("read", 9),
-            sandbox=Entry("on", 10),
+            triggers=HeadValue(("code", "fix"), 4),
+            handoff_to=HeadValue("reviewer, tester", 5),
+            persistent=HeadValue("true", 6),
+            provider=HeadValue("scripted", 7),
+            model=HeadValue("big", 8),
+            permissions=HeadValue("read", 9),
+            sandbox=HeadValue("on", 10),
         )
 
         assert problems == []
@@ -66,12 +76,12 @@ class TestDefine:
     @pytest.mark.parametrize("name", ["Coder", "my agent", "-x", "x_y", "", "a" * 64, "ä"])
     def test_a_bad_name_is_refused_where_it_stands(self, name: str) -> None:
         """Lower-case letters, digits, hyphens."""
-        assert problem(name=Entry(name, 7)).line == 7
+        assert problem(name=HeadValue(name, 7)).line == 7
 
     @pytest.mark.parametrize("name", ["server", "human", "system", "developer", "user"])
     def test_reserved_names_are_refused(self, name: str) -> None:
         """They mean someone else."""
-        assert "reserved" in problem(name=Entry(name, 2)).words
+        assert "reserved" in problem(name=HeadValue(name, 2)).words
 
     def test_name_and_role_must_be_there(self) -> None:
         """Both are missed at once."""
@@ -83,17 +93,17 @@ class TestDefine:
     @pytest.mark.parametrize(
         ("key", "entry", "words"),
         [
-            ("role", Entry(" \n ", 3), "role is empty"),
-            ("role", Entry(None, 3), "role must be a text"),
-            ("role", Entry("x" * 5000, 3), "5000 characters"),
-            ("persistent", Entry("maybe", 4), "true or false, not maybe"),
-            ("permissions", Entry("fulll", 4), "read, edit or full, not fulll. Did you mean full?"),
-            ("sandbox", Entry("off", 4), "sandbox can't be off here"),
-            ("sandbox", Entry(("on",), 4), "sandbox must be a text"),
-            ("triggers", Entry(None, 4), "triggers must be a list"),
+            ("role", HeadValue(" \n ", 3), "role is empty"),
+            ("role", HeadValue(None, 3), "role must be a text"),
+            ("role", HeadValue("x" * 5000, 3), "5000 characters"),
+            ("persistent", HeadValue("maybe", 4), "true or false, not maybe"),
+            ("permissions", HeadValue("fulll", 4), "read, edit or full, not fulll. Did you mean full?"),
+            ("sandbox", HeadValue("off", 4), "sandbox can't be off here"),
+            ("sandbox", HeadValue(("on",), 4), "sandbox must be a text"),
+            ("triggers", HeadValue(None, 4), "triggers must be a list"),
         ],
     )
-    def test_a_value_that_does_not_fit_is_named(self, key: str, entry: Entry, words: str) -> None:
+    def test_a_value_that_does_not_fit_is_named(self, key: str, entry: HeadValue, words: str) -> None:
         """And the agent is not used: what was meant as a limit must not vanish."""
         found = problem(**{key: entry})
 
@@ -102,7 +112,7 @@ class TestDefine:
 
     def test_an_unknown_key_is_a_warning_with_the_near_miss(self) -> None:
         """The agent is used all the same."""
-        made, problems = read(persistant=Entry("true", 6))
+        made, problems = read(persistant=HeadValue("true", 6))
 
         assert made is not None
         assert [(each.line, each.gravity) for each in problems] == [(6, Gravity.WARNING)]
@@ -112,16 +122,16 @@ class TestDefine:
 class TestOtherForms:
     def test_their_description_is_our_role(self) -> None:
         """Unless the file has a role of ours, too."""
-        entries = {"name": Entry("coder", 2), "description": Entry("Use it\n  for code.", 3)}
+        entries = {"name": HeadValue("coder", 2), "description": HeadValue("Use it\n  for code.", 3)}
         made, problems = define("a.md", THEIRS, entries, "")
-        both, _ = define("a.md", THEIRS, entries | {"role": Entry("Ours", 4)}, "")
+        both, _ = define("a.md", THEIRS, entries | {"role": HeadValue("Ours", 4)}, "")
 
         assert made and both and problems == []
         assert (made.role, both.role) == ("Use it for code.", "Ours")
 
     def test_what_limits_an_agent_there_and_not_here_is_said(self) -> None:
         """Nobody believes in a limit that is not applied; their other keys are their business."""
-        made, problems = read(THEIRS, tools=Entry("Read", 5), color=Entry("red", 6))
+        made, problems = read(THEIRS, tools=HeadValue("Read", 5), color=HeadValue("red", 6))
 
         assert made is not None
         assert [(each.line, each.gravity) for each in problems] == [(5, Gravity.WARNING)]
@@ -129,10 +139,10 @@ class TestOtherForms:
 
     def test_a_model_counts_only_for_the_provider_that_was_meant(self) -> None:
         """That of the file, or that of the folder; with neither, for all."""
-        theirs, _ = read(THEIRS, model=Entry("big", 4))
-        named, _ = read(provider=Entry("scripted", 4), model=Entry("big", 5))
-        free, _ = read(model=Entry("big", 4))
-        nothing, _ = read(THEIRS, model=Entry("inherit", 4))
+        theirs, _ = read(THEIRS, model=HeadValue("big", 4))
+        named, _ = read(provider=HeadValue("scripted", 4), model=HeadValue("big", 5))
+        free, _ = read(model=HeadValue("big", 4))
+        nothing, _ = read(THEIRS, model=HeadValue("inherit", 4))
 
         assert theirs and named and free and nothing
         assert [theirs.model_for("other"), theirs.model_for("scripted")] == ["big", ""]
@@ -167,7 +177,7 @@ class TestGather:
 
     def test_a_bad_file_takes_nobody_down(self) -> None:
         """Its problem is kept beside the others."""
-        bad = Problem(file="bad.md", line=3, words="no")
+        bad = FileProblem(file="bad.md", line=3, words="no")
 
         roster = gather([(None, [bad]), (an_agent("coder"), [])])
 

@@ -7,13 +7,13 @@ import pytest
 from windlass.core.gate.planner import plan
 from windlass.core.gate.stacks import (
     Clash,
-    Entry,
     Plan,
+    QueuedChange,
     Rates,
     Rules,
     Stack,
     Trial,
-    Verdict,
+    TrialVerdict,
     flakes,
     forget,
     in_order,
@@ -26,16 +26,16 @@ USUAL = Rates(bad=0.05, flaky=0.02)
 ROUGH = Rates(bad=0.5, flaky=0.02)
 
 
-def a_line(letters: str, **fields: object) -> list[Entry]:
-    return [Entry(change=each, turn=turn, **fields) for turn, each in enumerate(letters)]  # type: ignore[arg-type]  # a test says which
+def a_line(letters: str, **fields: object) -> list[QueuedChange]:
+    return [QueuedChange(change=each, turn=turn, **fields) for turn, each in enumerate(letters)]  # type: ignore[arg-type]  # a test says which
 
 
 def passed(letters: str) -> Trial:
-    return Trial(stack=tuple(letters), verdict=Verdict.PASSED)
+    return Trial(stack=tuple(letters), verdict=TrialVerdict.PASSED)
 
 
 def failed(letters: str) -> Trial:
-    return Trial(stack=tuple(letters), verdict=Verdict.FAILED)
+    return Trial(stack=tuple(letters), verdict=TrialVerdict.FAILED)
 
 
 def under_way(letters: str) -> Trial:
@@ -43,7 +43,7 @@ def under_way(letters: str) -> Trial:
 
 
 def planned(
-    entries: list[Entry], *trials: Trial, rates: Rates = USUAL, clashes: tuple[Clash, ...] = (), **rules: object
+    entries: list[QueuedChange], *trials: Trial, rates: Rates = USUAL, clashes: tuple[Clash, ...] = (), **rules: object
 ) -> Plan:
     return plan(entries, trials, clashes, rates, Rules(**rules))  # type: ignore[arg-type]  # a test says which
 
@@ -72,7 +72,7 @@ class TestLanding:
 
     def test_nothing_lands_on_what_passed_on_an_earlier_main(self) -> None:
         """The tree would be another one."""
-        assert planned(a_line("ab"), Trial(stack=("a",), verdict=Verdict.PASSED, old=True)).land == ()
+        assert planned(a_line("ab"), Trial(stack=("a",), verdict=TrialVerdict.PASSED, old=True)).land == ()
 
     def test_nothing_lands_with_a_change_that_has_left_the_line(self) -> None:
         """A change that was taken out of the queue does not come in with others."""
@@ -144,7 +144,7 @@ class TestStarting:
 
     def test_what_failed_on_this_main_is_believed_more_than_what_passed_before(self) -> None:
         """Changes that passed on an earlier main can be red on this one, because of what landed since."""
-        before = Trial(stack=tuple("abcd"), verdict=Verdict.PASSED, old=True)
+        before = Trial(stack=tuple("abcd"), verdict=TrialVerdict.PASSED, old=True)
         found = planned(a_line("abcdefgh"), before, *[failed("abc")] * 3, runners=4)
 
         assert not any(set("abc") <= set(each) for each in found.start)
@@ -153,7 +153,7 @@ class TestStarting:
         """Else the same stack would be tested for ever."""
         line, halves = a_line("abcdxyz", proven=True), [failed("abcd")] * 3
         first = planned(line, *halves).start[0]
-        again = planned(line, *halves, Trial(stack=first, verdict=Verdict.FAILED)).start[0]
+        again = planned(line, *halves, Trial(stack=first, verdict=TrialVerdict.FAILED)).start[0]
 
         assert words((first, again)) == ["xyzab", "ab"]
 
@@ -172,7 +172,7 @@ class TestStarting:
 
     def test_others_are_put_on_top_of_what_will_surely_land(self) -> None:
         """When it has landed, their test counts on the new main."""
-        line = [*a_line("ab", proven=True), Entry(change="c", turn=9)]
+        line = [*a_line("ab", proven=True), QueuedChange(change="c", turn=9)]
 
         assert words(planned(line, under_way("ab"), runners=2).start) == ["abc"]
 
@@ -185,7 +185,7 @@ class TestStarting:
 
     def test_what_is_needed_is_below(self) -> None:
         """A change is never tested without what it needs, unless that has landed."""
-        one, two = Entry(change="a", turn=1, needs=frozenset("b")), Entry(change="b", turn=2)
+        one, two = QueuedChange(change="a", turn=1, needs=frozenset("b")), QueuedChange(change="b", turn=2)
 
         assert words(planned([one, two]).start) == ["ba"]
         assert words(planned([one, two], rates=ROUGH, runners=2).start) == ["b"]
@@ -205,7 +205,7 @@ class TestStarting:
     def test_changes_that_share_parts_are_tested_together(self) -> None:
         """If so ruled: what breaks one part does not hold up another."""
         line = [
-            Entry(change=each, turn=turn, parts=frozenset((part,)))
+            QueuedChange(change=each, turn=turn, parts=frozenset((part,)))
             for turn, (each, part) in enumerate(zip("abcd", ("docs", "web", "docs", "web"), strict=True))
         ]
         rough = Rates(bad=0.3, flaky=0.02)
@@ -229,23 +229,26 @@ class TestLine:
     def test_rank_goes_before_turn_and_needs_before_both(self) -> None:
         """Who is put first brings along what it needs."""
         line = [
-            Entry(change="a", turn=1),
-            Entry(change="b", turn=2),
-            Entry(change="c", turn=3, rank=1, needs=frozenset("b")),
+            QueuedChange(change="a", turn=1),
+            QueuedChange(change="b", turn=2),
+            QueuedChange(change="c", turn=3, rank=1, needs=frozenset("b")),
         ]
 
         assert [each.change for each in in_order(line)] == ["b", "c", "a"]
 
     def test_a_circle_of_needs_is_broken(self) -> None:
         """Nothing waits for itself."""
-        line = [Entry(change="a", turn=1, needs=frozenset("b")), Entry(change="b", turn=2, needs=frozenset("a"))]
+        line = [
+            QueuedChange(change="a", turn=1, needs=frozenset("b")),
+            QueuedChange(change="b", turn=2, needs=frozenset("a")),
+        ]
 
         assert [each.change for each in in_order(line)] == ["b", "a"]
         assert words(planned(line).start) == ["ba"]
 
     def test_a_long_chain_of_needs_is_no_trouble(self) -> None:
         """As many as there are changes."""
-        line = [Entry(change=f"c{each}", turn=-each, needs=frozenset((f"c{each - 1}",))) for each in range(3000)]
+        line = [QueuedChange(change=f"c{each}", turn=-each, needs=frozenset((f"c{each - 1}",))) for each in range(3000)]
 
         assert [each.turn for each in in_order(line)[:2]] == [0, -1]
 
@@ -259,7 +262,7 @@ class TestMainMoved:
         """It says something about its changes, but nothing lands on it."""
         (found,) = rebase((passed("cd"),), ("a", "b"))
 
-        assert found == Trial(stack=("c", "d"), verdict=Verdict.PASSED, old=True)
+        assert found == Trial(stack=("c", "d"), verdict=TrialVerdict.PASSED, old=True)
 
     def test_an_old_trial_never_becomes_new(self) -> None:
         """Not even when it begins with what lands next."""
@@ -287,6 +290,6 @@ class TestRates:
 
     def test_a_failure_of_what_landed_was_chance(self) -> None:
         """Only if it was the beginning of the landed stack, on the same main."""
-        trials = (failed("a"), failed("b"), passed("ab"), Trial(stack=("a",), verdict=Verdict.FAILED, old=True))
+        trials = (failed("a"), failed("b"), passed("ab"), Trial(stack=("a",), verdict=TrialVerdict.FAILED, old=True))
 
         assert flakes(trials, ("a", "b")) == 1

@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windlass.core.gate.planner import plan
-from windlass.core.gate.stacks import Clash, Entry, Plan, Rules, Stack, Trial, Verdict, forget, measure, rebase
+from windlass.core.gate.stacks import (
+    Clash,
+    Plan,
+    QueuedChange,
+    Rules,
+    Stack,
+    Trial,
+    TrialVerdict,
+    forget,
+    measure,
+    rebase,
+)
 
 RULES = st.builds(
     Rules,
@@ -52,7 +63,7 @@ class Line:
     chance: random.Random
     rules: Rules
     world: World
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, QueuedChange] = field(default_factory=dict)
     tests: list[Running] = field(default_factory=list)
     clashes: list[Clash] = field(default_factory=list)
     main: list[str] = field(default_factory=list)
@@ -69,7 +80,7 @@ class Line:
         self.truth[change] = self.chance.random() < self.world.bad if bad is None else bad
         proven = not self.truth[change] and self.chance.random() < 0.3
         parts = frozenset(self.chance.sample("xyz", self.chance.randint(0, 2)))
-        entry = Entry(change=name, turn=len(self.truth), needs=needs, proven=proven, parts=parts, rank=rank)
+        entry = QueuedChange(change=name, turn=len(self.truth), needs=needs, proven=proven, parts=parts, rank=rank)
         self.entries[name] = entry
         return name
 
@@ -106,7 +117,7 @@ class Line:
 
     def _end(self, running: Running) -> None:
         fails = self._broken(running.tree) or self.chance.random() < self.world.flaky
-        running.trial = replace(running.trial, verdict=Verdict.FAILED if fails else Verdict.PASSED)
+        running.trial = replace(running.trial, verdict=TrialVerdict.FAILED if fails else TrialVerdict.PASSED)
         if fails:
             self.failures.append(running.tree)
 
@@ -140,7 +151,7 @@ class Line:
 
     def _land(self, stack: Stack) -> None:
         tree = frozenset((*self.main, *stack))
-        passed = {each.tree for each in self.tests if each.trial.verdict is Verdict.PASSED}
+        passed = {each.tree for each in self.tests if each.trial.verdict is TrialVerdict.PASSED}
         depths = range(1 if self.rules.strict else len(stack), len(stack) + 1)
         assert all(frozenset((*self.main, *stack[:depth])) in passed for depth in depths)
         assert not self._broken(tree)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from windlass.core.gate.simulation import Outcome, Setting, World, imagine, play, serial, summed
+from windlass.core.gate.simulation import Setting, World, WorldResult, imagine, play, serial, summed
 from windlass.core.gate.stacks import Rules
 
 SEEDS = int(os.environ.get("WINDLASS_SIMULATION_WORLDS", "150"))
@@ -36,7 +36,7 @@ def a_setting(seed: int) -> Setting:
     )
 
 
-def played(seeds: int, **world: float) -> Outcome:
+def played(seeds: int, **world: float) -> WorldResult:
     setting = Setting(bad=world["bad"], conflict=world.get("conflict", 0.0), rules=Rules(runners=int(world["runners"])))
     return summed(play(setting, random.Random(seed)) for seed in range(seeds))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.messages.chat_line import Entry, Item, Names, Own, Problem, digest_of, parse, write_line
+from windlass.core.messages.chat_line import ChatEntry, ChatProblem, Item, Names, Own, digest_of, parse, write_line
 
 NAMES = Names(("coder", "reviewer", "tester", "path-to-prod", "coder@pr-7", "@pr-7"))
 
@@ -18,11 +18,11 @@ def read(text: str | bytes, names: Names = NAMES) -> list[Item]:
 
 
 def said(text: str | bytes, names: Names = NAMES) -> list[tuple[str, tuple[str, ...], str]]:
-    return [(each.sender, each.to, each.body) for each in read(text, names) if isinstance(each, Entry)]
+    return [(each.sender, each.to, each.body) for each in read(text, names) if isinstance(each, ChatEntry)]
 
 
 def problems(text: str | bytes, names: Names = NAMES) -> list[tuple[int, str]]:
-    return [(each.line, each.reason) for each in read(text, names) if isinstance(each, Problem)]
+    return [(each.line, each.reason) for each in read(text, names) if isinstance(each, ChatProblem)]
 
 
 SAID = {
@@ -79,7 +79,7 @@ def test_what_is_no_message_has_a_reason(text: str) -> None:
 def test_a_name_that_nobody_has_is_named() -> None:
     """So that whoever is told can be asked whom they meant."""
     (problem,) = read("[coder-to-reviwer]: x\n")
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, ChatProblem)
     assert problem.stranger == "reviwer"
 
 
@@ -128,7 +128,7 @@ def test_only_so_many_are_read_of_what_others_wrote() -> None:
     ours, line = write_line("tester", ("coder",), "ours"), "[coder-to-tester]: x\n"
     content, own = f"{ours}{line}{ours}{line}{line}".encode(), {digest_of(ours): 2}
     first, open_ended = parse(content, NAMES, own=own, most=2)
-    assert ([type(each) for each in first], open_ended) == ([Own, Entry, Own, Entry], False)
+    assert ([type(each) for each in first], open_ended) == ([Own, ChatEntry, Own, ChatEntry], False)
     assert first[-1].end == len(content) - len(line)
     assert parse(content, NAMES, own=own, most=3)[1]
 
@@ -139,7 +139,7 @@ def test_a_line_without_its_end_is_read_where_nothing_follows(before: bytes, las
     """It says the same as with a newline, and ends where the text does."""
     items, _ = parse(before + last, NAMES, ended=True)
     whole = last.rstrip(b"\n")
-    assert isinstance(items[-1], Entry) and (items[-1].to, items[-1].body) == (("tester",), "y")
+    assert isinstance(items[-1], ChatEntry) and (items[-1].to, items[-1].body) == (("tester",), "y")
     assert items[-1].digest == digest_of(whole.decode())
     assert items[-1].end in (len(before + last), len(before + whole) + 1)
 
@@ -147,7 +147,7 @@ def test_a_line_without_its_end_is_read_where_nothing_follows(before: bytes, las
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
     """The message is there, and what is odd about it."""
     (entry,) = read(b"[coder-to-reviewer]: caf\xe9\n")
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, ChatEntry)
     assert (entry.body, entry.odd) == ("caf\N{REPLACEMENT CHARACTER}", "has bytes that are not UTF-8")
 
 
@@ -160,9 +160,9 @@ def test_what_we_wrote_is_known_again() -> None:
     ours, added = parse(f"{line}\n   three\n".encode(), NAMES, own=own)[0]
 
     assert isinstance(once, Own)
-    assert isinstance(again, Entry)
+    assert isinstance(again, ChatEntry)
     assert isinstance(ours, Own)
-    assert (added.line, type(added)) == (4, Problem)
+    assert (added.line, type(added)) == (4, ChatProblem)
 
 
 NAME = st.sampled_from(("coder", "reviewer", "tester", "coder@pr-7", "human", "all"))
@@ -180,7 +180,7 @@ def test_whatever_is_written_reads_back_as_one_message(sender: str, to: list[str
     before, after = b"[tester-to-coder]: before\n", b"[tester-to-coder]: after\n"
     items = read(before + written + after)
 
-    assert [(each.sender, each.to, each.body) for each in items if isinstance(each, Entry)] == [
+    assert [(each.sender, each.to, each.body) for each in items if isinstance(each, ChatEntry)] == [
         ("tester", ("coder",), "before"),
         (sender, tuple(to), body),
         ("tester", ("coder",), "after"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from windlass.core.messages.loop_guard import LONGEST_CHAIN, Brake, circle_of, decide_brake, linked, remedy
+from windlass.core.messages.loop_guard import LONGEST_CHAIN, LoopStop, circle_of, decide_brake, linked, remedy
 from windlass.core.nouns.message import Delivery, Letter, Message
 from windlass.core.nouns.run import Cause, Outcome, Run
 from windlass.core.settings.schema import Limits
@@ -17,7 +17,7 @@ RUN = Run(id="r1", agent="alice", task="t1", number=1, provider="command", outco
 LIMITS = Limits(hops=5, wakes=3)
 
 
-def braked(*messages: Message, runs: list[Run] | None = None, now: float = NOW) -> Brake | None:
+def braked(*messages: Message, runs: list[Run] | None = None, now: float = NOW) -> LoopStop | None:
     letters = [Letter(each, Delivery(message=each.id, reader="alice")) for each in messages]
     return decide_brake(runs or [], letters, LIMITS, now=now)
 
@@ -38,7 +38,7 @@ def test_too_many_hops_wait_for_a_person() -> None:
     """Up to the limit they go on; beyond it, time alone does not help."""
     assert braked(replace(SAID, hops=5)) is None
     found = braked(replace(SAID, hops=6))
-    assert found == Brake("6 messages went from agent to agent without a person", message="m1")
+    assert found == LoopStop("6 messages went from agent to agent without a person", message="m1")
 
 
 @pytest.mark.parametrize("sender", ["human", "system"])
@@ -79,11 +79,11 @@ def test_a_circle_is_named() -> None:
 
 def test_a_brake_says_what_lets_its_agent_go_on() -> None:
     """A person's word; or nothing, where a minute does."""
-    held = Brake("they talk on and on", message="m1")
+    held = LoopStop("they talk on and on", message="m1")
     assert held.words("alice@a") == (
         'they talk on and on; a person\'s `windlass send "Go on." --to alice@a` lets it go on'
     )
-    rests = Brake("it was woken too often", NOW + 10)
+    rests = LoopStop("it was woken too often", NOW + 10)
     assert rests.words("alice") == "it was woken too often; it goes on by itself within another minute"
     assert remedy("alice", "bob") == '`windlass send "Go on." --to alice --to bob`'
 
@@ -92,6 +92,6 @@ def test_who_is_woken_too_often_rests_until_the_minute_is_over() -> None:
     """Only wakes by mail count, and only those of the last minute."""
     runs = [replace(RUN, cause=Cause.MAIL, starting_at=NOW - each) for each in (70, 50, 40, 30)]
     found = braked(SAID, runs=runs)
-    assert found == Brake("it was woken 3 times within a minute", NOW + 10)
+    assert found == LoopStop("it was woken 3 times within a minute", NOW + 10)
     assert braked(SAID, runs=runs, now=NOW + 10) is None
     assert braked(SAID, runs=[replace(each, cause=Cause.TASK) for each in runs]) is None

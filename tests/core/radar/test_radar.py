@@ -6,7 +6,7 @@ import pytest
 
 from windlass.core.radar.collisions import (
     Collision,
-    Glimpse,
+    QuickLook,
     Severity,
     Track,
     decide_pairs,
@@ -18,7 +18,7 @@ from windlass.core.radar.collisions import (
 
 
 def a_track(agent: str, *edited: str, added: str = "", removed: str = "", paths: str = "", at: float = 0.0) -> Track:
-    glimpse = Glimpse(
+    glimpse = QuickLook(
         head=f"head-{agent}",
         commit=f"commit-{agent}",
         tree=f"tree-{agent}",

@@ -10,13 +10,13 @@ from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.agent import Agent, Confinement, Permissions
 from windlass.core.nouns.project import Project
 from windlass.core.runs.provider import Provider
-from windlass.core.runs.sandbox import Warden, decide_sandbox, enclosure, require, require_hold, wanted
+from windlass.core.runs.sandbox import SandboxKeeper, decide_sandbox, enclosure, require, require_hold, wanted
 from windlass.core.runs.workdir import Site
 from windlass.core.settings.schema import SandboxSettings
 
 AUTO, ON, OFF = Confinement.AUTO, Confinement.ON, Confinement.OFF
-WORKS = Warden("bubblewrap")
-BROKEN = Warden("bubblewrap", "It is not installed.", "Install it.")
+WORKS = SandboxKeeper("bubblewrap")
+BROKEN = SandboxKeeper("bubblewrap", "It is not installed.", "Install it.")
 
 
 def an_agent(**more: object) -> Agent:
@@ -42,7 +42,7 @@ def test_the_agents_own_word_counts_more(agent: Confinement, setting: Confinemen
         (OFF, WORKS, ""),
     ],
 )
-def test_what_has_to_keep_a_run(mode: Confinement, warden: Warden, keeper: str) -> None:
+def test_what_has_to_keep_a_run(mode: Confinement, warden: SandboxKeeper, keeper: str) -> None:
     """With `on` it is never started without one, also if there was none when it was asked for."""
     assert decide_sandbox(mode, warden) == keeper
 

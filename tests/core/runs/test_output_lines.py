@@ -7,11 +7,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.runs.output_lines import LONGEST, Lines
+from windlass.core.runs.output_lines import LONGEST, LineSplitter
 
 
 def read_all(parts: list[bytes]) -> list[str]:
-    lines, found = Lines(), []
+    lines, found = LineSplitter(), []
     for part in parts:
         lines, whole = lines.feed(part)
         found += whole
@@ -34,7 +34,7 @@ def test_carriage_returns_and_bad_bytes_do_no_harm() -> None:
 
 def test_a_line_that_is_too_long_is_cut_and_the_next_is_whole() -> None:
     """Memory stays bounded: the rest of an endless line is skipped, the following line is read."""
-    lines, found = Lines(), []
+    lines, found = LineSplitter(), []
     for _ in range(30):
         lines, whole = lines.feed(b"x" * (LONGEST // 10))
         found += whole

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.runs.redact import Blotter, is_secret_name
+from windlass.core.runs.redact import Redactor, is_secret_name
 from windlass.core.runs.signal import SaidDone
 
 SECRET = "sk-live-0123456789"
@@ -16,7 +16,7 @@ SECRET = "sk-live-0123456789"
 
 def fed(secrets: list[str], content: bytes, cuts: list[int]) -> bytes:
     """What is kept of a content that is read up to each cut, always from where the last reading ended."""
-    blotter, kept = Blotter(secrets), b""
+    blotter, kept = Redactor(secrets), b""
     for end in [*sorted(min(each, len(content)) for each in cuts), len(content)]:
         kept += blotter.feed(content[len(kept) : max(end, len(kept))])
     return kept + blotter.feed(content[len(kept) :], last=True)
@@ -24,13 +24,13 @@ def fed(secrets: list[str], content: bytes, cuts: list[int]) -> bytes:
 
 def test_a_secret_becomes_as_many_stars() -> None:
     """So that what follows it stands where it stood."""
-    clean = Blotter([SECRET]).feed(f"key={SECRET}, again {SECRET}\n".encode())
+    clean = Redactor([SECRET]).feed(f"key={SECRET}, again {SECRET}\n".encode())
     assert clean == b"key=" + b"*" * len(SECRET) + b", again " + b"*" * len(SECRET) + b"\n"
 
 
 def test_the_beginning_of_a_secret_is_held_back() -> None:
     """Until more comes, or nothing more can."""
-    blotter = Blotter([SECRET])
+    blotter = Redactor([SECRET])
     assert blotter.feed(b"key=sk-live") == b"key="
     assert blotter.feed(b"key=sk-live", last=True) == b"key=sk-live"
     assert blotter.feed(b"key=sk-live\n") == b"key=sk-live\n"
@@ -45,7 +45,7 @@ def test_cuts_make_no_difference(secrets: list[str], text: str, cuts: list[int])
     """Secrets that overlap, hold each other or begin alike leave nothing, wherever the reading stops."""
     content = text.encode()
     kept = fed(secrets, content, cuts)
-    assert kept == Blotter(secrets).feed(content, last=True)
+    assert kept == Redactor(secrets).feed(content, last=True)
     assert len(kept) == len(content)
     assert not any(each.encode() in kept for each in secrets)
 
@@ -55,15 +55,15 @@ def test_a_secret_as_json_writes_it_is_found() -> None:
     secret = 'pass"word\\ü'
     for plain in (True, False):
         line = json.dumps({"text": f"it is {secret}."}, ensure_ascii=plain)
-        clean = Blotter([secret]).text(line)
+        clean = Redactor([secret]).text(line)
         assert len(clean.encode()) == len(line.encode())
         assert "word" not in clean
 
 
 def test_short_values_are_no_secrets() -> None:
     """`1` or `true` in a variable would blot out half of what is said."""
-    assert not Blotter(["true", "1234567", ""])
-    assert Blotter(["12345678"])
+    assert not Redactor(["true", "1234567", ""])
+    assert Redactor(["12345678"])
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Thing:
 
 def test_values_are_blotted_through_and_through() -> None:
     """Texts in tuples, mappings and dataclasses; what has none stays the very same."""
-    blotter = Blotter([SECRET])
+    blotter = Redactor([SECRET])
     stars = "*" * len(SECRET)
     assert blotter.whole({"a": [f"x {SECRET}", 3], SECRET: None}) == {"a": [f"x {stars}", 3], stars: None}
     assert blotter.whole(Thing((SECRET,), 1)) == Thing((stars,), 1)

@@ -10,7 +10,7 @@ import pytest
 from stage import play
 from test_chat_stories import HUMAN, ChatStage, Halt, add, text
 
-from windlass.core.messages.chat_line import Entry, Names, parse
+from windlass.core.messages.chat_line import ChatEntry, Names, parse
 from windlass.core.nouns.message import Message
 from windlass.engine.messages.talk import Post
 
@@ -105,8 +105,8 @@ class Crowd:
 
 def read(file: Path, names: Names) -> list[tuple[str, tuple[str, ...], str]]:
     items, _ = parse(text(file).encode(), names)
-    assert all(isinstance(each, Entry) for each in items), items
-    return sorted((each.sender, each.to, each.body) for each in items if isinstance(each, Entry))
+    assert all(isinstance(each, ChatEntry) for each in items), items
+    return sorted((each.sender, each.to, each.body) for each in items if isinstance(each, ChatEntry))
 
 
 def as_shown(message: Message) -> tuple[str, tuple[str, ...], str]:

@@ -10,7 +10,7 @@ from talk_room import Room, play
 
 from windlass.core.nouns.project import Project
 from windlass.engine.chatfiles import files
-from windlass.engine.chatfiles.files import Corner
+from windlass.engine.chatfiles.files import ChatFile
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_quiet_agent_is_not_shown_everything_anew(room: Room, monkeypatch: pyt
             await room.move()
         project = await room.store.read(lambda store: store.find(Project, room.project))
         assert project is not None
-        alice = Corner(project, await room.agent("alice"), "")
+        alice = ChatFile(project, await room.agent("alice"), "")
         place = files.revived(*await room.store.read(partial(files.stored, alice)))
         assert files.number(sent) - place.shown <= 5
         top = Path(room.engine.ports.git.worktree_path(project, await room.agent("alice")))

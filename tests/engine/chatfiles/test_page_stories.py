@@ -12,7 +12,7 @@ from fakes.timeline import read_timeline
 from windlass.core.errors import NotFound
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Message
-from windlass.engine.chatfiles.shared_files import Step, Synced, decide_page
+from windlass.engine.chatfiles.shared_files import PageStep, Synced, decide_page
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.documents import LARGEST
 from windlass.engine.messages.talk import Post
@@ -288,19 +288,21 @@ class TestNotes:
 
 DOCUMENT = Document(project="p", name="n", body="now", author="coder", revision=2)
 CASES = (
-    (Synced(), None, None, Step.NOTHING),
-    (Synced(), b" \n", None, Step.NOTHING),
-    (Synced(), b"x", None, Step.TAKE),
-    (Synced(), None, DOCUMENT, Step.SHOW),
-    (Synced(), b"now", DOCUMENT, Step.NOTHING),
-    (Synced(), b"x", DOCUMENT, Step.CONFLICT),
-    (Synced(2, "other"), b"x", DOCUMENT, Step.TAKE),
-    (Synced(1, "other"), b"x", DOCUMENT, Step.CONFLICT),
+    (Synced(), None, None, PageStep.NOTHING),
+    (Synced(), b" \n", None, PageStep.NOTHING),
+    (Synced(), b"x", None, PageStep.TAKE),
+    (Synced(), None, DOCUMENT, PageStep.SHOW),
+    (Synced(), b"now", DOCUMENT, PageStep.NOTHING),
+    (Synced(), b"x", DOCUMENT, PageStep.CONFLICT),
+    (Synced(2, "other"), b"x", DOCUMENT, PageStep.TAKE),
+    (Synced(1, "other"), b"x", DOCUMENT, PageStep.CONFLICT),
 )
 
 
 @pytest.mark.parametrize(("synced", "content", "document", "step"), CASES)
-def test_what_becomes_of_a_page(synced: Synced, content: bytes | None, document: Document | None, step: Step) -> None:
+def test_what_becomes_of_a_page(
+    synced: Synced, content: bytes | None, document: Document | None, step: PageStep
+) -> None:
     """By what has changed since file and document agreed."""
     assert decide_page(synced, content, document) is step
 

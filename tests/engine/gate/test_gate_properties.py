@@ -17,7 +17,7 @@ import pytest
 from stage import Stage, commit, play
 
 from windlass.core.errors import WindlassError
-from windlass.core.nouns.change import Shape
+from windlass.core.nouns.change import LandingShape
 from windlass.core.settings.schema import GateSettings
 
 RUNS = int(os.environ.get("WINDLASS_TEST_HISTORIES", "12"))
@@ -92,7 +92,7 @@ class Play:
             runners=self.chance.choice((1, 2, 4)),
             strict=self.chance.random() < 0.2,
             retries=self.chance.choice((0, 1, 2)),
-            shape=self.chance.choice((Shape.MERGE, Shape.MERGE, Shape.SQUASH)),
+            shape=self.chance.choice((LandingShape.MERGE, LandingShape.MERGE, LandingShape.SQUASH)),
         )
         self.stage.settings.settings = replace(self.stage.settings.settings, gate=gate)
         self.count = 0

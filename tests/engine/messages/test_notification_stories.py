@@ -9,7 +9,7 @@ import pytest
 from talk_room import Room, play
 
 from windlass.core.errors import BadInput
-from windlass.core.messages.task_notification import Ending, Notification, notification_of, write_notification
+from windlass.core.messages.task_notification import Notification, TaskEnding, notification_of, write_notification
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.run import Usage
 from windlass.workdir.notification import read_notification
@@ -44,7 +44,7 @@ class TestNotification:
             found = await told(room, "alice")
             assert found == Notification(
                 task="t1",
-                status=Ending.COMPLETED,
+                status=TaskEnding.COMPLETED,
                 summary="Found 15 files",
                 result="Found 15 files\n<all> & more",
                 tokens=2048,
@@ -58,11 +58,15 @@ class TestNotification:
     @pytest.mark.parametrize(
         ("signal", "status", "summary"),
         [
-            ('{"status": "error", "error": "no idea"}', Ending.FAILED, "no idea"),
-            ('{"status": "questions", "questions": [{"id": "q1", "question": "Which?"}]}', Ending.WAITING, "Which?"),
+            ('{"status": "error", "error": "no idea"}', TaskEnding.FAILED, "no idea"),
+            (
+                '{"status": "questions", "questions": [{"id": "q1", "question": "Which?"}]}',
+                TaskEnding.WAITING,
+                "Which?",
+            ),
         ],
     )
-    def test_how_it_ended_is_told(self, room: Room, signal: str, status: Ending, summary: str) -> None:
+    def test_how_it_ended_is_told(self, room: Room, signal: str, status: TaskEnding, summary: str) -> None:
         """In the words that coordinators know."""
 
         async def story() -> None:
@@ -87,13 +91,13 @@ class TestNotification:
             await room.engine.runs.stop("alice", "stopped by hand")
             await room.move()
             found = await told(room, "alice")
-            assert found is not None and (found.status, found.summary) == (Ending.STOPPED, "stopped by hand")
+            assert found is not None and (found.status, found.summary) == (TaskEnding.STOPPED, "stopped by hand")
             assert notification_of(None, ()) is None
 
         play(story)
 
 
-GOOD = write_notification(Notification(task="t1", status=Ending.COMPLETED, summary="It is done"))
+GOOD = write_notification(Notification(task="t1", status=TaskEnding.COMPLETED, summary="It is done"))
 
 
 class TestSaid:

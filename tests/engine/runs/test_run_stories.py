@@ -15,8 +15,8 @@ from windlass.core.errors import BadInput, Conflict, Unavailable
 from windlass.core.nouns.agent import Permissions
 from windlass.core.nouns.run import Cause, Identity, Outcome
 from windlass.core.nouns.task import TaskState
-from windlass.core.runs.sandbox import Warden
-from windlass.core.runs.workdir import Tree
+from windlass.core.runs.sandbox import SandboxKeeper
+from windlass.core.runs.workdir import WorktreeState
 from windlass.engine.projects.tasks import Order
 
 
@@ -135,9 +135,9 @@ class TestReading:
                 await stage.engine.tasks.add(reading)
             assert "--sandbox on" in refused.value.hint
             assert await stage.store.read(lambda store: store.unfinished_tasks()) == []
-            stage.processes.keeper = Warden("fake")
+            stage.processes.keeper = SandboxKeeper("fake")
             _, agent = await stage.engine.tasks.add(reading)
-            stage.processes.keeper = Warden("fake", "It is gone.")
+            stage.processes.keeper = SandboxKeeper("fake", "It is gone.")
             await stage.move()
             run = await stage.run_of(agent.id)
             assert (run.outcome, run.identity) == (Outcome.FAILED, None)
@@ -332,7 +332,7 @@ class TestTrouble:
             git = stage.engine.ports.git
             look = git.look
 
-            async def slow(*given: Any) -> Tree:
+            async def slow(*given: Any) -> WorktreeState:
                 found = await look(*given)
                 await stage.engine.runs.stop(name, "stopped by hand")
                 git.look = look  # type: ignore[method-assign]  # once is enough

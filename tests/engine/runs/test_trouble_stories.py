@@ -11,21 +11,23 @@ import pytest
 from stage import Stage, play
 
 from windlass.core.nouns.agent import Status
-from windlass.core.nouns.run import Cost, Hitch, Identity, Outcome, Run, Trouble, Usage
+from windlass.core.nouns.run import Cost, Identity, Outcome, Run, RunTrouble, TroubleKind, Usage
 from windlass.core.nouns.task import TaskState
-from windlass.core.runs.provider import Provider, Reading
+from windlass.core.runs.provider import LineReading, Provider
 from windlass.engine.projects.tasks import Order
 from windlass.providers import FoundProviders
 from windlass.providers.output.prices import OPENAI, price
 
 
-def read(line: str) -> Reading:
+def read(line: str) -> LineReading:
     """Each line is a reading as JSON: a hitch by kind, a session, a session's total of input tokens, calls, tools."""
     said = json.loads(line)
-    hitch = Hitch(Trouble(said["hitch"]), said.get("words", ""), said.get("until")) if "hitch" in said else None
+    hitch = (
+        RunTrouble(TroubleKind(said["hitch"]), said.get("words", ""), said.get("until")) if "hitch" in said else None
+    )
     counted = {"total": "input_tokens", "calls": "calls", "tools": "tool_uses"}
     usage = Usage(**{field: said[key] for key, field in counted.items() if key in said})
-    return Reading(
+    return LineReading(
         text=said.get("say", ""),
         session=said.get("session", ""),
         hitch=hitch,
@@ -115,7 +117,7 @@ def test_the_end_of_a_quota_is_remembered_from_line_to_line(stage: TalkerStage) 
         await stage.say(hitch="quota", until=until)
         await stage.end(hitch="quota", words="resets 8pm", ended=True)
         hitch = (await stage.latest()).hitch
-        assert hitch == Hitch(Trouble.QUOTA, "resets 8pm", until)
+        assert hitch == RunTrouble(TroubleKind.QUOTA, "resets 8pm", until)
 
     play(story)
 
@@ -221,7 +223,7 @@ def test_silence_is_ended_with_its_reason_and_tried_again(stage: TalkerStage) ->
         assert (await stage.latest()).live
         await stage.pass_time(11)
         runs = await stage.store.read(lambda store: store.runs_of(stage.name))
-        assert (runs[0].outcome, runs[0].hitch.kind if runs[0].hitch else None) == (Outcome.CRASHED, Trouble.STALL)
+        assert (runs[0].outcome, runs[0].hitch.kind if runs[0].hitch else None) == (Outcome.CRASHED, TroubleKind.STALL)
         assert "no output for 10 min" in runs[0].reason
         assert "run.halted" in await stage.kinds(runs[0].id)
         assert (runs[1].live, runs[1].session) == (True, "s1")

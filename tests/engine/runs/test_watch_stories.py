@@ -17,7 +17,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
 from windlass.core.ports.store import Writing
-from windlass.core.runs.workdir import Tree
+from windlass.core.runs.workdir import WorktreeState
 from windlass.engine.runs.watch import LOOKS
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ def test_who_ended_before_its_start_was_recorded_is_judged_as_soon_as_that_is_po
         git = stage.engine.ports.git
         look = git.look
 
-        async def failing(project: Project, agent: Agent, run: str) -> Tree:
+        async def failing(project: Project, agent: Agent, run: str) -> WorktreeState:
             del project, agent, run
             git.look = look  # type: ignore[method-assign]  # once is enough
             raise Unavailable("git is not there now.")

@@ -13,7 +13,7 @@ from windlass.core.errors import Conflict
 from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.task import TaskState
-from windlass.core.workflows.instance import Ending, Motion
+from windlass.core.workflows.instance import InstanceEnding, Motion
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Post
 from windlass.engine.projects.tasks import Hiring
@@ -67,7 +67,7 @@ class TestStopping:
             [change] = await stage.changes()
             assert (change.state, stage.on_main("a.txt")) == (ChangeState.CLOSED, "")
             over = await stage.instance()
-            assert (over.ending, over.reason) == (Ending.STOPPED, "stopped by hand")
+            assert (over.ending, over.reason) == (InstanceEnding.STOPPED, "stopped by hand")
 
         play(story)
 
@@ -79,7 +79,9 @@ class TestStopping:
             await stage.begin()
             await stage.commit("coder@default", "a.txt", "a\n")
             await stage.leave("coder@default")
-            over = replace(await stage.instance(), ended_at=stage.clock.time, ending=Ending.STOPPED, reason="stopped")
+            over = replace(
+                await stage.instance(), ended_at=stage.clock.time, ending=InstanceEnding.STOPPED, reason="stopped"
+            )
             await stage.store.write(lambda store: instances.keep(store, over, "instance.ended", stage.clock.time))
             await stage.restart()
             stage.check_with("true")
@@ -108,7 +110,7 @@ class TestStopping:
         async def story() -> None:
             await stage.begin()
             await stage.leave("coder@default")
-            assert (await stage.instance()).ending is Ending.DONE
+            assert (await stage.instance()).ending is InstanceEnding.DONE
             await stage.person_says("One more fix.", "coder@default")
             await stage.finish("coder@default", "late.txt", "late\n")
             await stage.move()
@@ -123,7 +125,7 @@ class TestStopping:
             await stage.begin(PAIR + "limits: {timeout: 60s}\n")
             stage.clock.time += 61
             await stage.move()
-            assert (await stage.instance()).ending is Ending.TIMEOUT
+            assert (await stage.instance()).ending is InstanceEnding.TIMEOUT
 
         play(story)
 
@@ -139,7 +141,7 @@ class TestDraining:
             await stage.move()
             assert (await stage.runs("reviewer@default"), await stage.motion()) == (0, Motion.MOVING)
             await stage.leave("coder@default")
-            assert (await stage.instance()).ending is Ending.DRAINED
+            assert (await stage.instance()).ending is InstanceEnding.DRAINED
 
         play(story)
 
@@ -151,7 +153,7 @@ class TestDraining:
             await stage.drain()
             await stage.leave("coder@default", 3)
             assert await stage.runs("coder@default") == 1
-            assert (await stage.instance()).ending is Ending.DRAINED
+            assert (await stage.instance()).ending is InstanceEnding.DRAINED
             assert (await stage.task_of("reviewer@default")).state is TaskState.CANCELLED
 
         play(story)
@@ -169,7 +171,7 @@ class TestQuiet:
             assert (task.title, task.state) == ("Check it.", TaskState.FAILED)
             assert "which is failed" in task.reason
             look = await stage.engine.workflows.look(str(stage.repo), "default")
-            assert look.instance.ending is Ending.DONE and look.failed == (
+            assert look.instance.ending is InstanceEnding.DONE and look.failed == (
                 "coder@default: exit code 3, without a signal",
             )
 
@@ -189,7 +191,7 @@ class TestQuiet:
             await stage.leave("coder@default")
             assert await stage.motion() is Motion.MOVING
             await stage.leave("reviewer@default")
-            assert (await stage.instance()).ending is Ending.DONE
+            assert (await stage.instance()).ending is InstanceEnding.DONE
 
         play(story)
 

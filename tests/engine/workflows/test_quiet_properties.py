@@ -17,16 +17,16 @@ from windlass.core.files.template import parse
 from windlass.core.nouns.agent import Permissions
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
-from windlass.core.runs.provider import Claim, Provider
+from windlass.core.runs.provider import DoneSign, Provider
 from windlass.core.settings.schema import CheckSettings, Limits, Settings
-from windlass.core.workflows.instance import Ending, Instance, Motion
-from windlass.core.workflows.workflow import Context, Member, Workflow, WorkflowTask, Workplace
+from windlass.core.workflows.instance import Instance, InstanceEnding, Motion
+from windlass.core.workflows.workflow import Context, Member, Workflow, WorkflowTask, WorktreeChoice
 from windlass.engine import Engine
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Post
 from windlass.engine.records import instances
 from windlass.engine.waking.deliver import mail_of
-from windlass.engine.workflows.start import Start
+from windlass.engine.workflows.start import WorkflowStart
 from windlass.providers import FoundProviders
 
 HOME, REPO, FILE = "/quiet/home", "/quiet/repo", "/quiet/flow.yaml"
@@ -52,7 +52,7 @@ class QuietStage:
         self.settings = SetSettings(Settings(checks=CheckSettings(command="check"), limits=limits))
         self.library = FakeLibrary()
         self.library.workflows[FILE] = self.workflow()
-        plain = Provider(name="plain", summary="ends", argv=lambda _: ("plain",), claim=Claim.SIGNAL, reads=True)
+        plain = Provider(name="plain", summary="ends", argv=lambda _: ("plain",), claim=DoneSign.SIGNAL, reads=True)
         self.providers = FoundProviders({"plain": plain})
         self.engine = self.build()
         self.drained_at: int | None = None
@@ -74,7 +74,7 @@ class QuietStage:
                     provider="plain",
                     system_prompt="Do it.",
                     permissions=self.chance.choice((Permissions.EDIT, Permissions.EDIT, Permissions.READ)),
-                    worktree=self.chance.choice((Workplace.SHARED, Workplace.SHARED, Workplace.OWN)),
+                    worktree=self.chance.choice((WorktreeChoice.SHARED, WorktreeChoice.SHARED, WorktreeChoice.OWN)),
                 )
                 for each in NAMES
             ),
@@ -105,7 +105,7 @@ class QuietStage:
         )
 
     async def begin(self) -> None:
-        await self.engine.workflows.begin(Start(path=REPO, file=FILE))
+        await self.engine.workflows.begin(WorkflowStart(path=REPO, file=FILE))
 
     async def move(self) -> None:
         """Let every tick run until nothing changes any more."""
@@ -177,7 +177,7 @@ class QuietStage:
             assert len(self.processes.started) == self.drained_at, "somebody was started"
         if not instance.live:
             assert undone == []
-            assert instance.ending is (Ending.DONE if self.drained_at is None else Ending.DRAINED)
+            assert instance.ending is (InstanceEnding.DONE if self.drained_at is None else InstanceEnding.DRAINED)
         if not instance.live and self.drained_at is None:
             assert [each for name in instance.agents for each in await self._untold(name)] == []
         elif look.motion is Motion.QUIET:

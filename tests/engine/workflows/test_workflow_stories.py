@@ -15,7 +15,7 @@ from windlass.core.nouns.task import TaskState
 from windlass.core.workflows.instance import Motion
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Post
-from windlass.engine.workflows.start import Start
+from windlass.engine.workflows.start import WorkflowStart
 
 OWN = PAIR.replace("You code.", "You code., worktree: own").replace("You review.", "You review., worktree: own")
 
@@ -59,7 +59,7 @@ class TestBeginning:
             file = stage.repo / "flow.yaml"
             file.write_text(PAIR.replace("what }}", "env.NOWHERE }}"))
             with pytest.raises(BadInput, match=r"env\.NOWHERE"):
-                await stage.engine.workflows.begin(Start(path=str(stage.repo), file=str(file)))
+                await stage.engine.workflows.begin(WorkflowStart(path=str(stage.repo), file=str(file)))
             assert await stage.store.read(lambda store: store.agents()) == []
 
         play(story)

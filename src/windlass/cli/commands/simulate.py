@@ -12,7 +12,7 @@ from windlass.cli.arguments import command, json_option
 from windlass.cli.output import page, say, say_json, waiting_note
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
-    from windlass.core.gate.simulation import Outcome, Setting
+    from windlass.core.gate.simulation import Setting, WorldResult
 
 
 _RULES = ("runners", "retries", "strict")
@@ -96,7 +96,7 @@ def simulate_command(ctx: click.Context, /, seeds: int, as_json: bool, **options
     ctx.exit(1 if total.broken_mains or total.wrong_landings or total.stuck else 0)
 
 
-def _played(setting: Setting, seeds: int) -> Iterator[Outcome]:
+def _played(setting: Setting, seeds: int) -> Iterator[WorldResult]:
     """World after world; on a terminal it says when it takes long."""
     import random  # noqa: PLC0415
 
@@ -110,7 +110,7 @@ def _played(setting: Setting, seeds: int) -> Iterator[Outcome]:
     note(0.0)
 
 
-def _answer(setting: Setting, total: Outcome, seeds: int) -> dict[str, Any]:
+def _answer(setting: Setting, total: WorldResult, seeds: int) -> dict[str, Any]:
     """What is said: means of a world, and sums of what must not happen."""
     means = ("runs", "rounds", "serial_rounds", "landed", "rejected", "returned")
     sums = ("broken_mains", "wrong_landings", "wrong_rejections", "unlucky_rejections", "stuck")

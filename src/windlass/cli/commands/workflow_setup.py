@@ -31,7 +31,7 @@ Show = Callable[[str], None]
 
 
 @dataclass(slots=True)
-class Kept:
+class CappedOutput:
     """What came through a pipe, in bounded memory: the beginning, the end, and how much there was."""
 
     most: int = LARGEST
@@ -60,7 +60,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Lines:
+class LivePrinter:
     """Shows what is printed line by line while it comes, and remembers the last lines."""
 
     show: Show | None
@@ -99,7 +99,11 @@ def set_up(step: SetupStep, values: Mapping[str, str], *, quiet: bool, verbose: 
     if show:
         tell(dim(f"$ {one_line(script)}"))
     last = deque[str](maxlen=_LAST_LINES)
-    kept, out, err = Kept(), Lines(show if verbose or not step.name else None, last), Lines(show, last)
+    kept, out, err = (
+        CappedOutput(),
+        LivePrinter(show if verbose or not step.name else None, last),
+        LivePrinter(show, last),
+    )
     began = subprocess.Popen(
         ["/bin/sh", "-c", script],
         env=environment,

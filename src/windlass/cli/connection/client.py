@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from windlass.cli.connection.http import Gone, Wire, dial, quote
+from windlass.cli.connection.http import Connection, Gone, dial, quote
 from windlass.core.errors import KINDS, NotAllowed, NotFound, Unavailable
 
 PATIENCE = 120.0
@@ -131,7 +131,7 @@ class Client:
         wire.deadline, wire.waiting = deadline, waiting or _silent
         return _split(wire.body(headers))
 
-    def _opened(self, target: str) -> tuple[Wire, dict[str, str]]:
+    def _opened(self, target: str) -> tuple[Connection, dict[str, str]]:
         wire = self._ask("GET", target, b"", sys.stdout.fileno() if sys.stdout else None)
         return wire, self._accepted(wire)
 
@@ -143,12 +143,14 @@ class Client:
             self.waiting(0.0)
             wire.line.close()
 
-    def _ask(self, method: str, target: str, body: bytes, outlet: int | None) -> Wire:
-        wire = Wire(self._connect(), waiting=self.waiting, deadline=time.monotonic() + self.patience, outlet=outlet)
+    def _ask(self, method: str, target: str, body: bytes, outlet: int | None) -> Connection:
+        wire = Connection(
+            self._connect(), waiting=self.waiting, deadline=time.monotonic() + self.patience, outlet=outlet
+        )
         wire.send(method, target, body)
         return wire
 
-    def _accepted(self, wire: Wire) -> dict[str, str]:
+    def _accepted(self, wire: Connection) -> dict[str, str]:
         """The headers of an answer that is no error."""
         status, headers = wire.head()
         if status >= 400:

@@ -53,7 +53,7 @@ def watch_outlet(seconds: float) -> None:
         raise BrokenPipeError
 
 
-class Wire:
+class Connection:
     """Bytes from a socket: with a deadline, news of the wait, and an eye on our own reader."""
 
     def __init__(

@@ -10,10 +10,10 @@ import click
 
 from windlass.cli.arguments import command, json_option
 from windlass.cli.connection.client import Client
-from windlass.cli.demo.place import Place, throwaway
+from windlass.cli.demo.place import DemoPlace, throwaway
 from windlass.cli.demo.repository import Repository, check_command, git_is_there
-from windlass.cli.demo.story import STORIES, Board
-from windlass.cli.demo.view import Lines, chosen_view, say_kept, say_next, say_result
+from windlass.cli.demo.story import STORIES, Storyline
+from windlass.cli.demo.view import StepLines, chosen_view, say_kept, say_next, say_result
 from windlass.cli.output import Row, say_json, waiting_note
 from windlass.core.errors import TimedOut, Unavailable, WindlassError
 from windlass.library import demo as texts
@@ -26,11 +26,11 @@ _NEEDED = ("WINDLASS_DEBUG", "WINDLASS_MARKER")
 """The first shows where we fail; by the second, who runs the demo inside a run can end all of it."""
 
 
-class Outcome(NamedTuple):
+class DemoResult(NamedTuple):
     """What it came to."""
 
     receipts: list[Row]
-    board: Board
+    board: Storyline
     main: str
     green: bool
     seconds: float
@@ -59,7 +59,7 @@ def _forget_surroundings() -> None:
         del os.environ[name]
 
 
-def _perform(place: Place, view: Lines) -> Outcome:
+def _perform(place: DemoPlace, view: StepLines) -> DemoResult:
     """Make the repository, let everyone work, and look whether main is what the receipts say."""
     began = time.monotonic()
     check = check_command()
@@ -69,7 +69,7 @@ def _perform(place: Place, view: Lines) -> Outcome:
     daemon = place.client(waiting_note("Starting the daemon,"))
     daemon.post("projects", path=str(place.repo), checks_command=check, write=True)
     repository.expect_passed(tests)
-    board = Board(tell=view.tell, sign=place.put_sign)
+    board = Storyline(tell=view.tell, sign=place.put_sign)
     try:
         _begin(daemon, place, board)
         view.watch(board)
@@ -79,10 +79,10 @@ def _perform(place: Place, view: Lines) -> Outcome:
     board.judge()
     receipts = [daemon.get("changes", each, "receipt") for each in board.landed]
     main, green = repository.compare(receipts)
-    return Outcome(receipts, board, main, green, time.monotonic() - began)
+    return DemoResult(receipts, board, main, green, time.monotonic() - began)
 
 
-def _begin(daemon: Client, place: Place, board: Board) -> None:
+def _begin(daemon: Client, place: DemoPlace, board: Storyline) -> None:
     """Give all the work out."""
     for story in STORIES:
         options = {"script": texts.script(story.name), "script_name": f"{story.name}.yaml"}
@@ -90,7 +90,7 @@ def _begin(daemon: Client, place: Place, board: Board) -> None:
         board.add(story, added["task"]["id"], added["agent"])
 
 
-def _follow(daemon: Client, board: Board) -> None:
+def _follow(daemon: Client, board: Storyline) -> None:
     """Take every event in until all has landed."""
     import json  # noqa: PLC0415
 
@@ -107,7 +107,7 @@ def _follow(daemon: Client, board: Board) -> None:
     raise WindlassError("The daemon left before the demo had ended.", hint="Run `windlass demo --keep` to see its log.")
 
 
-def _say_end(outcome: Outcome, place: Place, *, keep: bool, as_json: bool) -> None:
+def _say_end(outcome: DemoResult, place: DemoPlace, *, keep: bool, as_json: bool) -> None:
     if as_json:
         say_json(_plain(outcome, str(place.folder) if keep else None))
     elif keep:
@@ -120,7 +120,7 @@ def _say_end(outcome: Outcome, place: Place, *, keep: bool, as_json: bool) -> No
         raise Unavailable("Something of the demo is left behind.")
 
 
-def _plain(outcome: Outcome, kept: str | None) -> dict[str, Any]:
+def _plain(outcome: DemoResult, kept: str | None) -> dict[str, Any]:
     parts = outcome.board.parts.values()
     return {
         "landed": outcome.receipts,

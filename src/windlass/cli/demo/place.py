@@ -23,10 +23,10 @@ _LEAVING_SECONDS = 8.0
 _ENDING_SECONDS = 3.0
 
 
-class Place:
+class DemoPlace:
     """Where one demo happens: a repository, a home for its own daemon, and signs that its agents wait for."""
 
-    def __init__(self, folder: Path, hold: Hold) -> None:
+    def __init__(self, folder: Path, hold: DeferredSignals) -> None:
         self.folder = folder
         self.repo = folder / "repo"
         self.home = folder / "home"
@@ -58,7 +58,7 @@ class Place:
         (self.signs / name).touch()
 
 
-class Hold:
+class DeferredSignals:
     """Turns signals that ask us to leave into an interrupt, but not while something is half done."""
 
     def __init__(self) -> None:
@@ -86,12 +86,12 @@ class Hold:
 
 
 @contextmanager
-def throwaway(*, keep: bool) -> Iterator[Place]:
+def throwaway(*, keep: bool) -> Iterator[DemoPlace]:
     """A place that is gone afterwards, with every process in it. `keep` leaves the folder, but nothing that runs."""
-    hold = Hold()
+    hold = DeferredSignals()
     before = {each: signal.signal(each, hold) for each in _SIGNALS}
     try:
-        place = Place(_make_folder(), hold)
+        place = DemoPlace(_make_folder(), hold)
         guard = Guard(place, keep=keep)
         try:
             hold.release()
@@ -124,7 +124,7 @@ def _make_folder() -> Path:
 class Guard:
     """A process of its own that cleans the place when we have gone: also when we were killed."""
 
-    def __init__(self, place: Place, *, keep: bool) -> None:
+    def __init__(self, place: DemoPlace, *, keep: bool) -> None:
         self.place = place
         waits, self.ours = _pipe()
         self.pid = os.fork()
@@ -169,7 +169,7 @@ def _let_go_of_streams() -> None:
     os.chdir("/")
 
 
-def _end_all(place: Place, *, keep: bool) -> bool:
+def _end_all(place: DemoPlace, *, keep: bool) -> bool:
     """End every process there. Only in a folder that is kept does it matter how."""
     if keep:
         with suppress(WindlassError, OSError):

@@ -73,7 +73,7 @@ Tell = Callable[[str, str], None]
 """Is told who did what, in words."""
 
 
-class Board:
+class Storyline:
     """All parts. Every event moves it on; what people should hear of is told, what agents wait for is signed."""
 
     def __init__(self, *, tell: Tell, sign: Callable[[str], None]) -> None:
@@ -158,14 +158,14 @@ def _line(lines: Iterable[str], part: Part) -> str:
     return next((each.strip() for each in lines if each.strip().startswith(wanted)), part.reason)
 
 
-_STEPS: dict[str, Callable[[Board, Part, Any, Any], None]] = {
-    "run.started": Board._started,
-    "run.finished": Board._finished,
-    "change.queued": Board._queued,
-    "change.staged": Board._staged,
-    "change.landed": Board._landed,
-    "change.rejected": Board._rejected,
-    "message.sent": Board._mailed,
+_STEPS: dict[str, Callable[[Storyline, Part, Any, Any], None]] = {
+    "run.started": Storyline._started,
+    "run.finished": Storyline._finished,
+    "change.queued": Storyline._queued,
+    "change.staged": Storyline._staged,
+    "change.landed": Storyline._landed,
+    "change.rejected": Storyline._rejected,
+    "message.sent": Storyline._mailed,
 }
 _WRONG = ("failed", "paused", "cancelled", "held", "closed")
 """Endings that no story has."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from windlass.cli.demo.place import Place
-from windlass.cli.demo.story import STORIES, Board, Part
+from windlass.cli.demo.place import DemoPlace
+from windlass.cli.demo.story import STORIES, Part, Storyline
 from windlass.cli.output import (
     Column,
     Row,
@@ -65,19 +65,19 @@ _RECEIPTS = (
 )
 
 
-class Lines:
+class StepLines:
     """One line per step, with the seconds since the beginning."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.board: Board | None = None
+        self.board: Storyline | None = None
 
     def begin(self, check: str) -> None:
         for each in (*_ABOUT, f"The test: {check}"):
             say(paragraph(each))
         say()
 
-    def watch(self, board: Board) -> None:
+    def watch(self, board: Storyline) -> None:
         """The board that is told about from now on."""
         self.board = board
 
@@ -89,7 +89,7 @@ class Lines:
         """Nothing moves any more."""
 
 
-class Silence(Lines):
+class Silence(StepLines):
     """For programs: only the end is said, and not here."""
 
     def begin(self, check: str) -> None:
@@ -99,7 +99,7 @@ class Silence(Lines):
         del who, words
 
 
-class Live(Lines):
+class Live(StepLines):
     """A table that is drawn over itself, ten times a second."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Live(Lines):
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True)
 
-    def watch(self, board: Board) -> None:
+    def watch(self, board: Storyline) -> None:
         super().watch(board)
         sys.stdout.write("\x1b[?25l")
         self._clock.start()
@@ -143,16 +143,16 @@ class Live(Lines):
             self._drawn = len(lines)
 
 
-def chosen_view(*, as_json: bool) -> Lines:
+def chosen_view(*, as_json: bool) -> StepLines:
     """What fits where the output goes."""
     if as_json:
         return Silence()
     if can_redraw(sys.stdout) and shutil.get_terminal_size().lines > _HEIGHT:
         return Live()
-    return Lines()
+    return StepLines()
 
 
-def _picture(board: Board) -> list[str]:
+def _picture(board: Storyline) -> list[str]:
     parts = list(board.parts.values())
     heading, *rows = table(_PARTS, [_row(each) for each in parts])
     lines = [line for row, part in zip(rows, parts, strict=True) for line in (row, *_refusals(part))]
@@ -169,7 +169,7 @@ def _refusals(part: Part) -> list[str]:
     return [f"  {paint(shorten(one_line(f'sent back: {each}'), room), 'yellow')}" for each in part.told]
 
 
-def say_result(receipts: Sequence[Row], board: Board, seconds: float) -> None:
+def say_result(receipts: Sequence[Row], board: Storyline, seconds: float) -> None:
     """The receipts, and what was shown."""
     say()
     say("\n".join(table(_RECEIPTS, receipts)))
@@ -186,7 +186,7 @@ def say_result(receipts: Sequence[Row], board: Board, seconds: float) -> None:
     say(bold(paragraph("The agents are the hands; the gate is the pawl: what main has gained, it does not lose.")))
 
 
-def say_kept(place: Place, receipts: Sequence[Row]) -> None:
+def say_kept(place: DemoPlace, receipts: Sequence[Row]) -> None:
     """How to go on in a place that was kept, and how to get rid of it."""
     program, latest = _program(), receipts[-1]["change"] if receipts else ""
     say()

@@ -21,7 +21,7 @@ import click
 
 from windlass.cli.arguments import command
 from windlass.cli.connection.client import Client, here
-from windlass.cli.connection.http import Gone, Wire, dial, quote
+from windlass.cli.connection.http import Connection, Gone, dial, quote
 from windlass.cli.mcp_bridge.ordered import Turns
 from windlass.cli.mcp_bridge.protocol import (
     Message,
@@ -66,7 +66,7 @@ def mcp_command(daemon: Client) -> None:
     Bridge(daemon).run()
 
 
-class Lost(Unavailable):
+class SessionLost(Unavailable):
     """The session is not known any more."""
 
 
@@ -86,7 +86,7 @@ class Bridge:
         """What the client has subscribed to, in the older era."""
         self.following: threading.Event | None = None
         """Set when the stream is open on which the older era hears of news."""
-        self.open: dict[str, Wire] = {}
+        self.open: dict[str, Connection] = {}
         """Requests of the newer era that wait for their answer, by id."""
         self.turns = Turns(self._answer)
         self._writing = threading.Lock()
@@ -174,7 +174,7 @@ class Bridge:
             try:
                 message = self._anchored(message)
                 return self._ask(message, key, until, again=again)
-            except Lost:
+            except SessionLost:
                 if time.monotonic() > until or not self._renewed(session, until):
                     raise
             except Gone:
@@ -211,7 +211,7 @@ class Bridge:
         try:
             status, headers = wire.head()
             if status == 404 and session:
-                raise Lost("The session is gone.")
+                raise SessionLost("The session is gone.")
             if message.get("method") == "initialize":
                 self.session = headers.get("mcp-session-id", "")
             self._pass_on(message, status, values(headers, wire.body(headers)), again=again)
@@ -268,8 +268,8 @@ class Bridge:
 
     def _wire(
         self, method: str, body: bytes, headers: dict[str, str], *, line: Any = None, target: str = "/mcp"
-    ) -> Wire:
-        wire = Wire(line or self._dialled(), waiting=_silent, outlet=sys.stdout.fileno())
+    ) -> Connection:
+        wire = Connection(line or self._dialled(), waiting=_silent, outlet=sys.stdout.fileno())
         wire.send(method, target, body, headers)
         return wire
 

@@ -27,7 +27,7 @@ class Gravity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class FileProblem:
     """Something wrong with a file of the repository."""
 
     file: str
@@ -63,7 +63,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HeadValue:
     """What one key of a file's head holds: a text, a list of texts, or something else (None)."""
 
     value: str | tuple[str, ...] | None
@@ -106,7 +106,7 @@ class Roster:
     """The agents that a repository defines, and what is wrong with its files."""
 
     definitions: tuple[Definition, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
 
     def find(self, name: str) -> Definition | None:
         return next((each for each in self.definitions if each.name == name), None)
@@ -121,21 +121,21 @@ class Roster:
             )
 
 
-Found = tuple[Definition | None, list[Problem]]
+Found = tuple[Definition | None, list[FileProblem]]
 """What one file came to."""
 
 
 class _Reader:
     """Takes values out of a file's head and notes what does not fit."""
 
-    def __init__(self, file: str, folder: Folder, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, file: str, folder: Folder, entries: Mapping[str, HeadValue]) -> None:
         self.file = file
         self.folder = folder
         self.entries = {folder.means.get(key, key): entry for key, entry in _own_first(entries, folder)}
-        self.problems: list[Problem] = []
+        self.problems: list[FileProblem] = []
 
     def refuse(self, line: int, words: str, gravity: Gravity = Gravity.ERROR) -> None:
-        self.problems.append(Problem(file=self.file, line=line, words=words, gravity=gravity))
+        self.problems.append(FileProblem(file=self.file, line=line, words=words, gravity=gravity))
 
     def line(self, key: str) -> int:
         return self.entries[key].line if key in self.entries else 1
@@ -186,8 +186,8 @@ def _sandbox(reader: _Reader) -> Confinement:
 
 
 def define(
-    file: str, folder: Folder, entries: Mapping[str, Entry], body: str
-) -> tuple[Definition | None, list[Problem]]:
+    file: str, folder: Folder, entries: Mapping[str, HeadValue], body: str
+) -> tuple[Definition | None, list[FileProblem]]:
     """The agent that a file defines, if it says enough, and what is wrong with it."""
     reader = _Reader(file, folder, entries)
     name, role = _name(reader), _role(reader)
@@ -215,7 +215,7 @@ def define(
 
 def gather(found: Iterable[Found]) -> Roster:
     """All that files define, the strongest file first: each name once, and hand-offs only to those that are there."""
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     kept: dict[str, Definition] = {}
     for definition, own in found:
         problems += own
@@ -223,7 +223,7 @@ def gather(found: Iterable[Found]) -> Roster:
             continue
         if first := kept.get(definition.name):
             words = f"there is an agent {definition.name} already, in {first.file}:{first.line}; this one is not used."
-            problems.append(Problem(file=definition.file, line=definition.line, words=words))
+            problems.append(FileProblem(file=definition.file, line=definition.line, words=words))
         else:
             kept[definition.name] = definition
     for each in kept.values():
@@ -232,7 +232,7 @@ def gather(found: Iterable[Found]) -> Roster:
     return Roster(tuple(kept.values()), tuple(problems))
 
 
-def _with_known_targets(definition: Definition, known: Iterable[str]) -> tuple[Definition, list[Problem]]:
+def _with_known_targets(definition: Definition, known: Iterable[str]) -> tuple[Definition, list[FileProblem]]:
     names = [*known]
     problems = []
     for target in definition.handoff_to:
@@ -242,7 +242,7 @@ def _with_known_targets(definition: Definition, known: Iterable[str]) -> tuple[D
             words = f"handoff_to names {target}, which is no agent here. {near_miss(target, names)}".strip()
         else:
             continue
-        problems.append(Problem(file=definition.file, line=definition.handoff_line, words=words))
+        problems.append(FileProblem(file=definition.file, line=definition.handoff_line, words=words))
     good = tuple(each for each in definition.handoff_to if each != definition.name and each in (*names, *PEOPLE))
     return replace(definition, handoff_to=good), problems
 
@@ -324,7 +324,7 @@ def _look_for_strangers(reader: _Reader) -> None:
             reader.refuse(entry.line, f"there is no key {key}, so it is ignored. {near}".strip(), Gravity.WARNING)
 
 
-def _own_first(entries: Mapping[str, Entry], folder: Folder) -> Iterable[tuple[str, Entry]]:
+def _own_first(entries: Mapping[str, HeadValue], folder: Folder) -> Iterable[tuple[str, HeadValue]]:
     """Their words before ours, so that ours win where a file has both."""
     return sorted(entries.items(), key=lambda pair: pair[0] not in folder.means)
 

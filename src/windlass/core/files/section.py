@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from windlass.core.address import RESERVED, check_name
-from windlass.core.agents.definition import Gravity, Problem
+from windlass.core.agents.definition import FileProblem, Gravity
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.files.params import truth, whole_number
@@ -33,7 +33,7 @@ class Notes:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.problems: list[Problem] = []
+        self.problems: list[FileProblem] = []
         self._counted = Counter[Gravity]()
 
     def refuse(self, at: Place, field: str, words: str, remedy: str = "", gravity: Gravity = Gravity.ERROR) -> None:
@@ -42,7 +42,9 @@ class Notes:
         self._counted[gravity] += 1
         line, column = at
         self.problems.append(
-            Problem(file=self.file, line=line, column=column, field=field, words=words, remedy=remedy, gravity=gravity)
+            FileProblem(
+                file=self.file, line=line, column=column, field=field, words=words, remedy=remedy, gravity=gravity
+            )
         )
 
     def warn(self, at: Place, field: str, words: str, remedy: str = "") -> None:

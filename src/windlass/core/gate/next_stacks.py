@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from windlass.core.gate.odds import Beliefs, Odds
-from windlass.core.gate.stacks import Clash, Entry, Rules, Stack, Trial
+from windlass.core.gate.stacks import Clash, QueuedChange, Rules, Stack, Trial
 
 _EVEN = 0.58
 """A test tells most when it is as likely to pass as to fail; a little more, because what passes also lands."""
@@ -25,7 +25,7 @@ class Draft:
 
     def __init__(
         self,
-        line: Sequence[Entry],
+        line: Sequence[QueuedChange],
         beliefs: Beliefs,
         rules: Rules,
         *,
@@ -44,7 +44,7 @@ class Draft:
         for each in clashes:
             self.clashes.setdefault(each.change, []).append(frozenset(each.under))
 
-    def _needs(self, entry: Entry) -> frozenset[str]:
+    def _needs(self, entry: QueuedChange) -> frozenset[str]:
         """What must be below it: of a circle, only what comes before it."""
         places = self.beliefs.places
         return frozenset(each for each in entry.needs if places.get(each, len(places)) < places[entry.change])
@@ -203,7 +203,7 @@ class Draft:
         )
 
 
-def _by_parts(entries: Sequence[Entry]) -> list[Entry]:
+def _by_parts(entries: Sequence[QueuedChange]) -> list[QueuedChange]:
     """The same, with those side by side that share parts, directly or through others."""
     owner: dict[str, str] = {}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from windlass.core.gate.stacks import Entry, Rates, Trial, Verdict
+from windlass.core.gate.stacks import QueuedChange, Rates, Trial, TrialVerdict
 
 _SURE = 0.03
 """How much of the usual doubt remains about a change that has passed by itself."""
@@ -34,13 +34,13 @@ class Suspects:
 class Beliefs:
     """What is known of each change in line."""
 
-    def __init__(self, line: Sequence[Entry], trials: Iterable[Trial], rates: Rates, *, strict: bool) -> None:
+    def __init__(self, line: Sequence[QueuedChange], trials: Iterable[Trial], rates: Rates, *, strict: bool) -> None:
         self.places = {each.change: place for place, each in enumerate(line)}
         self.flaky = max(rates.flaky, _LEAST)
         known = [each for each in trials if each.verdict and self.places.keys() >= set(each.stack)]
-        self.failed = [each for each in known if each.verdict is Verdict.FAILED]
-        earlier = [each.stack for each in known if each.verdict is Verdict.PASSED and each.old]
-        self.passed = [frozenset(each.stack) for each in known if each.verdict is Verdict.PASSED and not each.old]
+        self.failed = [each for each in known if each.verdict is TrialVerdict.FAILED]
+        earlier = [each.stack for each in known if each.verdict is TrialVerdict.PASSED and each.old]
+        self.passed = [frozenset(each.stack) for each in known if each.verdict is TrialVerdict.PASSED and not each.old]
         self.proven_before = {each.change for each in line if each.proven}.union(*earlier)
         self.proven = self.proven_before.union(*self.passed)
         self.strict = strict
@@ -49,7 +49,7 @@ class Beliefs:
         self.groups = self._groups(rates)
         self.group_of = {member: group for group in self.groups for member in group.members}
 
-    def _alone(self, line: Sequence[Entry]) -> dict[str, int]:
+    def _alone(self, line: Sequence[QueuedChange]) -> dict[str, int]:
         """How often each failed by itself."""
         seen = Counter(each.stack[0] for each in self.failed if len(each.stack) == 1 and not each.mixed)
         return {each.change: seen[each.change] for each in line}

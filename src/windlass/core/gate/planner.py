@@ -6,14 +6,25 @@ from collections.abc import Sequence
 
 from windlass.core.gate.next_stacks import Draft
 from windlass.core.gate.odds import Beliefs
-from windlass.core.gate.stacks import Clash, Entry, Plan, Rates, Rules, Stack, Trial, Verdict, forget, in_order
+from windlass.core.gate.stacks import (
+    Clash,
+    Plan,
+    QueuedChange,
+    Rates,
+    Rules,
+    Stack,
+    Trial,
+    TrialVerdict,
+    forget,
+    in_order,
+)
 
 _DOOMED = 0.02
 """A stack that is less likely to pass than this is not tested to the end."""
 
 
 def plan(
-    entries: Sequence[Entry], trials: Sequence[Trial], clashes: Sequence[Clash], rates: Rates, rules: Rules
+    entries: Sequence[QueuedChange], trials: Sequence[Trial], clashes: Sequence[Clash], rates: Rates, rules: Rules
 ) -> Plan:
     """What to do now, from the line and all that is known about it. After a landing, ask again."""
     line = in_order(entries)
@@ -33,7 +44,7 @@ def plan(
     return Plan(reject=reject, start=tuple(start), stop=stop)
 
 
-def _without(line: Sequence[Entry], gone: Sequence[str]) -> list[Entry]:
+def _without(line: Sequence[QueuedChange], gone: Sequence[str]) -> list[QueuedChange]:
     """The line without these, and without what needs them."""
     out = set(gone)
     for each in line:
@@ -43,11 +54,11 @@ def _without(line: Sequence[Entry], gone: Sequence[str]) -> list[Entry]:
 
 
 def _passed(trials: Sequence[Trial]) -> list[Stack]:
-    return [each.stack for each in trials if each.verdict is Verdict.PASSED and not each.old]
+    return [each.stack for each in trials if each.verdict is TrialVerdict.PASSED and not each.old]
 
 
 def _landing(
-    line: Sequence[Entry], passed: list[Stack], trials: Sequence[Trial], beliefs: Beliefs, rules: Rules
+    line: Sequence[QueuedChange], passed: list[Stack], trials: Sequence[Trial], beliefs: Beliefs, rules: Rules
 ) -> Stack:
     """The deepest stack that passed. The first in line is not overtaken once it has passed on an earlier main."""
     able = passed

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from windlass.core.gate.stacks import Entry, Rates, Rules, Trial, Verdict, measure
+from windlass.core.gate.stacks import QueuedChange, Rates, Rules, Trial, TrialVerdict, measure
 from windlass.core.nouns.change import Change, ChangeState, CheckResult, Hold
 from windlass.core.nouns.counted_tests import Tally
 from windlass.core.nouns.project import Project
@@ -19,10 +19,10 @@ ALIKE = 3
 _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 
-def entries(queue: Sequence[Change]) -> list[Entry]:
+def entries(queue: Sequence[Change]) -> list[QueuedChange]:
     """The line as the planner sees it."""
     return [
-        Entry(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each), parts=_parts(each))
+        QueuedChange(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each), parts=_parts(each))
         for each in queue
     ]
 
@@ -50,8 +50,8 @@ def may_mend(change: Change, project: Project) -> bool:
 def fail_alike(trials: Iterable[Trial]) -> bool:
     """Whether so many different changes fail alone, and nothing passes, that it may not be their fault."""
     known = [each for each in trials if not each.old and each.verdict]
-    alone = {each.stack for each in known if each.verdict is Verdict.FAILED and len(each.stack) == 1}
-    return len(alone) >= ALIKE and not any(each.verdict is Verdict.PASSED for each in known)
+    alone = {each.stack for each in known if each.verdict is TrialVerdict.FAILED and len(each.stack) == 1}
+    return len(alone) >= ALIKE and not any(each.verdict is TrialVerdict.PASSED for each in known)
 
 
 def tests_of(past: Sequence[Change]) -> Tally | None:

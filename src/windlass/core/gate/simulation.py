@@ -8,7 +8,18 @@ from math import ceil
 from typing import Protocol
 
 from windlass.core.gate.planner import plan
-from windlass.core.gate.stacks import Clash, Entry, Rules, Stack, Trial, Verdict, flakes, forget, measure, rebase
+from windlass.core.gate.stacks import (
+    Clash,
+    QueuedChange,
+    Rules,
+    Stack,
+    Trial,
+    TrialVerdict,
+    flakes,
+    forget,
+    measure,
+    rebase,
+)
 
 _PATIENCE = 5
 """Rounds for each change and each of its tries after which something must be wrong with the planner."""
@@ -79,7 +90,7 @@ def _pairs(changes: Sequence[str], share: float, chance: Chance) -> frozenset[fr
 
 
 @dataclass(slots=True)
-class Outcome:
+class WorldResult:
     """What became of one world."""
 
     runs: int = 0
@@ -101,16 +112,16 @@ class Outcome:
     """Changes for which the planner had no plan; they are left in line."""
 
 
-def summed(outcomes: Iterable[Outcome]) -> Outcome:
+def summed(outcomes: Iterable[WorldResult]) -> WorldResult:
     """All of these in one."""
-    total = Outcome()
+    total = WorldResult()
     for each in outcomes:
-        for count in fields(Outcome):
+        for count in fields(WorldResult):
             setattr(total, count.name, getattr(total, count.name) + getattr(each, count.name))
     return total
 
 
-def play(setting: Setting, chance: Chance) -> Outcome:
+def play(setting: Setting, chance: Chance) -> WorldResult:
     """One world, landed by the planner; and once more one change after the other, to compare."""
     world = imagine(setting, chance)
     outcome = live(world, setting, chance)
@@ -118,7 +129,7 @@ def play(setting: Setting, chance: Chance) -> Outcome:
     return outcome
 
 
-def live(world: World, setting: Setting, chance: Chance, *, flaky: Flaky | None = None) -> Outcome:
+def live(world: World, setting: Setting, chance: Chance, *, flaky: Flaky | None = None) -> WorldResult:
     """What the planner makes of this very world; `flaky` says which checks fail by chance, if not chance itself."""
     gate = _Gate(world, setting, chance, flaky or (lambda _: chance.random() < setting.flaky))
     while gate.line and not gate.outcome.stuck:
@@ -162,10 +173,10 @@ class _Gate:
         self.setting = setting
         self.chance = chance
         self.flaky = flaky
-        self.outcome = Outcome()
+        self.outcome = WorldResult()
         self.now = 0.0
         self.line = {
-            each: Entry(change=each, turn=turn, proven=setting.proven) for turn, each in enumerate(world.changes)
+            each: QueuedChange(change=each, turn=turn, proven=setting.proven) for turn, each in enumerate(world.changes)
         }
         self.main: list[str] = []
         self.tests: list[_Test] = []
@@ -222,10 +233,12 @@ class _Gate:
             passed = not test.flaked and not self.world.broken(test.tree)
             if not passed:
                 self.failed.append(test.tree)
-            self.trials += (replace(test.trial, verdict=Verdict.PASSED if passed else Verdict.FAILED),)
+            self.trials += (replace(test.trial, verdict=TrialVerdict.PASSED if passed else TrialVerdict.FAILED),)
 
     def _land(self, stack: Stack) -> None:
-        passed = any(each.stack == stack and each.verdict is Verdict.PASSED and not each.old for each in self.trials)
+        passed = any(
+            each.stack == stack and each.verdict is TrialVerdict.PASSED and not each.old for each in self.trials
+        )
         self.outcome.wrong_landings += sum(not passed or each in self.world.bad for each in stack)
         self.main += stack
         self.mains.add(frozenset(self.main))

@@ -14,13 +14,13 @@ _FLAKY = (1.0, 50.0)
 """What is believed before anything was measured: how many, of how many."""
 
 
-class Verdict(StrEnum):
+class TrialVerdict(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class QueuedChange:
     """A change in line."""
 
     change: str
@@ -41,7 +41,7 @@ class Trial:
     """One check of one stack on main."""
 
     stack: Stack
-    verdict: Verdict | None = None
+    verdict: TrialVerdict | None = None
     """None while it is under way."""
     old: bool = False
     """Main has moved since it began: it still tells who is bad, but nothing lands on it."""
@@ -114,7 +114,7 @@ def forget(trials: Iterable[Trial], gone: Collection[str]) -> tuple[Trial, ...]:
 
 def flakes(trials: Iterable[Trial], landed: Stack) -> int:
     """How many of these trials failed by chance, as the landing of this stack shows."""
-    failed = [each.stack for each in trials if each.verdict is Verdict.FAILED and not each.old]
+    failed = [each.stack for each in trials if each.verdict is TrialVerdict.FAILED and not each.old]
     return sum(each == landed[: len(each)] for each in failed)
 
 
@@ -124,11 +124,11 @@ def measure(*, landed: int, rejected: int, runs: int, flaked: int) -> Rates:
     return Rates(bad=bad, flaky=(flaked + _FLAKY[0]) / (runs + _FLAKY[1]))
 
 
-def in_order(entries: Iterable[Entry]) -> list[Entry]:
+def in_order(entries: Iterable[QueuedChange]) -> list[QueuedChange]:
     """The line: by rank and turn, but what is needed comes first. A circle of needs is broken at its first."""
     ranked = sorted(entries, key=lambda each: (-each.rank, each.turn, each.change))
     places = {each.change: place for place, each in enumerate(ranked)}
-    line: dict[str, Entry] = {}
+    line: dict[str, QueuedChange] = {}
     for entry in ranked:
         for each in _with_needs(entry, ranked, places, line) if entry.needs else (entry,):
             line.setdefault(each.change, each)
@@ -136,8 +136,8 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _with_needs(
-    first: Entry, ranked: Sequence[Entry], places: Mapping[str, int], line: Container[str]
-) -> Iterator[Entry]:
+    first: QueuedChange, ranked: Sequence[QueuedChange], places: Mapping[str, int], line: Container[str]
+) -> Iterator[QueuedChange]:
     """All that it needs and that is not in line yet, and itself, in an order that puts needs first."""
     path, seen = [first], {first.change}
     while path:

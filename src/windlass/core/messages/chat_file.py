@@ -65,7 +65,7 @@ class Chats(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ReadPosition:
     """How far a chat file was read, and what of the log it shows."""
 
     offset: int = 0
@@ -110,13 +110,13 @@ class Place:
         """The digests of what will be read there and is not to be said, and how often."""
         return Counter(digest for digest, _ in self.owed) + Counter(dict(self.known))
 
-    def past(self, item: Item) -> Place:
+    def past(self, item: Item) -> ReadPosition:
         """The same, with one message more; where it ends is not told yet."""
         recent = (*self.recent, item.digest)[-REMEMBERED:]
         noted = replace(self, recent=recent, first=self.first or item.digest)
         return noted._settled(item.digest) if isinstance(item, Own) else replace(noted, chain=self.key(item))
 
-    def _settled(self, digest: str) -> Place:
+    def _settled(self, digest: str) -> ReadPosition:
         """The same, where one that was not to be said was met."""
         known = Counter(dict(self.known))
         if known[digest]:
@@ -124,20 +124,20 @@ class Place:
         first = next(place for place, (each, _) in enumerate(self.owed) if each == digest)
         return replace(self, owed=(*self.owed[:first], *self.owed[first + 1 :]))
 
-    def at_the_top(self) -> Place:
+    def at_the_top(self) -> ReadPosition:
         """The same, before all that stands in the file."""
         return replace(self, offset=0, line=1, mark="", skipping=False, known=())
 
-    def anew(self) -> Place:
+    def anew(self) -> ReadPosition:
         """The same for a file in which nothing of the old one stands: whatever is written there is new."""
         return replace(self.at_the_top(), first="", recent=())
 
-    def blamed(self, told: int, *, pardoned: bool) -> Place:
+    def blamed(self, told: int, *, pardoned: bool) -> ReadPosition:
         """The same, after a message told of refused lines; `pardoned`: a person has written since the one before."""
         refused = 0 if pardoned else self.refused
         return replace(self, refused=min(refused, MOST_BLAME) + 1, blamed_at=told, wrong=(), wrongs=0)
 
-    def found_wrong(self, reasons: Sequence[str]) -> Place:
+    def found_wrong(self, reasons: Sequence[str]) -> ReadPosition:
         """The same, with more that its writer is to be told of."""
         return replace(self, wrong=(*self.wrong, *reasons)[:MOST_TOLD], wrongs=self.wrongs + len(reasons))
 
@@ -146,14 +146,14 @@ class Place:
         """So much was refused that its writer is told, and woken for it no more."""
         return self.refused > MOST_BLAME
 
-    def at(self, found: Slice, end: int) -> Place:
+    def at(self, found: Slice, end: int) -> ReadPosition:
         """The same, so many bytes further."""
         content = found.content[:end]
         mark = _mark((found.before + content)[-BEFORE:])
         return replace(self, offset=self.offset + end, line=self.line + content.count(b"\n"), mark=mark)
 
 
-def found_again(place: Place, read: Callable[[int], Slice | None]) -> Place:
+def found_again(place: ReadPosition, read: Callable[[int], Slice | None]) -> ReadPosition:
     """Where to read on in a file that was cut or replaced: behind the last message that is known.
 
     Where none is, all of it is new, unless it begins like the file that was read: then all of it is old. And where it
@@ -172,16 +172,16 @@ def found_again(place: Place, read: Callable[[int], Slice | None]) -> Place:
 class _Survey:
     """What stands in a file, as far as it matters to whoever looks for a place in it."""
 
-    end: Place
+    end: ReadPosition
     first: str = ""
     """The digest of its first message."""
-    last: Place | None = None
+    last: ReadPosition | None = None
     """Behind the last message that is known; None: none is."""
     known: Counter[str] = field(default_factory=Counter)
     """How often each of those that are known stands there."""
 
 
-def _survey(top: Place, read: Callable[[int], Slice | None]) -> _Survey:
+def _survey(top: ReadPosition, read: Callable[[int], Slice | None]) -> _Survey:
     """Look through a file, one part after the other."""
     there, recent = _Survey(top), frozenset(top.recent)
     while (found := read(there.end.offset)) and found.content:
@@ -199,7 +199,7 @@ def _survey(top: Place, read: Callable[[int], Slice | None]) -> _Survey:
     return there
 
 
-def _is_anew(place: Place, there: _Survey) -> bool:
+def _is_anew(place: ReadPosition, there: _Survey) -> bool:
     """Whether a file in which something is known begins with what was never read, and not with what was forgotten."""
     forgets = len(place.recent) == REMEMBERED and place.recent[0] in there.known
     return not forgets and there.first not in (place.first, *place.recent)

@@ -31,7 +31,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChatEntry:
     """One message, as a line and those that belong to it say it."""
 
     line: int
@@ -48,7 +48,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ChatProblem:
     """A line that is no message, and why."""
 
     line: int
@@ -68,7 +68,7 @@ class Own:
     digest: str
 
 
-Item = Entry | Problem | Own
+Item = ChatEntry | ChatProblem | Own
 
 
 class _Unknown(BadInput):
@@ -190,7 +190,7 @@ def _read(block: _Block, names: Names, ours: Counter[str]) -> Iterator[Item]:
     yield Own(block.line, end, digest)
     empty = sum(1 for _ in takewhile(lambda each: not each.strip(_BLANK), rest))
     if empty < len(rest):
-        yield Problem(
+        yield ChatProblem(
             block.line + length + empty, block.end, _digest(rest), "is indented, and no message of yours is above it"
         )
 
@@ -224,10 +224,10 @@ def _message(block: _Block, names: Names) -> Item:
         body = _body(text, lines[1:])
     except _Unknown as error:
         name = str(error)
-        return Problem(block.line, block.end, digest, f"names {_shown(name)}, and nobody is called so", name)
+        return ChatProblem(block.line, block.end, digest, f"names {_shown(name)}, and nobody is called so", name)
     except BadInput as error:
-        return Problem(block.line, block.end, digest, str(error))
-    return Entry(block.line, block.end, digest, sender, to, body, odd)
+        return ChatProblem(block.line, block.end, digest, str(error))
+    return ChatEntry(block.line, block.end, digest, sender, to, body, odd)
 
 
 def _decode(block: _Block) -> tuple[list[str], str]:

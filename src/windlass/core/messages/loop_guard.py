@@ -22,7 +22,7 @@ _BY_ITSELF = "it goes on by itself within another minute"
 
 
 @dataclass(frozen=True, slots=True)
-class Brake:
+class LoopStop:
     """Why an agent is not woken by what others say."""
 
     reason: str
@@ -51,25 +51,25 @@ def linked(sender: str, before: Sequence[Message]) -> tuple[int, tuple[str, ...]
     return hops + 1, (*chain, sender)[-LONGEST_CHAIN:]
 
 
-def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits, *, now: float) -> Brake | None:
+def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits, *, now: float) -> LoopStop | None:
     """Whether agents alone want to wake this one, and have done so too often."""
     calling = [each.message for each in letters if each.calls]
     if not calling or any(each.sender in (str(HUMAN), str(SYSTEM)) for each in calling):
         return None
     worst = max(calling, key=lambda each: each.hops)
     if limits.hops and worst.hops > limits.hops:
-        return Brake(f"{worst.hops} messages went from agent to agent without a person", message=worst.id)
+        return LoopStop(f"{worst.hops} messages went from agent to agent without a person", message=worst.id)
     if circle := circle_of(worst.chain):
-        return Brake(f"{some(circle)} answer one another in a circle", message=worst.id)
+        return LoopStop(f"{some(circle)} answer one another in a circle", message=worst.id)
     return _pace(runs, limits, now)
 
 
-def _pace(runs: Sequence[Run], limits: Limits, now: float) -> Brake | None:
+def _pace(runs: Sequence[Run], limits: Limits, now: float) -> LoopStop | None:
     woken = [each.starting_at for each in runs if each.cause in (Cause.MAIL, Cause.CALL)]
     lately = sorted(each for each in woken if now - MINUTE < each <= now)
     if not limits.wakes or len(lately) < limits.wakes:
         return None
-    return Brake(f"it was woken {len(lately)} times within a minute", lately[-limits.wakes] + MINUTE)
+    return LoopStop(f"it was woken {len(lately)} times within a minute", lately[-limits.wakes] + MINUTE)
 
 
 def circle_of(chain: Sequence[str]) -> tuple[str, ...]:

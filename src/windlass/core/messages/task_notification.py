@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;"))
 
 
-class Ending(StrEnum):
+class TaskEnding(StrEnum):
     """How a task ended, for whoever waits for it."""
 
     COMPLETED = "completed"
@@ -38,7 +38,7 @@ class Notification:
     """A task that has come to an end, and what that took."""
 
     task: str
-    status: Ending
+    status: TaskEnding
     summary: str
     result: str = ""
     tokens: int = 0
@@ -48,11 +48,11 @@ class Notification:
 
 
 _ENDINGS = {
-    TaskState.DONE: Ending.COMPLETED,
-    TaskState.FAILED: Ending.FAILED,
-    TaskState.CANCELLED: Ending.STOPPED,
-    TaskState.WAITING: Ending.WAITING,
-    TaskState.LANDING: Ending.WAITING,
+    TaskState.DONE: TaskEnding.COMPLETED,
+    TaskState.FAILED: TaskEnding.FAILED,
+    TaskState.CANCELLED: TaskEnding.STOPPED,
+    TaskState.WAITING: TaskEnding.WAITING,
+    TaskState.LANDING: TaskEnding.WAITING,
 }
 
 
@@ -117,11 +117,11 @@ def check_notification(texts: Mapping[str, str], numbers: Mapping[str, str]) -> 
     )
 
 
-def _ending(text: str, task: str) -> Ending:
+def _ending(text: str, task: str) -> TaskEnding:
     try:
-        return Ending(text.strip())
+        return TaskEnding(text.strip())
     except ValueError as error:
-        known = ", ".join(Ending)
+        known = ", ".join(TaskEnding)
         raise BadInput(f"The <status> of {task} is {text[:40]!r}, which is none of {known}.") from error
 
 

@@ -37,7 +37,7 @@ class Permissions(StrEnum):
     """Whatever its program can do, without being asked."""
 
 
-class Tool(StrEnum):
+class ToolKind(StrEnum):
     """What an agent may be given to work with. Each provider says by which of its own tools."""
 
     READ = "read"
@@ -104,7 +104,7 @@ class Agent:
     """Whether it begins where the others of its instance have got to, and takes turns with them."""
     copies: bool = False
     """Whether it looks at the user's checkout as it is when a run begins, with what is not committed there."""
-    tools: tuple[Tool, ...] | None = None
+    tools: tuple[ToolKind, ...] | None = None
     """The only tools that it is given; None: all that its permissions allow."""
     created_at: float = 0.0
     retired_at: float | None = None

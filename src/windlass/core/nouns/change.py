@@ -71,7 +71,7 @@ class CheckResult:
     """The last commit that it was about, where an agent asked for it before it was done."""
 
 
-class Shape(StrEnum):
+class LandingShape(StrEnum):
     """What a landed change looks like in main's history."""
 
     MERGE = "merge"
@@ -94,7 +94,7 @@ class Candidate:
     files: tuple[str, ...]
     head: str = ""
     """The change's own last commit."""
-    shape: Shape = Shape.MERGE
+    shape: LandingShape = LandingShape.MERGE
     top: str = ""
     """The commit that main moves to when this one lands together with those above it."""
     proof: str = ""

@@ -20,7 +20,7 @@ class Outcome(StrEnum):
     EXHAUSTED = "exhausted"
 
 
-class Trouble(StrEnum):
+class TroubleKind(StrEnum):
     """What kept a run from its end, by what helps against it."""
 
     THROTTLE = "throttle"
@@ -46,10 +46,10 @@ class Trouble(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hitch:
+class RunTrouble:
     """A trouble that a run met, in the words of whoever noticed it."""
 
-    kind: Trouble
+    kind: TroubleKind
     words: str = ""
     until: float | None = None
     """When it is over, where that is known."""
@@ -143,7 +143,7 @@ class Run:
     """What keeps it in its place, such as `bubblewrap`; nothing: it has the user's own rights."""
     model: str = ""
     """The model it works with: as its provider tells, or else as its agent was told to."""
-    hitch: Hitch | None = None
+    hitch: RunTrouble | None = None
     """The trouble it is in, or ended with."""
     outcome: Outcome | None = None
     reason: str = ""

@@ -9,16 +9,16 @@ from typing import Any, Protocol
 from windlass.core.agents.definition import Roster
 from windlass.core.messages.chat_file import Chats
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.change import Candidate, CheckResult, Landing, Shape
+from windlass.core.nouns.change import Candidate, CheckResult, Landing, LandingShape
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.archive import Archive
 from windlass.core.ports.store import Store
-from windlass.core.radar.collisions import Glimpse
+from windlass.core.radar.collisions import QuickLook
 from windlass.core.runs.provider import Provider
-from windlass.core.runs.sandbox import Sandbox, Warden
+from windlass.core.runs.sandbox import Sandbox, SandboxKeeper
 from windlass.core.runs.signal import Signal
-from windlass.core.runs.workdir import Briefing, Tree
+from windlass.core.runs.workdir import Briefing, WorktreeState
 from windlass.core.runs.worktree_setup import Setups
 from windlass.core.settings.schema import CheckSettings, Settings
 from windlass.core.workflows.workflow import Workflow
@@ -101,7 +101,7 @@ class Processes(Protocol):
         """What the shim wrote when it ended; None if it could not."""
         ...
 
-    async def warden(self) -> Warden:
+    async def warden(self) -> SandboxKeeper:
         """What can keep a run in a sandbox on this machine."""
         ...
 
@@ -245,24 +245,24 @@ class Git(Protocol):
         """Variables that keep an agent's own git away from the user's settings."""
         ...
 
-    async def look(self, project: Project, agent: Agent, run: str, /) -> Tree:
+    async def look(self, project: Project, agent: Agent, run: str, /) -> WorktreeState:
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
         ...
 
-    async def glance(self, project: Project, agent: Agent, /) -> Glimpse:
+    async def glance(self, project: Project, agent: Agent, /) -> QuickLook:
         """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
         ...
 
-    async def since(self, project: Project, base: str, /) -> Glimpse:
+    async def since(self, project: Project, base: str, /) -> QuickLook:
         """What main has become since a commit, as if that were someone's work."""
         ...
 
-    async def clash(self, project: Project, one: Glimpse, other: Glimpse, /) -> tuple[str, ...]:
+    async def clash(self, project: Project, one: QuickLook, other: QuickLook, /) -> tuple[str, ...]:
         """The files in which two works can't be merged, or git's words about it; nothing if they can."""
         ...
 
     async def stage(
-        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: Shape = Shape.MERGE
+        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
     ) -> Candidate:
         """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
         ...

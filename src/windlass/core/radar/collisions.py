@@ -35,7 +35,7 @@ _ORDER = tuple(Severity)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Glimpse:
+class QuickLook:
     """Work as it was at one moment, against the commit of main that it stands on."""
 
     head: str
@@ -86,7 +86,7 @@ class Track:
     """An agent at work: what it has changed, what it is to change, and when that was seen."""
 
     agent: str
-    glimpse: Glimpse
+    glimpse: QuickLook
     paths: tuple[str, ...] = ()
     at: float = 0.0
 

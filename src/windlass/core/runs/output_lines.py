@@ -12,7 +12,7 @@ TOO_LONG = f"has a line of more than {LONGEST} bytes, the rest of which was not 
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineSplitter:
     """What is left of the last, unfinished line."""
 
     rest: bytes = b""
@@ -21,7 +21,7 @@ class Lines:
     odd: frozenset[str] = frozenset()
     """What was strange about the lines so far."""
 
-    def feed(self, content: bytes) -> tuple[Lines, list[str]]:
+    def feed(self, content: bytes) -> tuple[LineSplitter, list[str]]:
         """Take some bytes; return what is left over, and the lines that are whole now."""
         *whole, rest = (self.rest + content).split(b"\n")
         if whole and self.skipping:
@@ -31,8 +31,11 @@ class Lines:
         lines, oddities = _read(whole)
         odd = self.odd | oddities
         if len(rest) > LONGEST:
-            return Lines(skipping=True, odd=odd | {TOO_LONG}), [*lines, rest[:LONGEST].decode("utf-8", "replace")]
-        return Lines(rest, odd=odd), lines
+            return LineSplitter(skipping=True, odd=odd | {TOO_LONG}), [
+                *lines,
+                rest[:LONGEST].decode("utf-8", "replace"),
+            ]
+        return LineSplitter(rest, odd=odd), lines
 
     def end(self) -> list[str]:
         """The last line, when no newline will follow it."""

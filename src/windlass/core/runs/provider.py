@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from windlass.core.errors import BadInput
-from windlass.core.nouns.agent import Permissions, Tool
-from windlass.core.nouns.run import Hitch, Usage
+from windlass.core.nouns.agent import Permissions, ToolKind
+from windlass.core.nouns.run import RunTrouble, Usage
 from windlass.core.settings.models import ModelSettings
 
 ARGUMENT_LIMIT = 100_000
 """Bytes of one argument that every Linux takes (it is 128 KiB); a longer prompt goes into a file."""
 
 
-class Claim(StrEnum):
+class DoneSign(StrEnum):
     """What counts as the agent's word that it is done."""
 
     SIGNAL = "signal"
@@ -25,7 +25,7 @@ class Claim(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LineReading:
     """What one line of output tells us."""
 
     text: str = ""
@@ -36,7 +36,7 @@ class Reading:
     total: bool = False
     """The usage is that of the whole session so far, not of what is new."""
     result: str = ""
-    hitch: Hitch | None = None
+    hitch: RunTrouble | None = None
     """A trouble; a later one counts more than an earlier one."""
     ended: bool = False
     """The program says that its turn is over; without a hitch in the same line, earlier ones were overcome."""
@@ -48,7 +48,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class StartRequest:
     """What a provider is told about the run that it is to start."""
 
     prompt: str = ""
@@ -73,7 +73,7 @@ class Start:
     key: str = ""
     """The variable with the model's key, if not its vendor's usual one."""
     permissions: Permissions = Permissions.EDIT
-    tools: tuple[Tool, ...] | None = None
+    tools: tuple[ToolKind, ...] | None = None
     """The only tools that it is to have, of those in `Provider.picks`; None: all that its permissions allow."""
     sandboxed: bool = False
     """It can't do harm outside its worktree whatever it is allowed to do."""
@@ -82,15 +82,15 @@ class Start:
     """Where each of `Provider.files` was written, by option name."""
 
 
-def _as_text(line: str) -> Reading:
-    return Reading(text=line)
+def _as_text(line: str) -> LineReading:
+    return LineReading(text=line)
 
 
 def _accept(options: Mapping[str, str]) -> None:
     del options
 
 
-def _nothing(start: Start) -> Mapping[str, str]:
+def _nothing(start: StartRequest) -> Mapping[str, str]:
     del start
     return {}
 
@@ -109,7 +109,7 @@ def _always_ready(model: str, chosen: ModelSettings, is_set: Callable[[str], boo
     del model, chosen, is_set
 
 
-def _no_flags(start: Start) -> tuple[str, ...]:
+def _no_flags(start: StartRequest) -> tuple[str, ...]:
     del start
     return ()
 
@@ -145,13 +145,13 @@ class Provider:
 
     name: str
     summary: str
-    argv: Callable[[Start], tuple[str, ...]]
+    argv: Callable[[StartRequest], tuple[str, ...]]
     """The command line of a run; its first word is looked up on the PATH."""
-    environment: Callable[[Start], Mapping[str, str]] = _nothing
+    environment: Callable[[StartRequest], Mapping[str, str]] = _nothing
     """Variables that its runs need, none of them secret."""
     stdin: bool = True
     """It reads its prompt from standard input, too; else that is empty."""
-    read: Callable[[str], Reading] = _as_text
+    read: Callable[[str], LineReading] = _as_text
     structured: bool = False
     """It prints events, so that its session, usage and troubles are known; people are shown the readings' text."""
     check: Callable[[Mapping[str, str]], None] = _accept
@@ -176,9 +176,9 @@ class Provider:
     """Files that its runs find in their own folder, by name."""
     tools: bool = False
     """Its flags give it our tools, by MCP; any other is told to talk by our commands."""
-    picks: tuple[Tool, ...] = ()
+    picks: tuple[ToolKind, ...] = ()
     """Tools that its flags can give or withhold one by one; the others come with its permissions."""
-    claim: Claim = Claim.SIGNAL
+    claim: DoneSign = DoneSign.SIGNAL
     resumes: bool = False
     """It can go on in the session of an earlier run."""
     gently: str = "TERM"
@@ -194,7 +194,7 @@ class Provider:
     enter: str = ""
     """How to log in."""
     aliases: tuple[str, ...] = ()
-    permit: Callable[[Start], tuple[str, ...]] = _no_flags
+    permit: Callable[[StartRequest], tuple[str, ...]] = _no_flags
     """The flags that give a run its permissions; `argv` has them, too."""
     reads: bool = False
     """Its flags can hold it to reading; any other is held by a sandbox, or not started."""
@@ -246,17 +246,17 @@ class Presence:
 
 
 _USUAL = {
-    Permissions.READ: (Tool.READ, Tool.SEARCH),
-    Permissions.EDIT: (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL),
-    Permissions.FULL: (Tool.READ, Tool.SEARCH, Tool.EDIT, Tool.SHELL),
+    Permissions.READ: (ToolKind.READ, ToolKind.SEARCH),
+    Permissions.EDIT: (ToolKind.READ, ToolKind.SEARCH, ToolKind.EDIT, ToolKind.SHELL),
+    Permissions.FULL: (ToolKind.READ, ToolKind.SEARCH, ToolKind.EDIT, ToolKind.SHELL),
 }
 """The tools that come with permissions, where a provider can't be told which."""
 
 
-def check_tools(provider: Provider, tools: Collection[Tool], permissions: Permissions) -> None:
+def check_tools(provider: Provider, tools: Collection[ToolKind], permissions: Permissions) -> None:
     """Refuse a choice of tools that a provider has no flags for."""
     usual = _USUAL[permissions]
-    for each in Tool:
+    for each in ToolKind:
         if each not in provider.picks and (each in tools) != (each in usual):
             what = "be given" if each in tools else "go without"
             raise BadInput(

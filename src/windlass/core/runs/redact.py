@@ -22,7 +22,7 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-class Blotter:
+class Redactor:
     """Knows some secrets, as they are and as JSON writes them, and makes them unreadable."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:

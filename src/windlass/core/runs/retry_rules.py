@@ -6,31 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from windlass.core.display import age
-from windlass.core.nouns.run import Hitch, Outcome, Run, Trouble
+from windlass.core.nouns.run import Outcome, Run, RunTrouble, TroubleKind
 from windlass.core.settings.schema import Limits
 
-NO_ROOM = frozenset({Trouble.THROTTLE, Trouble.OVERLOAD})
+NO_ROOM = frozenset({TroubleKind.THROTTLE, TroubleKind.OVERLOAD})
 """The same again, a while later."""
 
-FOR_A_PERSON: Mapping[Trouble, str] = {
-    Trouble.AUTH: "Log its program in, or put its key into the daemon's environment; then answer, and it goes on.",
-    Trouble.BILLING: "See to its account; then answer, and it goes on.",
+FOR_A_PERSON: Mapping[TroubleKind, str] = {
+    TroubleKind.AUTH: "Log its program in, or put its key into the daemon's environment; then answer, and it goes on.",
+    TroubleKind.BILLING: "See to its account; then answer, and it goes on.",
 }
 """What only a person can mend, and how."""
 
 GO_ON = "Your last run was cut short by the model's server, not by you. Your files are as you left them. Go on."
 
-_MEANING: Mapping[Trouble, str] = {
-    Trouble.THROTTLE: "too many requests",
-    Trouble.OVERLOAD: "the model's server is overloaded",
-    Trouble.QUOTA: "the usage limit is reached",
-    Trouble.AUTH: "not logged in",
-    Trouble.BILLING: "no credit left",
-    Trouble.CONTEXT: "the conversation became too long",
-    Trouble.LOST: "its session is not there any more",
-    Trouble.ERROR: "its program failed",
-    Trouble.STALL: "it stalled",
-    Trouble.RUNAWAY: "it ran away",
+_MEANING: Mapping[TroubleKind, str] = {
+    TroubleKind.THROTTLE: "too many requests",
+    TroubleKind.OVERLOAD: "the model's server is overloaded",
+    TroubleKind.QUOTA: "the usage limit is reached",
+    TroubleKind.AUTH: "not logged in",
+    TroubleKind.BILLING: "no credit left",
+    TroubleKind.CONTEXT: "the conversation became too long",
+    TroubleKind.LOST: "its session is not there any more",
+    TroubleKind.ERROR: "its program failed",
+    TroubleKind.STALL: "it stalled",
+    TroubleKind.RUNAWAY: "it ran away",
 }
 _BAD = (Outcome.CRASHED, Outcome.FAILED)
 
@@ -40,7 +40,7 @@ _UNKNOWN_QUOTA = 3600.0
 """Seconds after which an account is tried again whose reset nobody told us."""
 
 
-def described(hitch: Hitch) -> str:
+def described(hitch: RunTrouble) -> str:
     """What it means, and what was said."""
     return f"{_MEANING[hitch.kind]}: {hitch.words}" if hitch.words else _MEANING[hitch.kind]
 
@@ -104,15 +104,17 @@ class Pulse:
 
 def was_halted(run: Run) -> bool:
     """Whether we ended it, or are about to, because of what our clock says."""
-    return run.hitch is not None and run.hitch.kind in (Trouble.STALL, Trouble.RUNAWAY)
+    return run.hitch is not None and run.hitch.kind in (TroubleKind.STALL, TroubleKind.RUNAWAY)
 
 
-def decide_halt(pulse: Pulse, limits: Limits) -> Hitch | None:
+def decide_halt(pulse: Pulse, limits: Limits) -> RunTrouble | None:
     """Whether a run that lives should be ended, and why. 0 is no limit."""
     if limits.calls and pulse.calls > limits.calls:
-        return Hitch(Trouble.RUNAWAY, f"more than {limits.calls} model calls in one run (limits.calls)")
+        return RunTrouble(TroubleKind.RUNAWAY, f"more than {limits.calls} model calls in one run (limits.calls)")
     if limits.run_minutes and pulse.age > limits.run_minutes * 60:
-        return Hitch(Trouble.RUNAWAY, f"more than {age(limits.run_minutes * 60)} in one run (limits.run_minutes)")
+        return RunTrouble(
+            TroubleKind.RUNAWAY, f"more than {age(limits.run_minutes * 60)} in one run (limits.run_minutes)"
+        )
     if limits.silent_minutes and pulse.silent > limits.silent_minutes * 60:
-        return Hitch(Trouble.STALL, f"no output for {age(limits.silent_minutes * 60)} (limits.silent_minutes)")
+        return RunTrouble(TroubleKind.STALL, f"no output for {age(limits.silent_minutes * 60)} (limits.silent_minutes)")
     return None

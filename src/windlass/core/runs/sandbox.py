@@ -37,7 +37,7 @@ class Sandbox:
 
 
 @dataclass(frozen=True, slots=True)
-class Warden:
+class SandboxKeeper:
     """What keeps runs in their place on this machine, or would."""
 
     name: str
@@ -51,14 +51,14 @@ def wanted(agent: Agent, settings: SandboxSettings) -> Confinement:
     return settings.mode if agent.sandbox is Confinement.AUTO else agent.sandbox
 
 
-def decide_sandbox(wanted: Confinement, warden: Warden) -> str:
+def decide_sandbox(wanted: Confinement, warden: SandboxKeeper) -> str:
     """What has to keep a run in its place; nothing if it does without."""
     if wanted is Confinement.OFF or (wanted is Confinement.AUTO and warden.problem):
         return ""
     return warden.name
 
 
-def require(wanted: Confinement, warden: Warden) -> None:
+def require(wanted: Confinement, warden: SandboxKeeper) -> None:
     """Refuse what must have a sandbox where there is none."""
     if wanted is Confinement.ON and warden.problem:
         raise Unavailable(f"The sandbox is on, but there is none: {warden.problem}", hint=warden.hint)

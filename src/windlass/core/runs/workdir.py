@@ -43,7 +43,7 @@ class Briefing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class WorktreeState:
     """What an agent's worktree holds, looked at without trusting anything in it."""
 
     head: str

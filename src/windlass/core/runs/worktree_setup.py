@@ -65,7 +65,7 @@ def pick_ports(settings: WorktreeSettings, taken: Iterable[PortRange]) -> PortRa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedWorktree:
     """How making a worktree ready went."""
 
     notes: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Setups(Protocol):
         key: str,
         environment: Mapping[str, str],
         sandbox: Sandbox | None,
-    ) -> Prepared:
+    ) -> PreparedWorktree:
         """Copy, link, and run the set-up command, unless it was run for this key. Raises BadInput for a bad name.
 
         The command may run what an agent wrote, so it runs in the same kind of sandbox.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Confinement
-from windlass.core.nouns.change import Shape
+from windlass.core.nouns.change import LandingShape
 from windlass.core.radar.collisions import Act
 from windlass.core.settings.custom_provider import ProviderSettings
 from windlass.core.settings.models import ModelSettings
@@ -74,7 +74,7 @@ class GateSettings:
     """How often a change whose checks failed is tested again before it goes back: it may have been by chance."""
     partition: bool = False
     """Put changes that touch the same top folders side by side into stacks; what lands is tested whole all the same."""
-    shape: Shape = Shape.MERGE
+    shape: LandingShape = LandingShape.MERGE
     """merge, squash or rebase: what a landed change looks like in main's history."""
     guarded: tuple[str, ...] = ()
     """Files and folders (`ci/`) whose changes wait for a person. Windlass's own settings and what the check command

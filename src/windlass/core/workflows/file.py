@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from windlass.core.address import check_name
-from windlass.core.agents.definition import Problem
+from windlass.core.agents.definition import FileProblem
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.files.section import MOST_PARTS, Notes, Section, is_agent_name, kind_of
@@ -104,7 +104,7 @@ def read(file: str, top: Node | None, default_name: str, around: Surroundings, n
     return None if notes.spoilt else workflow
 
 
-def in_order(problems: Collection[Problem]) -> tuple[Problem, ...]:
+def in_order(problems: Collection[FileProblem]) -> tuple[FileProblem, ...]:
     """By place, each once."""
     return tuple(sorted(dict.fromkeys(problems), key=lambda each: (each.line, each.column)))
 

@@ -11,8 +11,8 @@ from windlass.core.errors import BadInput
 from windlass.core.files.section import Section, agent_name
 from windlass.core.files.template import parse
 from windlass.core.files.tree import Leaf
-from windlass.core.nouns.agent import Permissions, Tool, check_model
-from windlass.core.workflows.workflow import Member, Workplace
+from windlass.core.nouns.agent import Permissions, ToolKind, check_model
+from windlass.core.workflows.workflow import Member, WorktreeChoice
 
 KEYS = (
     "model", "system_prompt", "tools", "provider", "command", "role", "permissions", "worktree", "persistent",
@@ -29,11 +29,11 @@ _EXPLAINED = {
 }
 _FILE = re.compile(r"\S+\.(?:md|txt)")
 _OTHER_WORDS = {
-    **dict.fromkeys(("bash", "sh", "terminal", "command", "run", "exec"), Tool.SHELL),
-    **dict.fromkeys(("grep", "glob", "find", "ls", "list"), Tool.SEARCH),
-    **dict.fromkeys(("write", "patch", "multiedit", "create"), Tool.EDIT),
-    **dict.fromkeys(("fetch", "webfetch", "websearch", "browser", "http"), Tool.WEB),
-    **dict.fromkeys(("view", "cat", "files"), Tool.READ),
+    **dict.fromkeys(("bash", "sh", "terminal", "command", "run", "exec"), ToolKind.SHELL),
+    **dict.fromkeys(("grep", "glob", "find", "ls", "list"), ToolKind.SEARCH),
+    **dict.fromkeys(("write", "patch", "multiedit", "create"), ToolKind.EDIT),
+    **dict.fromkeys(("fetch", "webfetch", "websearch", "browser", "http"), ToolKind.WEB),
+    **dict.fromkeys(("view", "cat", "files"), ToolKind.READ),
 }
 """What others call our tools."""
 _BROUGHT = ("channel", "document")
@@ -77,7 +77,7 @@ def _agent(
         role=section.line("role", LONGEST_ROLE),
         tools=_tools(section, permissions),
         permissions=permissions,
-        worktree=section.word("worktree", Workplace, Workplace.SHARED),
+        worktree=section.word("worktree", WorktreeChoice, WorktreeChoice.SHARED),
         persistent=section.flag("persistent", default=False),
         triggers=tuple(dict.fromkeys(" ".join(each.text.split()) for each in section.texts("triggers"))),
         handoff_to=_targets(section, name, names),
@@ -121,28 +121,28 @@ def _provider(section: Section, known: Collection[str]) -> str:
     return provider
 
 
-def _tools(section: Section, permissions: Permissions) -> tuple[Tool, ...] | None:
+def _tools(section: Section, permissions: Permissions) -> tuple[ToolKind, ...] | None:
     if section.node("tools") is None:
         return None
-    tools = list[Tool]()
+    tools = list[ToolKind]()
     for each in section.texts("tools"):
         if each.text in _BROUGHT:
             words = f"{each.text} comes with context, for every agent."
             section.notes.warn(each.at, section.field("tools"), words, "Leave it out.")
-        elif each.text not in list(Tool):
+        elif each.text not in list(ToolKind):
             _refuse_tool(section, each)
-        elif each.text == Tool.EDIT and permissions is Permissions.READ:
+        elif each.text == ToolKind.EDIT and permissions is Permissions.READ:
             words = "edit contradicts `permissions: read`, under which nothing is changed."
             section.notes.refuse(each.at, section.field("tools"), words, "Keep one of the two.")
         else:
-            tools.append(Tool(each.text))
+            tools.append(ToolKind(each.text))
     return tuple(dict.fromkeys(tools))
 
 
 def _refuse_tool(section: Section, leaf: Leaf) -> None:
     word = leaf.text.lower()
-    near = f"Did you mean {_OTHER_WORDS[word]}?" if word in _OTHER_WORDS else near_miss(word, list(Tool))
-    remedy = f"{near} The tools are {', '.join(Tool)}.".lstrip()
+    near = f"Did you mean {_OTHER_WORDS[word]}?" if word in _OTHER_WORDS else near_miss(word, list(ToolKind))
+    remedy = f"{near} The tools are {', '.join(ToolKind)}.".lstrip()
     section.notes.refuse(leaf.at, section.field("tools"), f"there is no tool {leaf.text}.", remedy)
 
 

@@ -17,7 +17,7 @@ DEFAULT = "default"
 """What an instance is called that nobody has named."""
 
 
-class Ending(StrEnum):
+class InstanceEnding(StrEnum):
     """How an instance ended."""
 
     DONE = "done"
@@ -69,7 +69,7 @@ class Instance:
     """The tasks that bring it to main."""
     started_at: float = 0.0
     ended_at: float | None = None
-    ending: Ending | None = None
+    ending: InstanceEnding | None = None
     reason: str = ""
     """Why it ended, in words."""
 

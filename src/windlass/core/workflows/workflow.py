@@ -7,13 +7,13 @@ from enum import StrEnum
 
 from windlass.core.files.params import Param
 from windlass.core.files.template import Template
-from windlass.core.nouns.agent import Permissions, Tool
+from windlass.core.nouns.agent import Permissions, ToolKind
 
 DEFAULT_INSTANCE = "default"
 DEFAULT_SETUP_SECONDS = 600.0
 
 
-class Workplace(StrEnum):
+class WorktreeChoice(StrEnum):
     """Where an agent of a workflow works."""
 
     SHARED = "shared"
@@ -51,10 +51,10 @@ class Member:
     prompt_file: str = ""
     """Where the text comes from, if not from the workflow's file."""
     role: str = ""
-    tools: tuple[Tool, ...] | None = None
+    tools: tuple[ToolKind, ...] | None = None
     """None: all that its permissions allow."""
     permissions: Permissions = Permissions.EDIT
-    worktree: Workplace = Workplace.SHARED
+    worktree: WorktreeChoice = WorktreeChoice.SHARED
     persistent: bool = False
     triggers: tuple[str, ...] = ()
     handoff_to: tuple[str, ...] = ()

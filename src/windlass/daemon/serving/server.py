@@ -87,7 +87,7 @@ class PeerProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-class Server(uvicorn.Server):
+class DaemonServer(uvicorn.Server):
     """uvicorn without its own signal handling: the daemon decides when to leave."""
 
     def __init__(self, app: Any, door: socket.socket) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from windlass.core import codec
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.display import harmless_lines
-from windlass.core.messages.chat_file import Place
+from windlass.core.messages.chat_file import ReadPosition
 from windlass.core.messages.chat_line import EVERYONE, digest_of, write_line
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.document import Document
@@ -30,7 +30,7 @@ _UNSHOWN = (Kind.NUDGE, Kind.COMMENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Corner:
+class ChatFile:
     """One file, and who writes it."""
 
     project: Project
@@ -62,27 +62,27 @@ class Corner:
         return message.sender == self.writer and message.key.startswith(f"{self.mark} ")
 
 
-async def corners(ports: Ports) -> list[Corner]:
+async def corners(ports: Ports) -> list[ChatFile]:
     """Every file that is read and written: of projects that were set up for it, and of all agents."""
     projects = {each.id: each for each in await ports.store.read(lambda store: store.projects())}
     agents = await ports.store.read(lambda store: store.agents(limit=MOST)) if projects else []
-    own = [Corner(each, None, each.path) for each in projects.values() if ports.workdirs.has_mirrors(each.path)]
+    own = [ChatFile(each, None, each.path) for each in projects.values() if ports.workdirs.has_mirrors(each.path)]
     sites = ((projects[key], agent) for agent in agents for key in agent.projects if key in projects)
     return own + _there(ports, sites)
 
 
-async def of_speaker(ports: Ports, speaker: Speaker, project: str) -> list[Corner]:
+async def of_speaker(ports: Ports, speaker: Speaker, project: str) -> list[ChatFile]:
     """The files of whoever speaks: of the agent, one for each of its projects; or the person's in this project."""
     if speaker.run:
         return _there(ports, await ports.store.read(partial(_own_sites, speaker)))
     found = await ports.store.read(lambda store: store.find(Project, project))
-    return [Corner(found, None, found.path)] if found and ports.workdirs.has_mirrors(found.path) else []
+    return [ChatFile(found, None, found.path)] if found and ports.workdirs.has_mirrors(found.path) else []
 
 
-def _there(ports: Ports, sites: Iterable[tuple[Project, Agent]]) -> list[Corner]:
+def _there(ports: Ports, sites: Iterable[tuple[Project, Agent]]) -> list[ChatFile]:
     """The files of those whose worktrees are there."""
     there = ((project, agent) for project, agent in sites if ports.git.has_worktree(project, agent))
-    return [Corner(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
+    return [ChatFile(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
 
 
 def _own_sites(speaker: Speaker, store: Reading) -> list[tuple[Project, Agent]]:
@@ -96,7 +96,7 @@ def newest(projects: Collection[str], store: Reading) -> dict[str, int]:
     return {each: number(said[0]) if said else 0 for each, said in last}
 
 
-def stored(corner: Corner, store: Reading) -> tuple[str, int]:
+def stored(corner: ChatFile, store: Reading) -> tuple[str, int]:
     """How far a file was read, as it was kept; and for one that is new, after which message it begins."""
     found = store.find(Document, corner.mark)
     if found:
@@ -105,12 +105,12 @@ def stored(corner: Corner, store: Reading) -> tuple[str, int]:
     return "", number(said[0]) if len(said) > AT_FIRST else 0
 
 
-def revived(text: str, begin: int) -> Place:
+def revived(text: str, begin: int) -> ReadPosition:
     """The place that was kept so."""
-    return codec.revive(Place, codec.decode(text)) if text else Place(shown=begin)
+    return codec.revive(ReadPosition, codec.decode(text)) if text else ReadPosition(shown=begin)
 
 
-def save(store: Writing, corner: Corner, place: Place, now: float) -> None:
+def save(store: Writing, corner: ChatFile, place: ReadPosition, now: float) -> None:
     """Within a transaction: keep how far a file was read."""
     blank = Document(project=corner.project.id, name=corner.key, body="", author=str(SYSTEM), revision=0)
     before = store.find(Document, corner.mark) or blank
@@ -120,13 +120,13 @@ def save(store: Writing, corner: Corner, place: Place, now: float) -> None:
 
 def begin(project: Project, agent: Agent, now: float, store: Writing) -> None:
     """Within a transaction: an agent gets a new worktree, and so a new file. What is written there was never read."""
-    corner = Corner(project, agent, "")
+    corner = ChatFile(project, agent, "")
     before = revived(*stored(corner, store))
     if before.anew() != before:
         save(store, corner, before.anew(), now)
 
 
-def speaker_of(corner: Corner, store: Reading) -> Speaker:
+def speaker_of(corner: ChatFile, store: Reading) -> Speaker:
     """Who speaks there: the person, or the agent in its latest run."""
     if corner.agent is None:
         return Speaker(str(HUMAN))
@@ -134,7 +134,7 @@ def speaker_of(corner: Corner, store: Reading) -> Speaker:
     return Speaker(corner.agent.id, corner.agent.project, latest.id if latest else "")
 
 
-def unshown(corner: Corner, place: Place, store: Reading) -> list[Message]:
+def unshown(corner: ChatFile, place: ReadPosition, store: Reading) -> list[Message]:
     """What was said since the last look, as far as the writer of a file may see it."""
     after, viewer = place.shown, _viewer(corner)
     if len(place.owed) >= AT_ONCE:
@@ -143,11 +143,11 @@ def unshown(corner: Corner, place: Place, store: Reading) -> list[Message]:
     return store.said(corner.project.id, viewer=viewer, home=home, after=after, limit=AT_ONCE, newest=False)
 
 
-def _home(corner: Corner, store: Reading) -> str:
+def _home(corner: ChatFile, store: Reading) -> str:
     return home_channel(store, corner.agent) if corner.agent else "main"
 
 
-def shows(corner: Corner, message: Message) -> bool:
+def shows(corner: ChatFile, message: Message) -> bool:
     """Whether a message belongs into a file: what agents and people say to one another, elsewhere."""
     return message.sender != str(SYSTEM) and message.kind not in _UNSHOWN and not corner.wrote(message)
 
@@ -168,7 +168,7 @@ def found(keys: list[str], store: Reading) -> list[Message]:
     return [each for each in several if each is not None]
 
 
-def blame(store: Writing, corner: Corner, place: Place, body: str, now: float) -> Place:
+def blame(store: Writing, corner: ChatFile, place: ReadPosition, body: str, now: float) -> ReadPosition:
     """Within a transaction: tell the writer of a file what is wrong with it. Returns the place with that in mind."""
     message = Message(
         id=store.next_id(Message),
@@ -186,7 +186,7 @@ def blame(store: Writing, corner: Corner, place: Place, body: str, now: float) -
     return place
 
 
-def _is_pardoned(store: Reading, corner: Corner, place: Place) -> bool:
+def _is_pardoned(store: Reading, corner: ChatFile, place: ReadPosition) -> bool:
     """Whether a person has written to the writer of a file since it was last told what is wrong there."""
     if corner.agent is None:
         return True
@@ -200,5 +200,5 @@ def number(message: Message) -> int:
     return int(message.id[1:])
 
 
-def _viewer(corner: Corner) -> str:
+def _viewer(corner: ChatFile) -> str:
     return corner.agent.id if corner.agent else ""

@@ -16,13 +16,13 @@ from functools import partial
 from windlass.core.address import HUMAN
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
-from windlass.core.messages.chat_file import Place, Slice, found_again
-from windlass.core.messages.chat_line import EVERYONE, Entry, Item, Names, Own, Problem, parse
+from windlass.core.messages.chat_file import ReadPosition, Slice, found_again
+from windlass.core.messages.chat_line import EVERYONE, ChatEntry, ChatProblem, Item, Names, Own, parse
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles import files
-from windlass.engine.chatfiles.files import Corner
+from windlass.engine.chatfiles.files import ChatFile
 from windlass.engine.chatfiles.shared_files import QUIET, Stillness
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Post, Talk
@@ -73,12 +73,12 @@ _THROUGH = (Rest.NOTHING, Rest.HALF)
 
 
 @dataclass(slots=True)
-class Kept:
+class KnownFile:
     """What is remembered of a file while it is there."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by whoever reads the file, or writes there."""
-    place: Place | None = None
+    place: ReadPosition | None = None
     told: int | None = None
     """The newest message of the log when all that the file shows was written there."""
     stuck: tuple[str, float] = ("", 0.0)
@@ -104,7 +104,7 @@ class _Voice:
     names: Names
 
 
-class Hearing:
+class ChatReader:
     """Reads the chat files of all projects and worktrees."""
 
     def __init__(self, ports: Ports, bell: Bell, talk: Talk, stillness: Stillness, stir: Callable[[str], None]) -> None:
@@ -115,33 +115,35 @@ class Hearing:
         self.talk = talk
         self.stillness = stillness
         self.stir = stir
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, KnownFile] = {}
 
     # ── what is remembered ──
 
-    def kept(self, corner: Corner) -> Kept:
-        return self._kept.setdefault(corner.mark, Kept())
+    def kept(self, corner: ChatFile) -> KnownFile:
+        return self._kept.setdefault(corner.mark, KnownFile())
 
-    def keep(self, known: Collection[Corner]) -> None:
+    def keep(self, known: Collection[ChatFile]) -> None:
         """Forget all files but these, and those that are being read."""
         marks = {each.mark for each in known}
         self._kept = {key: each for key, each in self._kept.items() if key in marks or each.lock.locked()}
 
-    def forget(self, corner: Corner) -> None:
+    def forget(self, corner: ChatFile) -> None:
         self._kept.pop(corner.mark, None)
 
-    async def place(self, corner: Corner) -> Place:
+    async def place(self, corner: ChatFile) -> ReadPosition:
         kept = self.kept(corner)
         if kept.place is None:
             kept.place = files.revived(*await self.store.read(partial(files.stored, corner)))
         return kept.place
 
-    async def save(self, corner: Corner, place: Place, refused: Sequence[str] = (), *, tell: bool = False) -> None:
+    async def save(
+        self, corner: ChatFile, place: ReadPosition, refused: Sequence[str] = (), *, tell: bool = False
+    ) -> None:
         """Keep the place; and, once a file is read through, tell its writer in the same step what was refused."""
         now, noted = self.clock.now(), place.found_wrong(refused)
         tells = bool(noted.wrongs) and (tell or noted.wrongs >= MOST_WRONG)
 
-        def step(store: Writing) -> Place:
+        def step(store: Writing) -> ReadPosition:
             after = files.blame(store, corner, noted, _told(corner, noted), now) if tells else noted
             files.save(store, corner, after, now)
             return after
@@ -154,7 +156,7 @@ class Hearing:
 
     # ── taking turns ──
 
-    async def take_in(self, corner: Corner, *, gone: bool) -> None:
+    async def take_in(self, corner: ChatFile, *, gone: bool) -> None:
         """Take in what stands in a file now, because its writer goes on elsewhere, or has gone.
 
         What is added meanwhile waits: who never stops writing holds up nobody, not even itself.
@@ -170,7 +172,7 @@ class Hearing:
                 looks += 1
                 await asyncio.sleep(QUIET)  # the last message may still grow
 
-    async def _take_up_to(self, corner: Corner, end: int, haste: Haste) -> Rest:
+    async def _take_up_to(self, corner: ChatFile, end: int, haste: Haste) -> Rest:
         """A turn, if something stands there before the end that we have not read; of one being replaced, none."""
         place = await self.place(corner)
         found = self.chats.look(corner.top, FILE, place.offset, 0)
@@ -179,7 +181,7 @@ class Hearing:
         is_replaced = not place.fits(found)
         return Rest.NOTHING if is_replaced and haste is not Haste.GONE else await self.turn(corner, haste)
 
-    async def turn(self, corner: Corner, haste: Haste = Haste.NONE) -> Rest:
+    async def turn(self, corner: ChatFile, haste: Haste = Haste.NONE) -> Rest:
         """Read on, as far as one may before the others have their turn. Returns what is left."""
         rest, most = Rest.MORE, TURN
         for _ in range(SLICES):
@@ -194,7 +196,7 @@ class Hearing:
             await self.save(corner, await self.place(corner), tell=True)
         return rest
 
-    async def _take(self, corner: Corner, haste: Haste, most: int) -> tuple[Rest, int]:
+    async def _take(self, corner: ChatFile, haste: Haste, most: int) -> tuple[Rest, int]:
         """Send what the next part of a file says. Returns what is left, and how many messages of others it were."""
         place = await self.place(corner)
         found = self._look(corner, place, SLICE)
@@ -221,7 +223,7 @@ class Hearing:
         return part.rest, _others(part.items)
 
     async def _read(
-        self, corner: Corner, place: Place, found: Slice, limit: int, *, names: Names, haste: Haste, most: int
+        self, corner: ChatFile, place: ReadPosition, found: Slice, limit: int, *, names: Names, haste: Haste, most: int
     ) -> _Part:
         """The messages of this part of a file that are whole, but only so many."""
         is_full = len(found.content) == limit
@@ -234,17 +236,17 @@ class Hearing:
         more = is_full or place.skipping or _others(items) >= most
         return _Part(found, items, is_full, Rest.MORE if more else _rest(found, items))
 
-    def _look(self, corner: Corner, place: Place, limit: int) -> Slice | None:
+    def _look(self, corner: ChatFile, place: ReadPosition, limit: int) -> Slice | None:
         return self.chats.look(corner.top, FILE, place.offset, limit)
 
-    def _is_still(self, corner: Corner, found: Slice, seconds: float = QUIET) -> bool:
+    def _is_still(self, corner: ChatFile, found: Slice, seconds: float = QUIET) -> bool:
         """Whether a file has not changed for a moment; if it has, we look again."""
         content = hashlib.blake2b(found.before + found.content, digest_size=8).hexdigest()
         return self.stillness.lasts(
             corner.top, f"{found.size} {content}", partial(self.stir, corner.top), seconds=seconds
         )
 
-    async def _find_again(self, corner: Corner, place: Place) -> Place:
+    async def _find_again(self, corner: ChatFile, place: ReadPosition) -> ReadPosition:
         """The place in a file that was cut or replaced."""
         look = partial(self.chats.look, corner.top, FILE)
         again = await asyncio.to_thread(found_again, place, lambda offset: look(offset, LIMIT))
@@ -252,14 +254,14 @@ class Hearing:
             await self.save(corner, again)
         return again
 
-    async def _mind_emptied(self, corner: Corner, place: Place, found: Slice | None) -> None:
+    async def _mind_emptied(self, corner: ChatFile, place: ReadPosition, found: Slice | None) -> None:
         """Whoever has emptied a file and left it so may say there what was said before."""
         if place.recent and found is not None and not found.size and self._is_still(corner, found, EMPTIED):
             await self.save(corner, place.anew())
 
     # ── what is said ──
 
-    async def _accept(self, corner: Corner, place: Place, part: _Part, voice: _Voice) -> None:
+    async def _accept(self, corner: ChatFile, place: ReadPosition, part: _Part, voice: _Voice) -> None:
         """Send what is said there, tell the writer what could not be, and save how far we are."""
         refused: list[str] = []
         end = 0
@@ -274,24 +276,24 @@ class Hearing:
             place, end = place.past(item), item.end
         await self.save(corner, place.at(part.found, end), refused, tell=part.rest in _THROUGH)
 
-    async def _skip(self, corner: Corner, place: Place, found: Slice) -> None:
+    async def _skip(self, corner: ChatFile, place: ReadPosition, found: Slice) -> None:
         """Go past a line that is too long for a message, or past the rest of it."""
         end = (found.content.find(b"\n") if place.skipping else found.content.rfind(b"\n")) + 1
         refused = [] if place.skipping else [f"line {place.line} is longer than a message may be"]
         await self.save(corner, replace(place, skipping=not end).at(found, end or len(found.content)), refused)
 
-    async def _reason(self, corner: Corner, item: Item, key: str, voice: _Voice) -> str:
+    async def _reason(self, corner: ChatFile, item: Item, key: str, voice: _Voice) -> str:
         """Send what is said in a place. Returns why that is refused, if it is."""
         match item:
-            case Entry():
+            case ChatEntry():
                 return await self._send(corner, item, f"{corner.mark} {key}", voice)
-            case Problem():
+            case ChatProblem():
                 hint = near_miss(item.stranger[:60], [*voice.names.known, str(HUMAN)])
                 return f"{item.reason}. {hint}".strip()
             case Own():
                 return ""
 
-    async def _send(self, corner: Corner, entry: Entry, key: str, voice: _Voice) -> str:
+    async def _send(self, corner: ChatFile, entry: ChatEntry, key: str, voice: _Voice) -> str:
         if corner.agent and entry.sender not in corner.names:
             return f"says that it is from {entry.sender}, and this file is written by {corner.writer}"
         try:
@@ -308,13 +310,13 @@ class Hearing:
             return _unsent(error)
         return ""
 
-    def _has_patience(self, corner: Corner, key: str) -> bool:
+    def _has_patience(self, corner: ChatFile, key: str) -> bool:
         """Whether a line that can't be sent now is to be tried again."""
         kept, now = self.kept(corner), self.clock.monotonic()
         kept.stuck = kept.stuck if kept.stuck[0] == key else (key, now)
         return now - kept.stuck[1] < PATIENCE
 
-    def _post(self, corner: Corner, entry: Entry, key: str, voice: _Voice) -> Post:
+    def _post(self, corner: ChatFile, entry: ChatEntry, key: str, voice: _Voice) -> Post:
         everyone = EVERYONE in entry.to and EVERYONE not in voice.names.known
         return Post(
             body=entry.body,
@@ -325,7 +327,7 @@ class Hearing:
             claims="" if corner.agent or entry.sender == str(HUMAN) else entry.sender,
         )
 
-    async def _voice(self, corner: Corner) -> _Voice:
+    async def _voice(self, corner: ChatFile) -> _Voice:
         speaker = await self.store.read(partial(files.speaker_of, corner))
         known = await self.talk.directory.names(corner.project, speaker)
         instances = {f"@{each.partition('@')[2]}" for each in known if "@" in each}
@@ -344,7 +346,7 @@ def _rest(found: Slice, items: Sequence[Item]) -> Rest:
     return Rest.HALF if half.strip(_BLANK) else Rest.NOTHING
 
 
-def _told(corner: Corner, place: Place) -> str:
+def _told(corner: ChatFile, place: ReadPosition) -> str:
     more = [f"and {place.wrongs - len(place.wrong)} more"] if place.wrongs > len(place.wrong) else []
     listed = "\n".join(f"- {each}" for each in (*place.wrong, *more))
     form = f"[{corner.writer}-to-NAME]: text"

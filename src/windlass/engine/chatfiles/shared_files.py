@@ -74,7 +74,7 @@ class Stillness:
         return False
 
 
-class Step(Enum):
+class PageStep(Enum):
     """What is to be done about a page that is a file and a document."""
 
     NOTHING = auto()
@@ -104,18 +104,18 @@ class Synced:
         return f"{self.revision} {self.digest} {self.refused}".removesuffix(" ")
 
 
-def decide_page(synced: Synced, content: bytes | None, document: Document | None) -> Step:
+def decide_page(synced: Synced, content: bytes | None, document: Document | None) -> PageStep:
     """Which of the two has changed since they agreed."""
     if document is None:
-        return Step.TAKE if (content or b"").strip() else Step.NOTHING
+        return PageStep.TAKE if (content or b"").strip() else PageStep.NOTHING
     if content is None:
-        return Step.SHOW
+        return PageStep.SHOW
     if content == _bytes(document.body):
-        return Step.NOTHING
+        return PageStep.NOTHING
     edited, written = _digest(content) != synced.digest, document.revision != synced.revision
     if edited and written:
-        return Step.CONFLICT
-    return Step.TAKE if edited else Step.SHOW if written else Step.NOTHING
+        return PageStep.CONFLICT
+    return PageStep.TAKE if edited else PageStep.SHOW if written else PageStep.NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,22 +227,22 @@ class Pages:
         document, synced = await self.store.read(partial(_page, shared))
         step = decide_page(synced, content, document)
         looks = _digest(content or b"")
-        if step in (Step.TAKE, Step.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", looks, stir):
+        if step in (PageStep.TAKE, PageStep.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", looks, stir):
             return
-        if found and step in (Step.TAKE, Step.CONFLICT) and len(_bytes(_text(found.content))) > LARGEST:
+        if found and step in (PageStep.TAKE, PageStep.CONFLICT) and len(_bytes(_text(found.content))) > LARGEST:
             await self._refuse(shared, synced, found)
             return
         match step:
-            case Step.SHOW if document:
+            case PageStep.SHOW if document:
                 if await self.chats.replace(path, name, document.body, expecting=content):
                     await self._agree(shared, Synced(document.revision, _digest(_bytes(document.body))))
-            case Step.TAKE if content is not None:
+            case PageStep.TAKE if content is not None:
                 written = await self._write(shared, content, revision=document.revision if document else 0)
                 await self._agree(shared, Synced(written.revision, _digest(content)))
-            case Step.CONFLICT if document and content is not None:
+            case PageStep.CONFLICT if document and content is not None:
                 await self._keep_both(shared, document, content)
                 stir()
-            case Step.NOTHING if document and content is not None and document.revision != synced.revision:
+            case PageStep.NOTHING if document and content is not None and document.revision != synced.revision:
                 await self._agree(shared, Synced(document.revision, _digest(content)))
 
     async def _write(self, shared: Shared, content: bytes, *, name: str = NOTES, revision: int) -> Document:

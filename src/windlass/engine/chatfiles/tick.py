@@ -14,8 +14,8 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.ports import Ports
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles import files
-from windlass.engine.chatfiles.files import Corner
-from windlass.engine.chatfiles.reader import FILE, Hearing, Rest
+from windlass.engine.chatfiles.files import ChatFile
+from windlass.engine.chatfiles.reader import FILE, ChatReader, Rest
 from windlass.engine.chatfiles.shared_files import Pages
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Talk
@@ -39,7 +39,7 @@ class Chat:
         self.troubles = troubles
         self.ear = bell.ear()
         """Also set when the kernel tells of a change."""
-        self.hearing = Hearing(ports, bell, talk, pages.stillness, self._stir)
+        self.hearing = ChatReader(ports, bell, talk, pages.stillness, self._stir)
         self._stirred: set[str] = set()
         self._follows: dict[str, Callable[[], None] | None] = {}
         self._leaving: dict[str, float] = {}
@@ -67,7 +67,7 @@ class Chat:
         self._seen, self._looked = last, now if everything else self._looked
         return False
 
-    async def _refresh(self, known: list[Corner], stirred: set[str], *, everything: bool) -> None:
+    async def _refresh(self, known: list[ChatFile], stirred: set[str], *, everything: bool) -> None:
         """Bring up to date what the projects share."""
         mirrored = {each.top for each in known if each.agent is None}
         for project in await self.store.read(lambda store: store.projects()):
@@ -90,7 +90,7 @@ class Chat:
         for corner in await files.of_speaker(self.ports, speaker, project):
             await self.hearing.take_in(corner, gone=gone)
 
-    def _staying(self, known: list[Corner]) -> list[Corner]:
+    def _staying(self, known: list[ChatFile]) -> list[ChatFile]:
         """Without those that are about to go. Who is gone, and comes back, is there again."""
         there, now = {each.writer for each in known}, self.clock.monotonic()
         self._leaving = {
@@ -102,7 +102,7 @@ class Chat:
         """Listen no longer."""
         self._attend_to([])
 
-    def _attend_to(self, known: list[Corner]) -> None:
+    def _attend_to(self, known: list[ChatFile]) -> None:
         """Listen to these folders, and no others."""
         tops = {each.top for each in known}
         for top in [each for each in self._follows if each not in tops]:
@@ -116,7 +116,7 @@ class Chat:
         self._stirred.add(top)
         self.ear.set()
 
-    async def _attend(self, corner: Corner, newest: int, *, look: bool) -> None:
+    async def _attend(self, corner: ChatFile, newest: int, *, look: bool) -> None:
         """Read a file if it may have changed, and add to it if anything was said since: `newest` is the last."""
         kept, place = self.hearing.kept(corner), await self.hearing.place(corner)
         is_new = corner.agent is not None and kept.told is None
@@ -129,7 +129,7 @@ class Chat:
         if rest is Rest.NOTHING and is_behind and await self._show(corner, newest):
             kept.told = newest
 
-    async def _show(self, corner: Corner, newest: int) -> bool:
+    async def _show(self, corner: ChatFile, newest: int) -> bool:
         """Add what was said elsewhere: what is owed from before, because it never got there, and what is new.
 
         Returns whether that is all there is: then all up to the newest is behind it, whomever it was for.

@@ -9,7 +9,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.engine.background import Moves
-from windlass.engine.gate.record import Verdicts
+from windlass.engine.gate.record import GateRecord
 from windlass.engine.gate.reviews import Reviews
 
 RETRY_SECONDS = 10.0
@@ -25,7 +25,7 @@ MISSING = (
 class Holds:
     """Sets changes aside, and lets them go on."""
 
-    def __init__(self, ports: Ports, moves: Moves, verdicts: Verdicts, reviews: Reviews) -> None:
+    def __init__(self, ports: Ports, moves: Moves, verdicts: GateRecord, reviews: Reviews) -> None:
         self.store = ports.store
         self.git = ports.git
         self.settings = ports.settings

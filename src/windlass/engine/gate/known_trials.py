@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from windlass.core.gate.stacks import Clash, Stack, Trial, Verdict, rebase
+from windlass.core.gate.stacks import Clash, Stack, Trial, TrialVerdict, rebase
 from windlass.core.nouns.change import Candidate, CheckResult
 
 
 @dataclass(slots=True, eq=False)
-class Test:
+class RunningCheck:
     """A check that is under way."""
 
     began: Stack
@@ -28,7 +28,7 @@ class Test:
 
 
 @dataclass(slots=True)
-class Board:
+class KnownTrials:
     """Stacks that were put together, and what is known of them, all on one tip of main."""
 
     tip: str = ""
@@ -37,7 +37,7 @@ class Board:
     """The candidate on top of each stack."""
     clashes: list[Clash] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
-    tests: list[Test] = field(default_factory=list)
+    tests: list[RunningCheck] = field(default_factory=list)
     told: set[Stack] = field(default_factory=set)
     """Stacks whose stored results are among the trials."""
     sound: bool | None = None
@@ -96,7 +96,7 @@ class Board:
         self.trials += found
         return bool(found)
 
-    def ended(self, test: Test, result: CheckResult) -> None:
+    def ended(self, test: RunningCheck, result: CheckResult) -> None:
         """A check has said something."""
         if test.dropped or (test.doubtful and not result.passed):
             return
@@ -106,11 +106,11 @@ class Board:
 
     def pardon(self) -> None:
         """Main itself is red: whatever failed on it says nothing about anyone."""
-        self.trials = [each for each in self.trials if each.verdict is Verdict.PASSED]
+        self.trials = [each for each in self.trials if each.verdict is TrialVerdict.PASSED]
         for test in self.tests:
             test.dropped = True
 
-    def over(self, test: Test) -> None:
+    def over(self, test: RunningCheck) -> None:
         """A check is not under way any more. One that is broken off before its first step says so only here."""
         if test in self.tests:
             self.tests.remove(test)
@@ -143,10 +143,10 @@ class Board:
     def _doubt(self) -> None:
         """Main leaves a tip that was not found sound: nobody is blamed for what has failed, or fails, on it."""
         if not self.sound:
-            self.trials = [each for each in self.trials if not each.old or each.verdict is Verdict.PASSED]
+            self.trials = [each for each in self.trials if not each.old or each.verdict is TrialVerdict.PASSED]
             for test in self.tests:
                 test.doubtful = test.doubtful or test.trial.old
 
 
-def _verdict(result: CheckResult) -> Verdict:
-    return Verdict.PASSED if result.passed else Verdict.FAILED
+def _verdict(result: CheckResult) -> TrialVerdict:
+    return TrialVerdict.PASSED if result.passed else TrialVerdict.FAILED

@@ -19,12 +19,12 @@ from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.core.render import rejection
 from windlass.core.settings.schema import Settings
-from windlass.engine.background import Lanes, Moves
+from windlass.engine.background import Background, Moves
 from windlass.engine.bell import Bell
 from windlass.engine.gate.holds import CHECKS_RETRY_SECONDS, MISSING, Holds
-from windlass.engine.gate.known_trials import Board, Test
+from windlass.engine.gate.known_trials import KnownTrials, RunningCheck
 from windlass.engine.gate.main_health import Health
-from windlass.engine.gate.record import IN_LINE, Refusal, Verdicts
+from windlass.engine.gate.record import IN_LINE, GateRecord, Refusal
 from windlass.engine.gate.reviews import Reviews
 from windlass.engine.gate.stage import Staging
 from windlass.engine.projects.tasks import Tasks
@@ -39,7 +39,15 @@ class Gate:
     """Moves main, one lane per project. Every step can be repeated after a crash."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, tasks: Tasks, reviews: Reviews, *, lanes: Lanes, tests: Lanes, moves: Moves
+        self,
+        ports: Ports,
+        bell: Bell,
+        tasks: Tasks,
+        reviews: Reviews,
+        *,
+        lanes: Background,
+        tests: Background,
+        moves: Moves,
     ) -> None:
         self.store = ports.store
         self.git = ports.git
@@ -53,10 +61,10 @@ class Gate:
         self.lanes = lanes
         self.tests = tests
         self.moves = moves
-        self.verdicts = Verdicts(ports, bell)
+        self.verdicts = GateRecord(ports, bell)
         self.staging = Staging(ports, self.verdicts)
         self.holds = Holds(ports, moves, self.verdicts, reviews)
-        self._boards: dict[str, Board] = {}
+        self._boards: dict[str, KnownTrials] = {}
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
@@ -81,7 +89,7 @@ class Gate:
 
     async def _rest(self, project: Project) -> None:
         """Nothing is tested while the queue is paused; what has landed before a crash is written down all the same."""
-        board = self._boards.setdefault(project.id, Board())
+        board = self._boards.setdefault(project.id, KnownTrials())
         self._stop(board, board.tests)
         for change in await self._queue(project):
             if change.state is ChangeState.TESTING and not await self.holds.landed_before(project, change):
@@ -90,7 +98,7 @@ class Gate:
     async def _step(self, project: Project) -> bool:
         """Look, let the planner decide, and act. True: something has changed, so look again."""
         settings = self.settings.at(project.path)
-        board = self._boards.setdefault(project.id, Board())
+        board = self._boards.setdefault(project.id, KnownTrials())
         board.use((settings.checks, settings.gate.guarded, settings.gate.shape))
         tip = await self.git.main(project)
         queue = await self._admitted(project, known=board.heads if tip == board.tip else ())
@@ -117,7 +125,7 @@ class Gate:
         return done
 
     async def _act(
-        self, project: Project, board: Board, decided: Plan, changes: Mapping[str, Change], settings: Settings
+        self, project: Project, board: KnownTrials, decided: Plan, changes: Mapping[str, Change], settings: Settings
     ) -> bool:
         for each in decided.reject:
             await self._reject(board, changes[each], settings)
@@ -133,7 +141,7 @@ class Gate:
     # ── main itself ──
 
     async def _unless_red(
-        self, project: Project, board: Board, tip: str, queue: list[Change], settings: Settings
+        self, project: Project, board: KnownTrials, tip: str, queue: list[Change], settings: Settings
     ) -> list[Change]:
         """While main is red only what may mend it goes on; the others are back in line."""
         if tip != board.tip or (board.sound is None and not board.doubted):
@@ -150,7 +158,7 @@ class Gate:
         return [each for each in queue if each not in others]
 
     def _is_main_to_blame(
-        self, project: Project, board: Board, decided: Plan, trials: list[Trial], settings: Settings
+        self, project: Project, board: KnownTrials, decided: Plan, trials: list[Trial], settings: Settings
     ) -> bool:
         """Before a change goes back: whether main is red itself, or that is still to be found out."""
         if decided.reject and board.sound and not board.doubted and (board.refused or gate_rules.fail_alike(trials)):
@@ -160,13 +168,13 @@ class Gate:
         self._look(project, board, settings)
         return True
 
-    def _look(self, project: Project, board: Board, settings: Settings) -> None:
+    def _look(self, project: Project, board: KnownTrials, settings: Settings) -> None:
         """Test main's tip, beside everything else."""
         if not board.looking:
             board.looking = True
             self.tests.begin(f"main {project.id}", partial(self._look_at, project, board, settings))
 
-    async def _look_at(self, project: Project, board: Board, settings: Settings) -> None:
+    async def _look_at(self, project: Project, board: KnownTrials, settings: Settings) -> None:
         tip = board.tip
         try:
             sound = await self.health.test(project, tip, settings)
@@ -202,7 +210,7 @@ class Gate:
     # ── testing ──
 
     async def _start(
-        self, project: Project, board: Board, stack: Stack, changes: Mapping[str, Change], settings: Settings
+        self, project: Project, board: KnownTrials, stack: Stack, changes: Mapping[str, Change], settings: Settings
     ) -> bool:
         """Put a stack together and test it. False: what is known of the line has changed."""
         for part in (stack[: count + 1] for count in range(len(stack))):
@@ -216,12 +224,12 @@ class Gate:
         pairs = [(changes[each], candidate) for each, candidate in zip(stack, chain, strict=True)]
         if not await self.verdicts.staged(pairs):
             return False
-        test = Test(began=stack, trial=Trial(stack=stack))
+        test = RunningCheck(began=stack, trial=Trial(stack=stack))
         board.tests.append(test)
         self.tests.begin(_key(test), partial(self._test, project, board, test, pairs, settings))
         return True
 
-    async def _put(self, project: Project, board: Board, part: Stack, change: Change, settings: Settings) -> bool:
+    async def _put(self, project: Project, board: KnownTrials, part: Stack, change: Change, settings: Settings) -> bool:
         try:
             return await self.staging.put(project, board, part, change, settings)
         except Exception as error:
@@ -229,7 +237,12 @@ class Gate:
             raise  # the lane reports it and pauses
 
     async def _test(
-        self, project: Project, board: Board, test: Test, pairs: list[tuple[Change, Candidate]], settings: Settings
+        self,
+        project: Project,
+        board: KnownTrials,
+        test: RunningCheck,
+        pairs: list[tuple[Change, Candidate]],
+        settings: Settings,
     ) -> None:
         """Run the checks on the tree of a stack, and write down what they said."""
         top, candidate = pairs[-1]
@@ -250,7 +263,7 @@ class Gate:
             board.over(test)
             self.lanes.begin(project.id, partial(self.advance, project.id))
 
-    def _stop(self, board: Board, tests: list[Test]) -> None:
+    def _stop(self, board: KnownTrials, tests: list[RunningCheck]) -> None:
         """Break off tests whose verdict nobody needs."""
         for test in [*tests]:
             test.dropped = True
@@ -265,7 +278,7 @@ class Gate:
         else:
             await self.holds.hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
 
-    async def _reject(self, board: Board, change: Change, settings: Settings) -> None:
+    async def _reject(self, board: KnownTrials, change: Change, settings: Settings) -> None:
         """Its checks fail on main, by its own fault: back to its author, with the exact output."""
         result, output = await self.store.read(partial(_last_failure, change.id))
         if result is None:  # nothing that was found before counts any more: it was brought again since
@@ -276,7 +289,7 @@ class Gate:
 
     # ── landing ──
 
-    async def _land(self, project: Project, board: Board, changes: list[Change], settings: Settings) -> bool:
+    async def _land(self, project: Project, board: KnownTrials, changes: list[Change], settings: Settings) -> bool:
         """Move main to a stack that has passed, and write down the receipts. False: it has to wait a little."""
         async with self.moves[project.id]:
             if (await self.projects.get(project.id)).paused:
@@ -303,7 +316,7 @@ class Gate:
                 raise
 
     async def _move(
-        self, project: Project, board: Board, pairs: list[tuple[Change, Candidate]], proof: CheckResult
+        self, project: Project, board: KnownTrials, pairs: list[tuple[Change, Candidate]], proof: CheckResult
     ) -> None:
         chain = [candidate for _, candidate in pairs]
         try:
@@ -344,5 +357,5 @@ def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]
     return (failed[-1] if failed else None), kept.body if kept else ""
 
 
-def _key(test: Test) -> str:
+def _key(test: RunningCheck) -> str:
     return f"{id(test):x}"

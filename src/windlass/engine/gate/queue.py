@@ -25,7 +25,7 @@ LONGEST_TITLE = 200
 BY_HAND = "held by hand"
 
 
-class Line:
+class Queue:
     """Carries out what a person wants of the queue. Agents are not asked."""
 
     def __init__(self, ports: Ports, bell: Bell, projects: Projects, changes: Changes, moves: Moves) -> None:

@@ -37,7 +37,7 @@ class Refusal:
     """Its checks failed; otherwise it could not even be put on main."""
 
 
-class Verdicts:
+class GateRecord:
     """Writes down what the gate has found."""
 
     def __init__(self, ports: Ports, bell: Bell) -> None:

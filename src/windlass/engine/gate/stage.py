@@ -5,24 +5,24 @@ from __future__ import annotations
 from windlass.core.errors import Conflict, TakenBack
 from windlass.core.gate import guarded_files
 from windlass.core.gate.stacks import Clash, Stack
-from windlass.core.nouns.change import Candidate, Change, Hold, Shape
+from windlass.core.nouns.change import Candidate, Change, Hold, LandingShape
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.render import conflict_note, taken_back_note
 from windlass.core.settings.schema import Settings
-from windlass.engine.gate.known_trials import Board
-from windlass.engine.gate.record import Refusal, Verdicts
+from windlass.engine.gate.known_trials import KnownTrials
+from windlass.engine.gate.record import GateRecord, Refusal
 
 
 class Staging:
     """Makes the candidates of stacks, one on the other."""
 
-    def __init__(self, ports: Ports, verdicts: Verdicts) -> None:
+    def __init__(self, ports: Ports, verdicts: GateRecord) -> None:
         self.git = ports.git
         self.guards = (guarded_files.SETTINGS, *ports.library.guarded)
         self.verdicts = verdicts
 
-    async def put(self, project: Project, board: Board, part: Stack, change: Change, settings: Settings) -> bool:
+    async def put(self, project: Project, board: KnownTrials, part: Stack, change: Change, settings: Settings) -> bool:
         """Put one change on those below it. False: it can't be there, and the line knows that."""
         under = part[:-1]
         onto = board.staged[under].commit if under else board.tip
@@ -34,7 +34,7 @@ class Staging:
             else:
                 board.clashes.append(Clash(under=under, change=change.id))
             return False
-        if not candidate.commits or (candidate.shape is not Shape.MERGE and not candidate.files):
+        if not candidate.commits or (candidate.shape is not LandingShape.MERGE and not candidate.files):
             await self._nothing_new(board, under, change)
         elif change.allowed != change.head and (file := guarded_files.guarded(candidate.files, settings, self.guards)):
             await self._hold(change, file, settings)
@@ -53,7 +53,7 @@ class Staging:
             refusal = Refusal("conflicts with main", conflict_note(change, project.main, str(error)))
         await self.verdicts.refused(change, refusal, settings.limits)
 
-    async def _nothing_new(self, board: Board, under: Stack, change: Change) -> None:
+    async def _nothing_new(self, board: KnownTrials, under: Stack, change: Change) -> None:
         if under:
             board.clashes.append(Clash(under=under, change=change.id))
         else:

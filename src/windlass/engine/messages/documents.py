@@ -15,7 +15,7 @@ from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
 from windlass.engine.bell import Bell
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.records.instances import check_pages
 from windlass.engine.records.messages import home_channel
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class Documents:
     """What all in a project, or in an instance, may read and write."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Confinements) -> None:
         self.store = ports.store
         self.clock = ports.clock
         self.bell = bell

@@ -23,7 +23,7 @@ from windlass.core.nouns.task import Task
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.engine.bell import Bell
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.messages import log
 from windlass.engine.messages.directory import Directory, Readers, Speaker, instances
 from windlass.engine.messages.handoffs import Handoff, Handoffs
@@ -83,7 +83,7 @@ Earlier = Callable[[Speaker, str, bool], Awaitable[None]]
 class Talk:
     """What is said, by anyone to anyone."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences, directory: Directory) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Confinements, directory: Directory) -> None:
         self.store = ports.store
         self.clock = ports.clock
         self.chats = ports.chats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windlass.core.agents.definition import Definition, Gravity, Problem, Roster
+from windlass.core.agents.definition import Definition, FileProblem, Gravity, Roster
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import NotFound
 from windlass.core.ports import Ports
@@ -25,14 +25,16 @@ class Definitions:
         unknown = filter(None, map(self._unknown, roster.definitions))
         return replace(roster, problems=(*roster.problems, *unknown))
 
-    def _unknown(self, definition: Definition) -> Problem | None:
+    def _unknown(self, definition: Definition) -> FileProblem | None:
         """A provider that is not there. Only a warning: it may be one that others describe in their settings."""
         try:
             if definition.provider:
                 self.providers.get(definition.provider)
         except NotFound as error:
             words = f"{error} {error.hint}"
-            return Problem(file=definition.file, line=definition.provider_line, words=words, gravity=Gravity.WARNING)
+            return FileProblem(
+                file=definition.file, line=definition.provider_line, words=words, gravity=Gravity.WARNING
+            )
         return None
 
     async def find(self, checkout: str, name: str) -> Definition:

@@ -20,7 +20,7 @@ from windlass.core.radar import path_patterns
 from windlass.core.runs.provider import Provider
 from windlass.core.settings.schema import WorkSettings
 from windlass.engine.bell import Bell
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.projects.definitions import Definitions
 from windlass.engine.projects.projects import Projects
 
@@ -75,7 +75,9 @@ class Hiring:
 class Tasks:
     """Adds and finds tasks."""
 
-    def __init__(self, ports: Ports, projects: Projects, definitions: Definitions, fences: Fences, bell: Bell) -> None:
+    def __init__(
+        self, ports: Ports, projects: Projects, definitions: Definitions, fences: Confinements, bell: Bell
+    ) -> None:
         self.store = ports.store
         self.projects = projects
         self.definitions = definitions

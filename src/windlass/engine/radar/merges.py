@@ -8,12 +8,12 @@ from windlass.core.errors import Conflict
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Git
 from windlass.core.radar import collisions
-from windlass.core.radar.collisions import Collision, Glimpse, Track
+from windlass.core.radar.collisions import Collision, QuickLook, Track
 
 Work = tuple[str, str, str]
 Clashes = dict[tuple[Work, Work], tuple[str, ...]]
 """The files in which two works can't be merged, by both of them."""
-Mains = dict[tuple[str, str], Glimpse]
+Mains = dict[tuple[str, str], QuickLook]
 """What main has become, by the commit it is seen from and its tip."""
 
 
@@ -59,7 +59,7 @@ class Collisions:
         kept[key] = await self._merge(project, one.glimpse, other.glimpse) if known is None else known
         return kept[key]
 
-    async def _merge(self, project: Project, one: Glimpse, other: Glimpse) -> tuple[str, ...]:
+    async def _merge(self, project: Project, one: QuickLook, other: QuickLook) -> tuple[str, ...]:
         try:
             return await self.git.clash(project, one, other)
         except Conflict as error:  # they can't be merged at all, such as histories that have nothing in common

@@ -17,7 +17,7 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.radar import collisions as foreseen
-from windlass.core.radar.collisions import Act, Collision, Glimpse, Severity, Track
+from windlass.core.radar.collisions import Act, Collision, QuickLook, Severity, Track
 from windlass.core.render import collision_note
 from windlass.engine.bell import Bell
 from windlass.engine.radar.merges import Collisions
@@ -67,7 +67,7 @@ class Seen:
     """What the last look at a target came to."""
 
     stamp: Stamp
-    glimpse: Glimpse | None
+    glimpse: QuickLook | None
     """None, if it could not be looked at."""
     at: float
     ticks: float
@@ -224,7 +224,7 @@ class Radar:
 
     async def _look(self, target: Target) -> None:
         """Take a glimpse; one that can't be looked at is looked at again when there is news of it."""
-        glimpse: Glimpse | None = None
+        glimpse: QuickLook | None = None
         try:
             glimpse = await self.git.glance(target.project, target.agent)
         except NotFound:  # its worktree has gone since

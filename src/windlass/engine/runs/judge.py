@@ -16,14 +16,14 @@ from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.message import Kind, Message, Receipt
 from windlass.core.nouns.run import Cause, Outcome, Run
 from windlass.core.nouns.task import Task, TaskState
-from windlass.core.policy import Ending, Then, Verdict
+from windlass.core.policy import EndedRun, RunVerdict, Then
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs import retry_rules
 from windlass.core.runs.signal import Signal, read_signal
-from windlass.core.runs.workdir import Site, Tree
+from windlass.core.runs.workdir import Site, WorktreeState
 from windlass.engine.bell import Bell
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.gate.comments import conclude
 from windlass.engine.gate.record import IN_LINE
 from windlass.engine.messages.directory import Speaker
@@ -42,10 +42,10 @@ EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
 """All other outcomes are `run.finished`."""
 
 
-class Finish:
+class Judge:
     """Judges runs whose process has gone."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences, talk: Talk) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Confinements, talk: Talk) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -69,7 +69,7 @@ class Finish:
         while True:
             limits = self.settings.at(site.project.path).limits
             trees = await self._look(site, run)
-            ending = Ending(
+            ending = EndedRun(
                 exit_code=self.processes.exit_code(run.id),
                 signal=self._signal(run, site),
                 tree=policy.joined(trees, site.agent.branch) if trees else None,
@@ -92,7 +92,7 @@ class Finish:
             run = changed
         self.bell.ring()
 
-    async def _look(self, site: Site, run: Run) -> dict[str, Tree]:
+    async def _look(self, site: Site, run: Run) -> dict[str, WorktreeState]:
         """What its worktrees hold, by name; nothing if one is gone, or if we ended the run and can't look now."""
         if not all(self.git.has_worktree(each, site.agent) for each in site.projects):
             return {}
@@ -114,7 +114,7 @@ class Finish:
         return self.fences.blotter(run, site.project).whole(self.workdirs.signal(run.id, folder))
 
 
-def _heads(site: Site, trees: Mapping[str, Tree]) -> dict[str, str]:
+def _heads(site: Site, trees: Mapping[str, WorktreeState]) -> dict[str, str]:
     """The commit to land in each project that has any."""
     found = zip(site.projects, trees.values(), strict=False)
     return {project.id: tree.head for project, tree in found if tree.commits}
@@ -127,7 +127,7 @@ def _delay(key: str, reason: str, store: Writing) -> None:
         store.record("run.delayed", key, replace(run, reason=reason))
 
 
-def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Writing) -> Run | None:
+def record(judged: Run, verdict: RunVerdict, ending: EndedRun, now: float, store: Writing) -> Run | None:
     """Within a transaction: the outcome, and what it means for mail, task and change.
 
     Returns the run, and writes nothing, where it is not the one that was judged any more.
@@ -159,7 +159,9 @@ def record(judged: Run, verdict: Verdict, ending: Ending, now: float, store: Wri
     return None
 
 
-def _follow_up(store: Writing, run: Run, task: Task, verdict: Verdict, *, heads: Mapping[str, str], now: float) -> None:
+def _follow_up(
+    store: Writing, run: Run, task: Task, verdict: RunVerdict, *, heads: Mapping[str, str], now: float
+) -> None:
     match verdict.then:
         case Then.LAND:
             _submit(store, run, task, heads, now)

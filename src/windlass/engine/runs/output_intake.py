@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core.errors import NotFound
-from windlass.core.nouns.run import Chunk, Hitch, Run, Usage
+from windlass.core.nouns.run import Chunk, Run, RunTrouble, Usage
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading as StoreReading
 from windlass.core.ports.store import Writing
-from windlass.core.runs.output_lines import Lines
-from windlass.core.runs.provider import Provider, Reading
-from windlass.core.runs.redact import Blotter
+from windlass.core.runs.output_lines import LineSplitter
+from windlass.core.runs.provider import LineReading, Provider
+from windlass.core.runs.redact import Redactor
 from windlass.core.runs.retry_rules import was_halted
 from windlass.core.runs.workdir import Site
 from windlass.engine.bell import Bell
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.records.sites import site_of
 
 STEP = 1_000_000
@@ -32,13 +32,13 @@ CUT = "its file was emptied or replaced, and what it had not given away by then 
 
 
 @dataclass(slots=True, kw_only=True)
-class Tail:
+class OutputPosition:
     """How far one run's output has been read, in this daemon's life."""
 
     run: Run
     """As it was when we began."""
     offset: int
-    lines: Lines
+    lines: LineSplitter
     site: Site
     """Who runs, and where."""
     cut: int
@@ -49,7 +49,7 @@ class Tail:
     """When it started, as the clock that never jumps would have said."""
     heard: float
     """When it last said something, or when we began to listen."""
-    blotter: Blotter
+    blotter: Redactor
     """What makes its secrets unreadable."""
     folder: str = ""
     """Where it gives its signal."""
@@ -60,7 +60,7 @@ class Tail:
     ending: bool = False
     """It has given its signal, is to stop, or has gone: every tick looks at it until it is judged."""
 
-    def keep(self, content: bytes, lines: Lines, now: float) -> None:
+    def keep(self, content: bytes, lines: LineSplitter, now: float) -> None:
         """Remember what has been read."""
         self.offset += len(content)
         self.lines = lines
@@ -70,14 +70,14 @@ class Tail:
     def begin_anew(self) -> None:
         """What the file holds from now on follows on what was kept."""
         self.cut = self.offset
-        self.lines = Lines(odd=self.lines.odd | {CUT})
+        self.lines = LineSplitter(odd=self.lines.odd | {CUT})
         self.mark = b""
 
 
 class Intake:
     """Takes in output; rows and offset commit together, so that every byte is kept once."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Confinements) -> None:
         self.store = ports.store
         self.processes = ports.processes
         self.providers = ports.providers
@@ -85,19 +85,19 @@ class Intake:
         self.bell = bell
         self.fences = fences
 
-    async def resume(self, *runs: Run) -> dict[str, Tail]:
+    async def resume(self, *runs: Run) -> dict[str, OutputPosition]:
         """How far each of these runs has been read, from what is kept; nothing of one that has lost its place."""
         kept = await self.store.read(lambda store: _kept(store, runs))
         return {run.id: self._tail(run, *kept[run.id]) for run in runs if run.id in kept}
 
-    def _tail(self, run: Run, offset: int, mark: bytes, site: Site) -> Tail:
+    def _tail(self, run: Run, offset: int, mark: bytes, site: Site) -> OutputPosition:
         start = max(run.cut, offset - LOOK_BACK)
         kept = self.processes.output(run.id, start - run.cut, offset - start) if offset > start else b""
         now = self.clock.monotonic()
-        return Tail(
+        return OutputPosition(
             run=run,
             offset=offset,
-            lines=Lines(kept.rpartition(b"\n")[2], odd=frozenset(run.odd)),
+            lines=LineSplitter(kept.rpartition(b"\n")[2], odd=frozenset(run.odd)),
             site=site,
             cut=run.cut,
             mark=mark[max(0, len(mark) - offset + run.cut) :],
@@ -106,7 +106,7 @@ class Intake:
             blotter=self.fences.blotter(run, site.project),
         )
 
-    async def take(self, run: Run, tail: Tail, *, steps: int = sys.maxsize, last: bool = False) -> bool:
+    async def take(self, run: Run, tail: OutputPosition, *, steps: int = sys.maxsize, last: bool = False) -> bool:
         """Keep what was written since the last look: bytes, offset and what they tell, in one transaction each step.
 
         Says whether that was all. Some print faster than one can read: then there is no end to it.
@@ -118,20 +118,20 @@ class Intake:
                 return True
             lines, whole = tail.lines.feed(content)
             chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
-            told = Told(run.id, provider, whole, lines.odd, tail.cut)
+            told = NewLines(run.id, provider, whole, lines.odd, tail.cut)
             await self.store.write(partial(_keep, chunk, told))
             tail.keep(content, lines, self.clock.monotonic())
             self.bell.hum()
         return False
 
-    async def take_last(self, run: Run, tail: Tail) -> Run:
+    async def take_last(self, run: Run, tail: OutputPosition) -> Run:
         """All that is left, also a last line that no newline ended. Returns the run as it is known then."""
         await self.take(run, tail, last=True)
         odd = tail.lines.feed(b"\n")[0].odd
-        told = Told(run.id, self.providers.get(run.provider), tail.lines.end(), odd, tail.cut)
+        told = NewLines(run.id, self.providers.get(run.provider), tail.lines.end(), odd, tail.cut)
         return await self.store.write(told.learn) or run
 
-    def _clean(self, run: Run, tail: Tail, *, last: bool) -> bytes:
+    def _clean(self, run: Run, tail: OutputPosition, *, last: bool) -> bytes:
         """The next bytes without secrets, which must not stay in the file either.
 
         An end that may be the beginning of a secret is left until there is more, or nothing can come any more.
@@ -142,7 +142,7 @@ class Intake:
             self.processes.overwrite(run.id, tail.offset - tail.cut, clean)
         return clean
 
-    def _next(self, run: Run, tail: Tail) -> bytes:
+    def _next(self, run: Run, tail: OutputPosition) -> bytes:
         """The next bytes of the output. `> /dev/stderr` in a script empties the file: then those that it has now."""
         place = tail.offset - tail.cut - len(tail.mark)
         content = self.processes.output(run.id, place, len(tail.mark) + STEP)
@@ -153,7 +153,7 @@ class Intake:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NewLines:
     """Lines of a run's output, to be read and written down."""
 
     run: str
@@ -175,7 +175,7 @@ class Told:
             store.record("run.learned", run.id, learned)
         return learned
 
-    def _with(self, store: StoreReading, run: Run, reading: Reading) -> Run:
+    def _with(self, store: StoreReading, run: Run, reading: LineReading) -> Run:
         known = replace(
             run,
             session=reading.session or run.session,
@@ -185,7 +185,7 @@ class Told:
         )
         return replace(known, usage=self._usage(store, known, reading)) if reading.usage else known
 
-    def _usage(self, store: StoreReading, run: Run, reading: Reading) -> Usage:
+    def _usage(self, store: StoreReading, run: Run, reading: LineReading) -> Usage:
         """What this run has used by now. A session's total is more than that: earlier runs had their part in it."""
         usage = reading.usage or Usage()
         if reading.total:
@@ -198,12 +198,12 @@ class Told:
         return usage if usage.cost_usd else replace(usage, cost_usd=self.provider.price(run.model, usage))
 
 
-def _keep(chunk: Chunk, told: Told, store: Writing) -> None:
+def _keep(chunk: Chunk, told: NewLines, store: Writing) -> None:
     store.append(chunk)
     told.learn(store)
 
 
-def _hitch(run: Run, reading: Reading) -> Hitch | None:
+def _hitch(run: Run, reading: LineReading) -> RunTrouble | None:
     """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays, and what
     a program says because we end it is none."""
     if was_halted(run) or run.stopping:

@@ -16,7 +16,7 @@ from windlass.core.ports.store import Reading, Writing
 from windlass.engine.projects.projects import Projects
 
 
-class Rehearsals:
+class OwnChecks:
     """Tests what main would be with an agent's commits, a few at a time."""
 
     def __init__(self, ports: Ports, projects: Projects) -> None:

@@ -18,19 +18,19 @@ from windlass.core.nouns.task import Mode, Task, TaskState, title_of
 from windlass.core.ports import Launch, Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs.prompt import Prompt
-from windlass.core.runs.provider import Start
+from windlass.core.runs.provider import StartRequest
 from windlass.core.runs.signal import BadSignal, read_signal
 from windlass.core.runs.workdir import Site
 from windlass.core.settings.models import settings_for
-from windlass.engine.background import Lanes, Seats
+from windlass.engine.background import Background, Seats
 from windlass.engine.bell import Bell
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.records import instances
 from windlass.engine.records.closing import end_task
 from windlass.engine.records.messages import current_task
 from windlass.engine.records.sites import site_of
 from windlass.engine.runs.briefing import Briefings, context_files, task_file
-from windlass.engine.runs.worktree import Place, Setup
+from windlass.engine.runs.worktree import RunPlace, WorktreeSetups
 from windlass.engine.slots import Slots
 
 log = logging.getLogger("windlass")
@@ -50,7 +50,9 @@ class Assignment:
 class Runs:
     """Starts and stops runs. The row of a live run is the claim: one per agent."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences, slots: Slots, *, lanes: Lanes, seats: Seats) -> None:
+    def __init__(
+        self, ports: Ports, bell: Bell, fences: Confinements, slots: Slots, *, lanes: Background, seats: Seats
+    ) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -64,7 +66,7 @@ class Runs:
         self.lanes = lanes
         self.slots = slots
         self.seats = seats
-        self.setup = Setup(ports, bell, fences)
+        self.setup = WorktreeSetups(ports, bell, fences)
         self.briefings = Briefings(ports)
         self.home = ports.home
         self.token = ports.token
@@ -110,7 +112,7 @@ class Runs:
             return
         await self._began(replace(run, identity=identity, base=place.base))
 
-    async def _prepare(self, run: Run, given: Assignment, place: Place) -> Launch:
+    async def _prepare(self, run: Run, given: Assignment, place: RunPlace) -> Launch:
         """Write the run's files, and say what to start with which environment."""
         agent, task, project, worktree = given.site.agent, given.task, given.site.project, place.folder
         prompt = await self.briefings.prompt(run, task=task, site=given.site, worktree=worktree, mail=given.mail)
@@ -126,7 +128,7 @@ class Runs:
             files={each: agent.options[each] for each in provider.files} | {**provider.writes} | _apart(prompt),
         )
         chosen = settings_for(agent.model, self.settings.at("").models)
-        start = Start(
+        start = StartRequest(
             prompt=prompt.text,
             system=prompt.system,
             prompt_file=briefing.prompt,

@@ -1,4 +1,4 @@
-"""The watch tick: output is taken in as it grows, and runs that are over are handed to `Finish`."""
+"""The watch tick: output is taken in as it grows, and runs that are over are handed to `Judge`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import partial
 from itertools import islice
 
 from windlass.core.errors import NotFound
-from windlass.core.nouns.run import Hitch, Identity, Run
+from windlass.core.nouns.run import Identity, Run, RunTrouble
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs import retry_rules
 from windlass.core.runs.signal import BadSignal
 from windlass.core.runs.workdir import Site
-from windlass.engine.background import Lanes
-from windlass.engine.runs.judge import Finish
-from windlass.engine.runs.output_intake import Intake, Tail
+from windlass.engine.background import Background
+from windlass.engine.runs.judge import Judge
+from windlass.engine.runs.output_intake import Intake, OutputPosition
 from windlass.engine.runs.start import Runs
 
 STEPS_AT_ONCE = 4
@@ -29,7 +29,7 @@ LOOKS = 8
 class Watch:
     """One attendant per live run. Whatever stirs, it looks at the facts anew."""
 
-    def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Finish, lanes: Lanes) -> None:
+    def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Judge, lanes: Background) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -42,7 +42,7 @@ class Watch:
         self.intake = intake
         self.finish = finish
         self.lanes = lanes
-        self._tails: dict[str, Tail] = {}
+        self._tails: dict[str, OutputPosition] = {}
         self._turns: Iterator[str] = iter(())
         self._seen = -1
         self._unfollowed = True
@@ -81,7 +81,7 @@ class Watch:
         known = ((key, self._tails.get(key)) for key in turn)
         return ending + [key for key, tail in known if tail and self._is_due(key, tail)]
 
-    def _is_due(self, key: str, tail: Tail) -> bool:
+    def _is_due(self, key: str, tail: OutputPosition) -> bool:
         """Whether a run has given its signal, lost its worktree, or taken too long."""
         lost = not self._has_worktrees(tail.site)
         return lost or self._has_signal(key, tail) or self._hitch(tail) is not None
@@ -120,7 +120,7 @@ class Watch:
         elif more:
             self.stir(run.id)
 
-    async def _tail(self, run: Run) -> Tail:
+    async def _tail(self, run: Run) -> OutputPosition:
         """How far this run has been read; after a restart, from what is kept."""
         if run.id not in self._tails:
             tails = await self.intake.resume(run)
@@ -129,7 +129,7 @@ class Watch:
             self._follow(run, tails[run.id])
         return self._tails[run.id]
 
-    def _follow(self, run: Run, tail: Tail) -> None:
+    def _follow(self, run: Run, tail: OutputPosition) -> None:
         if run.id in self._tails:
             return  # someone was faster, and may have read on since
         self._tails[run.id] = tail
@@ -142,7 +142,7 @@ class Watch:
         self.processes.forget(key)
         self._tails.pop(key, None)
 
-    def _is_over(self, run: Run, tail: Tail) -> bool:
+    def _is_over(self, run: Run, tail: OutputPosition) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
         if run.stopping or retry_rules.was_halted(run) or not self._has_worktrees(tail.site):
             tail.ending = True
@@ -157,11 +157,11 @@ class Watch:
     def _has_worktrees(self, site: Site) -> bool:
         return all(self.git.has_worktree(each, site.agent) for each in site.projects)
 
-    def _has_signal(self, key: str, tail: Tail) -> bool:
+    def _has_signal(self, key: str, tail: OutputPosition) -> bool:
         signal = self.workdirs.signal(key, tail.folder)
         return not isinstance(signal, BadSignal | None)
 
-    async def _halt(self, run: Run, tail: Tail) -> bool:
+    async def _halt(self, run: Run, tail: OutputPosition) -> bool:
         """Whether a run is ended because it stalled or ran away; the reason is kept before anything is done."""
         hitch = self._hitch(tail, calls=run.usage.calls)
         if hitch is None:
@@ -169,7 +169,7 @@ class Watch:
         await self.store.write(partial(_record_halt, run.id, hitch))
         return True
 
-    def _hitch(self, tail: Tail, calls: int = 0) -> Hitch | None:
+    def _hitch(self, tail: OutputPosition, calls: int = 0) -> RunTrouble | None:
         now = self.clock.monotonic()
         pulse = retry_rules.Pulse(age=now - tail.begun, silent=now - tail.heard, calls=calls)
         return retry_rules.decide_halt(pulse, self.settings.at(tail.site.project.path).limits)
@@ -179,7 +179,7 @@ class Watch:
         await self.processes.stop(run.id, identity, grace=self._grace, gently=gently)
         self.stir(run.id)
 
-    async def _conclude(self, run: Run, tail: Tail) -> None:
+    async def _conclude(self, run: Run, tail: OutputPosition) -> None:
         """Its process has gone: end what it left behind, read to the end, and have it judged."""
         await self.processes.stop(run.id, run.identity, grace=self._grace)
         await self.finish.run(await self.intake.take_last(run, tail))
@@ -194,7 +194,7 @@ def _live(known: frozenset[str], store: Reading) -> list[Run]:
     return [each for each in store.live_runs() if each.id not in known]
 
 
-def _record_halt(key: str, hitch: Hitch, store: Writing) -> None:
+def _record_halt(key: str, hitch: RunTrouble, store: Writing) -> None:
     run = store.find(Run, key)
     if run is not None and run.live and not retry_rules.was_halted(run):
         store.record("run.halted", key, replace(run, hitch=hitch))

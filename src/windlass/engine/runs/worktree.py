@@ -21,11 +21,11 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs.workdir import Site
-from windlass.core.runs.worktree_setup import PortRange, Prepared, pick_ports, setup_key
+from windlass.core.runs.worktree_setup import PortRange, PreparedWorktree, pick_ports, setup_key
 from windlass.core.settings.schema import WorktreeSettings
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles.files import begin
-from windlass.engine.confinement import Fences
+from windlass.engine.confinement import Confinements
 from windlass.engine.records.instances import enter, writer_beside
 from windlass.engine.records.messages import channel_of, say
 
@@ -37,7 +37,7 @@ MOST_KEPT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunPlace:
     """Where a run works."""
 
     folder: str
@@ -52,10 +52,10 @@ class Place:
         return tuple(dict.fromkeys((self.folder, *self.worktrees)))
 
 
-class Setup:
+class WorktreeSetups:
     """Everything between the claim of a run and its process. All of it can be repeated."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Fences) -> None:
+    def __init__(self, ports: Ports, bell: Bell, fences: Confinements) -> None:
         self.store = ports.store
         self.git = ports.git
         self.setups = ports.setups
@@ -67,7 +67,7 @@ class Setup:
         self.home = ports.home
         self.bell = bell
 
-    async def place(self, run: Run, site: Site) -> Place:
+    async def place(self, run: Run, site: Site) -> RunPlace:
         """Where the run works. A new task begins at main. Raises BadInput, with the last lines, if a set-up fails."""
         made = [await self._worktree(run, each, site.agent) for each in site.projects]
         worktrees = tuple(each.folder for each in made)
@@ -76,7 +76,7 @@ class Setup:
             await self.workdirs.gather(folder, dict(zip(site.names, worktrees, strict=True)))
         return replace(made[0], folder=folder, worktrees=worktrees)
 
-    async def _worktree(self, run: Run, project: Project, agent: Agent) -> Place:
+    async def _worktree(self, run: Run, project: Project, agent: Agent) -> RunPlace:
         """One worktree, made ready as its project wants it."""
         seen = await self.store.read(lambda store: _reviewed(store, run))
         line = await self._line(run, agent)
@@ -97,7 +97,7 @@ class Setup:
         if settings.copy or settings.link or settings.setup.strip():
             given = {**self.git.environment(project, agent), "WINDLASS_PROJECT": project.path, **environment}
             await self._prepare(run, project, agent, worktree, given)
-        return Place(worktree, (worktree,), base, environment)
+        return RunPlace(worktree, (worktree,), base, environment)
 
     async def _line(self, run: Run, agent: Agent) -> str | None:
         """Where one of a workflow's agents begins: where the others have got to, or at main (nothing); None: as any."""
@@ -156,7 +156,7 @@ class Setup:
                 hint=f"`windlass show {agent.id}` has its output; the command is the setting worktree.setup.",
             )
 
-    async def _unless_stopped(self, run: Run, preparing: Coroutine[Any, Any, Prepared]) -> Prepared:
+    async def _unless_stopped(self, run: Run, preparing: Coroutine[Any, Any, PreparedWorktree]) -> PreparedWorktree:
         """Wait for the set-up, but end it when the run is asked to stop."""
         ear = self.bell.ear()
         work = asyncio.ensure_future(preparing)
@@ -235,7 +235,7 @@ def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Wri
     return given
 
 
-def _keep(agent: Agent, prepared: Prepared, now: float, store: Writing) -> None:
+def _keep(agent: Agent, prepared: PreparedWorktree, now: float, store: Writing) -> None:
     """Keep what happened as a document, for people to read."""
     notes = "".join(f"note: {each}\n" for each in prepared.notes)
     failure = f"failed: {prepared.failure}\n" if prepared.failure else ""

@@ -43,7 +43,7 @@ Rivals = Callable[[], Sequence[str]]
 
 
 @dataclass(slots=True)
-class Told:
+class JournalFacts:
     """What the journal tells that no row does."""
 
     output: dict[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptOutput:
     """How much of a run's output is kept."""
 
     run: str
@@ -111,7 +111,7 @@ class Audit:
 
     async def findings(self, rivals: Rivals) -> AsyncIterator[Finding]:
         """One finding for each promise, in order, each as soon as it is known."""
-        told = Told()
+        told = JournalFacts()
         looks: dict[str, Callable[[], Awaitable[Sequence[Finding]]]] = {
             "I1": self._landings,
             "I4": self._messages,
@@ -189,16 +189,16 @@ class Audit:
 
     # ── output ──
 
-    async def _output(self, told: Told) -> list[Finding]:
+    async def _output(self, told: JournalFacts) -> list[Finding]:
         """What is kept is looked at first, and the journal after it: it can only tell of more, of runs that go on."""
         problems: list[str] = []
-        kept: list[Kept] = []
+        kept: list[KeptOutput] = []
         async for run, length, first in self._walk(Run, _beginning):
             end, problem = await self._kept(run, length, first)
             if problem:
                 problems.append(problem)
             else:
-                kept.append(Kept(run.id, end, run.live, more=not run.live and self._goes_on(run, end)))
+                kept.append(KeptOutput(run.id, end, run.live, more=not run.live and self._goes_on(run, end)))
         await self._hear(told)
         for each in kept:
             heard = told.output.get(each.run, 0)
@@ -228,7 +228,7 @@ class Audit:
         at = chunk.offset - run.cut
         return self.processes.output(run.id, at, len(chunk.content)) if at >= 0 else None
 
-    async def _hear(self, told: Told) -> None:
+    async def _hear(self, told: JournalFacts) -> None:
         """Listen to the journal, from where the last listening ended."""
         while events := await self.store.read(partial(_events, told.seq)):
             for event in events:
@@ -240,7 +240,7 @@ class Audit:
         live = await self.store.read(lambda store: store.live_runs())
         return [finding("I6", counted(len(live), "live run"), invariants.judge_owners(live))]
 
-    async def _needs(self, told: Told) -> list[Finding]:
+    async def _needs(self, told: JournalFacts) -> list[Finding]:
         await self._hear(told)
         tasks = [each async for each in self._walk(Task, _undone)]
         problems = [problem for each in tasks for problem in each]
@@ -278,7 +278,7 @@ class Audit:
 
     # ── work ──
 
-    async def _work(self, told: Told) -> list[Finding]:
+    async def _work(self, told: JournalFacts) -> list[Finding]:
         """Worktrees are looked for first and saved work after that: it is saved before a worktree is removed."""
         await self._hear(told)
         holdings = {each.agent: each async for each in self._walk(Agent, self._holding)}

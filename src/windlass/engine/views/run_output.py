@@ -12,7 +12,7 @@ from windlass.core.nouns.run import Chunk, Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
-from windlass.core.runs.output_lines import Lines
+from windlass.core.runs.output_lines import LineSplitter
 from windlass.engine.bell import Bell
 
 ROOM = 128_000
@@ -29,7 +29,7 @@ class Piece:
     said: tuple[str, ...] | None = None
 
 
-class Output:
+class RunOutput:
     """Reads an agent's output from the store, which has every byte once."""
 
     def __init__(self, ports: Ports, bell: Bell) -> None:
@@ -41,12 +41,12 @@ class Output:
         self, name: str, *, number: int = 0, since: float = 0.0, follow: bool = False
     ) -> AsyncIterator[Piece]:
         """An agent's output from a time on, as it is and as people read it."""
-        last, rest = None, Lines()
+        last, rest = None, LineSplitter()
         async for run, chunk in self.read(name, number=number, follow=follow):
             if last and last.run.id != run.id:
                 for unfinished in self._unfinished(last, rest):
                     yield unfinished
-                rest = Lines()
+                rest = LineSplitter()
             rest, whole = rest.feed(chunk.content)
             last = Piece(run, chunk, self._said(run, whole))
             if chunk.at >= since:
@@ -61,7 +61,7 @@ class Output:
             return None
         return tuple(text for text in (provider.read(each).text for each in lines) if text)
 
-    def _unfinished(self, last: Piece, rest: Lines) -> Iterator[Piece]:
+    def _unfinished(self, last: Piece, rest: LineSplitter) -> Iterator[Piece]:
         """The last line of a run that no newline ended."""
         if said := self._said(last.run, rest.end()):
             yield Piece(last.run, replace(last.chunk, offset=last.chunk.end, content=b""), said)

@@ -9,7 +9,7 @@ from windlass.core.errors import WindlassError
 from windlass.core.nouns.agent import Status
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
-from windlass.core.render import Server, process_status
+from windlass.core.render import ServerEntry, process_status
 from windlass.engine.views.status import Statuses
 
 log = logging.getLogger("windlass")
@@ -22,7 +22,7 @@ def utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class Mirrors:
+class StatusFiles:
     """Writes a file when what it shows has changed. What others write there is overwritten."""
 
     def __init__(self, ports: Ports, status: Statuses) -> None:
@@ -48,7 +48,7 @@ class Mirrors:
     async def _refresh(self, project: Project, server: Status) -> None:
         views = await self.status.every(retired=True, project=project.id)
         last = await self.store.read(lambda store: store.events(after=store.last_seq() - 1, limit=1))
-        seen = Server(server, self.pid, self.started_at, last[-1].time if last else self.started_at)
+        seen = ServerEntry(server, self.pid, self.started_at, last[-1].time if last else self.started_at)
         text = process_status(seen, ((each.agent, each.status, each.run, each.task) for each in views), utc=utc)
         if not self.workdirs.shows(project.path, STATUS_FILE, text):
             await self.workdirs.mirror(project.path, STATUS_FILE, text)

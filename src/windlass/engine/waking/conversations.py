@@ -30,7 +30,7 @@ class Conversation:
     """Why no answer is to be expected, as things stand; it stays open."""
 
 
-class Replies:
+class Conversations:
     """Waits for answers, as long as one is to be expected."""
 
     def __init__(self, ports: Ports, bell: Bell, deliver: Deliver) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from windlass.core import policy
 from windlass.core.address import HUMAN, SYSTEM
-from windlass.core.messages.loop_guard import Brake, remedy
+from windlass.core.messages.loop_guard import LoopStop, remedy
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.message import Delivery, Kind, Letter, Message
 from windlass.core.nouns.project import Project
@@ -115,7 +115,7 @@ class Deliver:
         barred = mail.instance and not mail.instance.admits(mail.agent.id, mail.letters, mail.task)
         return policy.Wait("its instance starts nobody any more") if barred and decided != _BUSY else decided
 
-    async def _explain(self, mail: Mail, reason: str, brake: Brake | None = None) -> None:
+    async def _explain(self, mail: Mail, reason: str, brake: LoopStop | None = None) -> None:
         """Write down why it waits, so that whoever asks is told; what only a person can end is told to the person."""
         if all(each.delivery.reason == reason for each in mail.letters):
             return
@@ -138,7 +138,7 @@ def _hold(keys: list[str], reason: str, store: Writing) -> bool:
     return bool(held)
 
 
-def _report(letters: Sequence[Letter], brake: Brake, now: float, store: Writing) -> None:
+def _report(letters: Sequence[Letter], brake: LoopStop, now: float, store: Writing) -> None:
     """Tell the person of a chain that waits for their word; once, for all whom the same message does not wake."""
     calling = (each.message.id for each in letters if each.calls)
     stopped = store.find(Message, brake.message)

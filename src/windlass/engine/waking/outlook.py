@@ -19,7 +19,7 @@ _SETTLED = {
 }
 
 
-class Prospects:
+class Outlook:
     """Looks ahead, as the deliver tick would."""
 
     def __init__(self, ports: Ports, deliver: Deliver) -> None:

@@ -10,7 +10,7 @@ from windlass.core.agents.definition import is_home
 from windlass.core.errors import BadInput, Conflict
 from windlass.core.files.template import Template
 from windlass.core.messages.mentions import Mentions, mentions
-from windlass.core.nouns.agent import Agent, Permissions, Tool
+from windlass.core.nouns.agent import Agent, Permissions, ToolKind
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Message
 from windlass.core.nouns.project import Project
@@ -30,7 +30,7 @@ LONGEST_VALUE = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class WorkflowStart:
     """What a person wants to begin."""
 
     path: str
@@ -191,9 +191,9 @@ def _is_of_another(store: Reading, agent: str, project: Project) -> bool:
 
 def permissions_of(member: Member) -> Permissions:
     """What a list of tools comes to: whoever can neither edit nor run anything only reads."""
-    if member.tools is not None and {Tool.EDIT, Tool.SHELL}.isdisjoint(member.tools):
+    if member.tools is not None and {ToolKind.EDIT, ToolKind.SHELL}.isdisjoint(member.tools):
         return Permissions.READ
-    if member.tools is not None and Tool.SHELL not in member.tools:
+    if member.tools is not None and ToolKind.SHELL not in member.tools:
         raise BadInput(
             f"{member.name} could not commit what it edits: it has no shell.",
             hint="Add shell to its `tools`, or take edit away.",

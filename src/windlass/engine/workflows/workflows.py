@@ -18,8 +18,8 @@ from windlass.core.nouns.task import Task, TaskState, title_of
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs.provider import check_tools
-from windlass.core.workflows.instance import Ending, Facts, Instance, Motion, begins, motion_of
-from windlass.core.workflows.workflow import Member, Workflow, Workplace
+from windlass.core.workflows.instance import Facts, Instance, InstanceEnding, Motion, begins, motion_of
+from windlass.core.workflows.workflow import Member, Workflow, WorktreeChoice
 from windlass.engine.bell import Bell
 from windlass.engine.gate.changes import Changes
 from windlass.engine.projects.tasks import Tasks
@@ -27,7 +27,7 @@ from windlass.engine.records import instances
 from windlass.engine.records.closing import end_task, hush
 from windlass.engine.records.messages import open_questions
 from windlass.engine.waking.deliver import Deliver, mail_of
-from windlass.engine.workflows.start import Beginning, Start, free_name, limits_of, permissions_of
+from windlass.engine.workflows.start import Beginning, WorkflowStart, free_name, limits_of, permissions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +63,20 @@ class Workflows:
 
     # ── starting ──
 
-    async def check(self, start: Start) -> Instance:
+    async def check(self, start: WorkflowStart) -> Instance:
         """What would begin. Raises whatever stands in its way, before its setup is run; values may be missing."""
         beginning = await self._beginning(start)
         await self.store.read(beginning.refuse)
         return beginning.instance
 
-    async def begin(self, start: Start) -> Instance:
+    async def begin(self, start: WorkflowStart) -> Instance:
         """All of it, or a refusal before anything is there."""
         beginning = await self._beginning(start)
         begun = await self.store.write(beginning.make)
         self.bell.ring()
         return begun
 
-    async def _beginning(self, start: Start) -> Beginning:
+    async def _beginning(self, start: WorkflowStart) -> Beginning:
         project = await self.projects.at(start.path)
         workflow = await self.library.workflow(start.file)
         name = await self.store.read(partial(free_name, start.instance, project, workflow))
@@ -122,7 +122,7 @@ class Workflows:
     async def _engaged(self, project: Project, workflow: Workflow, member: Member, instance: str) -> Agent:
         """One of its agents, on the terms of the file."""
         permissions = permissions_of(member)
-        copies = member.worktree is Workplace.PROJECT
+        copies = member.worktree is WorktreeChoice.PROJECT
         if copies and permissions is not Permissions.READ:
             raise BadInput(
                 f"{member.name} may not write in your own checkout: that would get past the gate.",
@@ -141,7 +141,7 @@ class Workflows:
         agent = self.tasks.terms(project, defined, {"command": member.command} if member.command else {})
         if member.tools is not None:
             check_tools(self.providers.get(agent.provider), member.tools, permissions)
-        shares = member.worktree is Workplace.SHARED
+        shares = member.worktree is WorktreeChoice.SHARED
         talks = workflow.context is not None and bool(workflow.context.channel)
         agent = replace(
             agent,
@@ -228,7 +228,9 @@ class Workflows:
         live = await self.store.read(instances.live)
         return [name for each in live for name in await self._stop(each, "stopped by hand")]
 
-    async def _stop(self, instance: Instance, reason: str, ending: Ending = Ending.STOPPED) -> list[str]:
+    async def _stop(
+        self, instance: Instance, reason: str, ending: InstanceEnding = InstanceEnding.STOPPED
+    ) -> list[str]:
         stopped = [each for each in instance.agents if await self.runs.stop(each, reason)]
         await self.store.write(partial(_end, instance, ending, reason, self.clock.now()))
         await self._give_up()
@@ -256,7 +258,7 @@ class Workflows:
                 if each.deadline is not None:
                     self.bell.ring_in(each.deadline - now)
                 if each.deadline is not None and each.deadline <= now:
-                    await self._stop(each, "its time was over (limits.timeout)", Ending.TIMEOUT)
+                    await self._stop(each, "its time was over (limits.timeout)", InstanceEnding.TIMEOUT)
                 if await self.store.write(partial(self._settle, each.project, each.name, self.clock.now())):
                     self.bell.ring()
         return False
@@ -274,9 +276,9 @@ class Workflows:
         elif (settled := _landed(store, instance)) != instance:
             instances.keep(store, settled, "instance.landed", now)
         elif instance.draining:
-            _end(instance, Ending.DRAINED, "those at work have ended, and nobody else was started", now, store)
+            _end(instance, InstanceEnding.DRAINED, "those at work have ended, and nobody else was started", now, store)
         elif not instance.stays:
-            _end(instance, Ending.DONE, "all is done", now, store)
+            _end(instance, InstanceEnding.DONE, "all is done", now, store)
         else:
             return False
         return True
@@ -302,7 +304,7 @@ def _let_go(store: Writing, instance: Instance, now: float) -> bool:
 def _unsettled(store: Reading) -> list[Instance]:
     """Those that were stopped with something on its way to main."""
     unfinished = {each.id for each in store.unfinished_tasks()}
-    early = (Ending.STOPPED, Ending.TIMEOUT)
+    early = (InstanceEnding.STOPPED, InstanceEnding.TIMEOUT)
     stopped = [each for each in instances.every(store) if each.ending in early] if unfinished else []
     return [each for each in stopped if not unfinished.isdisjoint(each.landing)]
 
@@ -378,7 +380,7 @@ def _landed(store: Reading, instance: Instance) -> Instance:
     return replace(instance, line="") if changes and all(each.ended for each in changes) else instance
 
 
-def _end(begun: Instance, ending: Ending, reason: str, now: float, store: Writing) -> None:
+def _end(begun: Instance, ending: InstanceEnding, reason: str, now: float, store: Writing) -> None:
     """It is over: whoever worked in it is retired when its worktree is saved."""
     instance = instances.find(store, begun.project, begun.name)
     if instance is None or not instance.live:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack, Unavailable, WindlassError
-from windlass.core.nouns.change import Candidate, Landing, Shape
+from windlass.core.nouns.change import Candidate, Landing, LandingShape
 from windlass.core.nouns.project import Project
 from windlass.git.files import shown, there
 from windlass.git.hub import LOST, Hubs, Locks
@@ -34,7 +34,7 @@ class Gateway:
         self._locks = Locks()
 
     async def stage(
-        self, project: Project, head: str, message: str, *, onto: str = "", shape: Shape = Shape.MERGE
+        self, project: Project, head: str, message: str, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
     ) -> Candidate:
         """Bring a commit onto main, or onto a candidate."""
         main = await self._hubs.main(project)

@@ -14,7 +14,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.ports.archive import Proof, Whereabouts
 from windlass.git.files import there
 from windlass.git.hub import quoted
-from windlass.git.paths import Places
+from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
 
 _NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -68,7 +68,7 @@ class Branch:
 class Proofs:
     """Proves landings on the hub and the user's repository."""
 
-    def __init__(self, git: GitProgram, places: Places) -> None:
+    def __init__(self, git: GitProgram, places: HubPaths) -> None:
         self._git = git
         self._places = places
 

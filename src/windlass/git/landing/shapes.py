@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from windlass.core.nouns.change import Candidate, Shape
+from windlass.core.nouns.change import Candidate, LandingShape
 from windlass.git.program import ANY, GitProgram
 
 _AUTHOR = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE")
@@ -25,13 +25,15 @@ class Making:
     person: Mapping[str, str]
     """Who commits: the user's own name, as environment."""
 
-    async def commit(self, shape: Shape) -> tuple[str, Shape]:
+    async def commit(self, shape: LandingShape) -> tuple[str, LandingShape]:
         """The last commit, and the shape that it has."""
-        if shape is Shape.REBASE and (replayed := await self._replay()):
+        if shape is LandingShape.REBASE and (replayed := await self._replay()):
             return replayed, shape
-        if shape is Shape.MERGE:
+        if shape is LandingShape.MERGE:
             return await self._make(self.tree, (self.before, self.head), self.message, {}), shape
-        return await self._make(self.tree, (self.before,), self.message, await self._author(self.head)), Shape.SQUASH
+        return await self._make(
+            self.tree, (self.before,), self.message, await self._author(self.head)
+        ), LandingShape.SQUASH
 
     async def _replay(self) -> str:
         """The change's commits again, on what was there before; nothing where that leads to other files."""
@@ -81,10 +83,10 @@ async def second_parent(git: GitProgram, hub: Path, candidate: Candidate) -> str
 
 async def stands_on(git: GitProgram, hub: Path, candidate: Candidate, below: str) -> bool:
     """Whether a candidate's commits begin at what is below, and are those that its shape wants."""
-    if candidate.shape is Shape.MERGE:
+    if candidate.shape is LandingShape.MERGE:
         parents = (await git.ours(hub, "rev-parse", f"{candidate.commit}^@")).text.split()
         return len(parents) == 2 and parents[0] == below and candidate.head in ("", parents[1])
     asked = ("rev-list", "--first-parent", "--parents", candidate.commit, f"^{below}")
     lines = [line.split() for line in (await git.ours(hub, *asked)).text.splitlines()]
     straight = bool(lines) and all(len(each) == 2 for each in lines) and lines[-1][1] == below
-    return straight and (candidate.shape is Shape.REBASE or len(lines) == 1)
+    return straight and (candidate.shape is LandingShape.REBASE or len(lines) == 1)

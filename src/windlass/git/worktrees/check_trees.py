@@ -18,7 +18,7 @@ from windlass.git.worktrees.clone import make_clone, put_habits
 from windlass.git.worktrees.untrusted import is_folder
 
 
-class Trees:
+class CheckTrees:
     """Trees that foreign code runs in. What it did to their `.git` is thrown away, never used."""
 
     def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository) -> None:

@@ -10,9 +10,9 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
 from windlass.git.files import shown
 from windlass.git.hub import Hubs
-from windlass.git.paths import Places, key
+from windlass.git.paths import HubPaths, key
 from windlass.git.program import GitProgram
-from windlass.git.worktrees.snapshot import Sight, Snapshots, rescue_ref
+from windlass.git.worktrees.snapshot import SeenWorktree, Snapshots, rescue_ref
 from windlass.git.worktrees.untrusted import is_folder
 from windlass.git.worktrees.worktree import Worktrees
 
@@ -24,7 +24,9 @@ class Renewals:
     that all is saved, so that a crash after that is followed by the rest, and never by looking at half a worktree.
     """
 
-    def __init__(self, git: GitProgram, places: Places, hubs: Hubs, worktrees: Worktrees, snapshots: Snapshots) -> None:
+    def __init__(
+        self, git: GitProgram, places: HubPaths, hubs: Hubs, worktrees: Worktrees, snapshots: Snapshots
+    ) -> None:
         self._git = git
         self._places = places
         self._hubs = hubs
@@ -53,12 +55,12 @@ class Renewals:
         await self._git.ours(hub, "update-ref", "-d", mark)
         return saved if unlanded else ""
 
-    async def _is_fresh(self, hub: Path, agent: Agent, sight: Sight, main: str) -> bool:
+    async def _is_fresh(self, hub: Path, agent: Agent, sight: SeenWorktree, main: str) -> bool:
         """Whether there is nothing to do: it stands at main, and nothing has happened there."""
         same = (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree
         return same and not sight.holes and sight.head == main and sight.branch == agent.branch
 
-    async def _save(self, project: Project, agent: Agent, hub: Path, sight: Sight, main: str) -> None:
+    async def _save(self, project: Project, agent: Agent, hub: Path, sight: SeenWorktree, main: str) -> None:
         path = self._places.worktree(project, agent)
         if holes := (*sight.holes, *await self._in_the_way(hub, path, sight, main)):
             raise NotAllowed(
@@ -67,7 +69,7 @@ class Renewals:
             )
         await self._snapshots.rescue(project, agent, hub, sight)
 
-    async def _in_the_way(self, hub: Path, path: Path, sight: Sight, main: str) -> list[str]:
+    async def _in_the_way(self, hub: Path, path: Path, sight: SeenWorktree, main: str) -> list[str]:
         """Ignored files in the places of new files of main: they would be overwritten, and no snapshot has them."""
         asked = ("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=A", "--name-only", sight.tree, main)
         new = [shown(each) for each in (await self._git.ours(hub, *asked)).names]

@@ -16,7 +16,7 @@ from windlass.git.files import all_there, beside, shown, there
 from windlass.git.hub import Hubs
 from windlass.git.landing.proof import Commit, Proofs, commits
 from windlass.git.landing.user_repository import RECEIVE, UserRepository
-from windlass.git.paths import Places, key
+from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram
 from windlass.git.worktrees.snapshot import MAKER
 
@@ -30,7 +30,7 @@ _ALL = ("refs/windlass/rescue/", "refs/windlass/snapshots/")
 class HubArchive:
     """The `Archive` port on the hubs."""
 
-    def __init__(self, git: GitProgram, places: Places, hubs: Hubs, user: UserRepository) -> None:
+    def __init__(self, git: GitProgram, places: HubPaths, hubs: Hubs, user: UserRepository) -> None:
         self._git = git
         self._places = places
         self._hubs = hubs

@@ -16,7 +16,7 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
 from windlass.git.files import copy_or_clear, make_folder, shown, write_whole
 from windlass.git.hub import RUNTIME, Hubs
-from windlass.git.paths import Places, key
+from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram
 from windlass.git.worktrees.untrusted import branch_there, commit_at, commits_kept, is_folder, read_inside
 
@@ -39,7 +39,7 @@ _LARGEST_INDEX = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class SeenWorktree:
     """A worktree as it was when it was looked at."""
 
     main: str
@@ -56,12 +56,12 @@ class Snapshots:
     the files are added to an index of ours. So no setting, hook, filter or driver that is planted there executes.
     """
 
-    def __init__(self, git: GitProgram, places: Places, hubs: Hubs) -> None:
+    def __init__(self, git: GitProgram, places: HubPaths, hubs: Hubs) -> None:
         self._git = git
         self._places = places
         self._hubs = hubs
 
-    async def see(self, project: Project, agent: Agent, *, apart: Mapping[str, str] | None = None) -> Sight:
+    async def see(self, project: Project, agent: Agent, *, apart: Mapping[str, str] | None = None) -> SeenWorktree:
         """Take the branch in, and write the files as a tree: into the hub, or where `apart` says."""
         worktree = self._places.worktree(project, agent)
         if not is_folder(worktree):
@@ -72,7 +72,9 @@ class Snapshots:
         index = self._places.index(project, agent)
         tree, holes = await self._write_tree(hub, worktree, index, head, apart or {})
         nested = await self._nested(hub, main, head)
-        return Sight(main=main, head=head, branch=branch_there(worktree), tree=tree, holes=(*trouble, *nested, *holes))
+        return SeenWorktree(
+            main=main, head=head, branch=branch_there(worktree), tree=tree, holes=(*trouble, *nested, *holes)
+        )
 
     async def branch(self, project: Project, agent: Agent) -> str:
         """Take only the branch in. Returns its commit."""
@@ -91,15 +93,15 @@ class Snapshots:
         said = await self._git.ours(hub, "log", "-1", "--format=%T %P", CHECKOUT, "--", ok=ANY)
         if said.text == f"{tree} {head}" and not said.code:
             return await self._hubs.ref(hub, CHECKOUT)
-        return await self.keep(hub, Sight(main="", head=head, branch="", tree=tree, holes=()), CHECKOUT)
+        return await self.keep(hub, SeenWorktree(main="", head=head, branch="", tree=tree, holes=()), CHECKOUT)
 
-    async def keep(self, hub: Path, sight: Sight, ref: str) -> str:
+    async def keep(self, hub: Path, sight: SeenWorktree, ref: str) -> str:
         """Put what was seen under a ref, as a commit on top of the branch (or the branch itself, if it is the same)."""
         commit = await self.commit(hub, sight, {})
         await self._git.ours(hub, "update-ref", ref, commit)
         return commit
 
-    async def commit(self, hub: Path, sight: Sight, apart: Mapping[str, str]) -> str:
+    async def commit(self, hub: Path, sight: SeenWorktree, apart: Mapping[str, str]) -> str:
         """What was seen as a commit on top of the branch; the branch itself, if it is the same."""
         if (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree:
             return sight.head
@@ -113,7 +115,7 @@ class Snapshots:
         numbers = (each.removeprefix(f"{folder}/").split("/")[0] for each in saved.text.splitlines())
         return max(map(int, numbers), default=0)
 
-    async def rescue(self, project: Project, agent: Agent, hub: Path, sight: Sight) -> str:
+    async def rescue(self, project: Project, agent: Agent, hub: Path, sight: SeenWorktree) -> str:
         """Keep the files, and every commit that the clone keeps by a name. Returns the ref of the files."""
         ref = rescue_ref(agent, await self.rescues(hub, agent) + 1)
         worktree = self._places.worktree(project, agent)

@@ -13,7 +13,7 @@ from windlass.core.nouns.project import Project
 from windlass.git.files import all_there, beside, config_text, make_folder, remove_tree, write_whole
 from windlass.git.hub import Hubs
 from windlass.git.landing.user_repository import Habits, UserRepository
-from windlass.git.paths import Places
+from windlass.git.paths import HubPaths
 from windlass.git.program import GitProgram
 from windlass.git.worktrees.clone import habit_lines, make_clone, put_branch, put_habits
 from windlass.git.worktrees.untrusted import is_folder, remove_locks, write_inside
@@ -22,7 +22,7 @@ from windlass.git.worktrees.untrusted import is_folder, remove_locks, write_insi
 class Worktrees:
     """Makes and verifies agents' worktrees."""
 
-    def __init__(self, git: GitProgram, places: Places, hubs: Hubs, user: UserRepository) -> None:
+    def __init__(self, git: GitProgram, places: HubPaths, hubs: Hubs, user: UserRepository) -> None:
         self._git = git
         self._places = places
         self._hubs = hubs

@@ -16,10 +16,10 @@ from pathlib import Path
 from posixpath import basename, dirname, isdir, realpath
 
 from windlass.core.errors import Unavailable
-from windlass.core.runs.sandbox import Sandbox, Warden
+from windlass.core.runs.sandbox import Sandbox, SandboxKeeper
 from windlass.process.environment import TRUSTED
 from windlass.process.sandbox import programs
-from windlass.process.sandbox.home import StandIn, there
+from windlass.process.sandbox.home import SandboxHome, there
 from windlass.process.sandbox.mounts import Mounts
 
 NAME = "bubblewrap"
@@ -55,15 +55,15 @@ class Bubblewrap:
     def __init__(self) -> None:
         self._program = ""
 
-    def warden(self) -> Warden:
+    def warden(self) -> SandboxKeeper:
         """Whether it works here; asked anew as long as it does not."""
         if not self._program:
             program = shutil.which(_PROGRAM)
             problem = _probe(program) if program else "bubblewrap (bwrap) is not installed."
             if problem:
-                return Warden(NAME, problem, _INSTALL)
+                return SandboxKeeper(NAME, problem, _INSTALL)
             self._program = program or ""
-        return Warden(NAME)
+        return SandboxKeeper(NAME)
 
     def wrapped(
         self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sandbox: Sandbox
@@ -120,7 +120,7 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
     return mounts
 
 
-def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) -> dict[str, StandIn]:
+def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) -> dict[str, SandboxHome]:
     """Folders of the agent's in the place of the user's: the home, and what variables of its provider's name."""
     parts = (each.partition("/") for each in (*sandbox.writable, *sandbox.protected))
     named = sorted({first[1:] for first, slash, _ in parts if first.startswith("$") and slash})
@@ -128,7 +128,7 @@ def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox)
     own = {}
     for name, place in places.items():
         if place != "/" and isdir(place) and not mounts.is_hidden(place):
-            own[place] = StandIn(Path(sandbox.own, name))
+            own[place] = SandboxHome(Path(sandbox.own, name))
             own[place].make()
             mounts.instead(place, str(own[place].path))
     return own
@@ -153,7 +153,7 @@ def _leads_out(path: str, hidden: Sequence[str]) -> bool:
     return any(path.startswith(f"{each}/") and not realpath(path).startswith(f"{realpath(each)}/") for each in hidden)
 
 
-def _protect(mounts: Mounts, own: Mapping[str, StandIn], paths: Sequence[str]) -> None:
+def _protect(mounts: Mounts, own: Mapping[str, SandboxHome], paths: Sequence[str]) -> None:
     """Folders are shown. Files are copied, so that a program can write its own; in what is shared nobody can."""
     for path in paths:
         real = f"{realpath(dirname(path))}/{basename(path)}"

@@ -17,7 +17,7 @@ _LARGEST = 10_000_000
 """Bytes of a settings file."""
 
 
-class StandIn:
+class SandboxHome:
     """An agent's own home, kept from run to run."""
 
     def __init__(self, path: Path) -> None:

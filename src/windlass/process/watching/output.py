@@ -17,7 +17,7 @@ _OVERFLOW, _IGNORED, _ONLY_FOLDERS, _NO_LINKS = 0x4000, 0x8000, 0x0100_0000, 0x0
 _EVENT = struct.Struct("iIII")
 
 
-class Tail:
+class FolderWatch:
     """Calls back when something in a watched folder changes."""
 
     def __init__(self) -> None:

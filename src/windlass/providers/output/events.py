@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from windlass.core.runs.provider import Reading
+from windlass.core.runs.provider import LineReading
 
 Event = Mapping[str, Any]
 
@@ -18,10 +18,12 @@ LONGEST_CALL = 200
 _LARGEST = 2**53
 
 
-def reader(read: Callable[[Event], Reading], otherwise: Callable[[str], Reading]) -> Callable[[str], Reading]:
+def reader(
+    read: Callable[[Event], LineReading], otherwise: Callable[[str], LineReading]
+) -> Callable[[str], LineReading]:
     """Read lines that are JSON objects with a `type` as events, and all others as text."""
 
-    def read_line(line: str) -> Reading:
+    def read_line(line: str) -> LineReading:
         event = as_object(line)
         return read(event) if event is not None and isinstance(event.get("type"), str) else otherwise(line)
 

@@ -13,7 +13,7 @@ import yaml
 
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
-from windlass.providers.script.steps import STEPS, Form, Wrong
+from windlass.providers.script.steps import STEPS, StepForm, Wrong
 
 LARGEST = 1_000_000
 DEEPEST = 12
@@ -23,7 +23,7 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Step(NamedTuple):
+class ScriptStep(NamedTuple):
     """One thing to do, with all its settings by name."""
 
     verb: str
@@ -35,9 +35,9 @@ class Script(NamedTuple):
     """What to do in each run."""
 
     name: str
-    runs: tuple[tuple[Step, ...], ...]
+    runs: tuple[tuple[ScriptStep, ...], ...]
 
-    def steps(self, number: int) -> tuple[Step, ...]:
+    def steps(self, number: int) -> tuple[ScriptStep, ...]:
         """What to do in the run of this number; the last list repeats."""
         return self.runs[min(max(number, 1), len(self.runs)) - 1]
 
@@ -76,7 +76,7 @@ class _Reader:
         self.refuse(mark, words)
         return _Stop()
 
-    def script(self, text: str) -> tuple[tuple[Step, ...], ...]:
+    def script(self, text: str) -> tuple[tuple[ScriptStep, ...], ...]:
         self._check_text(text)
         self._check_shape(text)
         top = yaml.compose(text, Loader=_LOADER)
@@ -111,7 +111,7 @@ class _Reader:
             if getattr(event, "tag", None) not in (None, "!"):
                 raise self.stop(event.start_mark, f"tags such as {event.tag} are not read.")
 
-    def _runs(self, top: Any) -> tuple[tuple[Step, ...], ...]:
+    def _runs(self, top: Any) -> tuple[tuple[ScriptStep, ...], ...]:
         pairs = self._pairs(top)
         for key, (key_node, _) in pairs.items():
             if key != "runs":
@@ -121,13 +121,13 @@ class _Reader:
             raise self.stop(top.start_mark, "`runs:` must be a list with a list of steps for each run.")
         return tuple(self._steps(each) for each in lists.value)
 
-    def _steps(self, node: Any) -> tuple[Step, ...]:
+    def _steps(self, node: Any) -> tuple[ScriptStep, ...]:
         if not isinstance(node, yaml.SequenceNode):
             self.refuse(node.start_mark, "here must be a list of steps.")
             return ()
         return tuple(step for each in node.value if (step := self._step(each)))
 
-    def _step(self, node: Any) -> Step | None:
+    def _step(self, node: Any) -> ScriptStep | None:
         if isinstance(node, yaml.ScalarNode):
             return self._filled(node.value, node, yaml.ScalarNode("", "", node.end_mark, node.end_mark))
         if not isinstance(node, yaml.MappingNode) or not node.value:
@@ -141,14 +141,14 @@ class _Reader:
             )
         return self._filled(verb, key_node, value)
 
-    def _filled(self, verb: str, key_node: Any, value: Any) -> Step | None:
+    def _filled(self, verb: str, key_node: Any, value: Any) -> ScriptStep | None:
         form = STEPS.get(verb)
         if form is None:
             self.refuse(key_node.start_mark, f"there is no step {verb}. {near_miss(verb, STEPS)}".strip())
             return None
-        return Step(verb, self._values(verb, form, value), key_node.start_mark.line + 1)
+        return ScriptStep(verb, self._values(verb, form, value), key_node.start_mark.line + 1)
 
-    def _values(self, verb: str, form: Form, node: Any) -> dict[str, Any]:
+    def _values(self, verb: str, form: StepForm, node: Any) -> dict[str, Any]:
         if form.whole:
             taken: dict[str, Any] = self._taken(verb, form.whole, node)
             return taken
@@ -168,7 +168,7 @@ class _Reader:
             self.refuse(node.start_mark, f"{verb} needs either {' or '.join(form.one_of)}.")
         return values
 
-    def _one(self, verb: str, form: Form, key: str, node: Any, key_node: Any = None) -> Any:
+    def _one(self, verb: str, form: StepForm, key: str, node: Any, key_node: Any = None) -> Any:
         if key not in form.keys:
             near = near_miss(key, form.keys) or f"It has {', '.join(form.keys) or 'no settings'}."
             self.refuse((key_node or node).start_mark, f"{verb} has no setting {key}. {near}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from windlass.providers.script import shell
-from windlass.providers.script.parse import Script, Step, parse
+from windlass.providers.script.parse import Script, ScriptStep, parse
 
 _HUGE = 50_000_000
 _PIECE = 65_536
@@ -54,7 +54,7 @@ class Player:
             return end.code
         return 0
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: ScriptStep) -> None:
         try:
             VERBS[step.verb](self, **step.values)
         except (Fail, OSError, UnicodeError) as error:

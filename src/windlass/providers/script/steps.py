@@ -25,7 +25,7 @@ class Wrong(Exception):
         self.node = node
 
 
-class Form(NamedTuple):
+class StepForm(NamedTuple):
     """What a step takes: settings by name, of which one may stand for all."""
 
     keys: dict[str, Take]
@@ -160,26 +160,26 @@ _SIGNAL: dict[str, Take] = {
     "kind": one("link", "pipe", "folder", "huge"),
 }
 
-STEPS: dict[str, Form] = {
-    "say": Form({"text": text}, ("text",), "text"),
-    "write": Form({}, whole=contents),
-    "append": Form({}, whole=contents),
-    "replace": Form({"path": path, "old": text, "new": _written}, ("path", "old", "new")),
-    "delete": Form({"path": path}, ("path",), "path"),
-    "run": Form({"command": text, "may_fail": flag}, ("command",), "command"),
-    "commit": Form({"message": text}, ("message",), "message"),
-    "merge": Form({"ref": ref, "take": one("ours", "theirs")}, ("ref",), "ref"),
-    "sleep": Form({"seconds": number}, ("seconds",), "seconds"),
-    "expect": Form({"text": text}, ("text",), "text"),
-    "done": Form({"text": text}, (), "text"),
-    "ask": Form({"questions": texts}, ("questions",), "questions", "questions"),
-    "error": Form({"text": text}, ("text",), "text"),
-    "exit": Form({"code": whole(255)}, ("code",), "code"),
-    "crash": Form({}),
-    "hang": Form({}),
-    "signal": Form({}, whole=signal),
-    "ignore-term": Form({}),
-    "children": Form({"count": whole(1000), "seconds": number, "session": flag}, ("count",), "count"),
-    "emit": Form({"file": text, "lines": texts, "delay": number}, (), "file", "lines", ("file", "lines")),
-    "print": Form({"bytes": whole(10**9), "line": whole(10**9)}, ("bytes",), "bytes"),
+STEPS: dict[str, StepForm] = {
+    "say": StepForm({"text": text}, ("text",), "text"),
+    "write": StepForm({}, whole=contents),
+    "append": StepForm({}, whole=contents),
+    "replace": StepForm({"path": path, "old": text, "new": _written}, ("path", "old", "new")),
+    "delete": StepForm({"path": path}, ("path",), "path"),
+    "run": StepForm({"command": text, "may_fail": flag}, ("command",), "command"),
+    "commit": StepForm({"message": text}, ("message",), "message"),
+    "merge": StepForm({"ref": ref, "take": one("ours", "theirs")}, ("ref",), "ref"),
+    "sleep": StepForm({"seconds": number}, ("seconds",), "seconds"),
+    "expect": StepForm({"text": text}, ("text",), "text"),
+    "done": StepForm({"text": text}, (), "text"),
+    "ask": StepForm({"questions": texts}, ("questions",), "questions", "questions"),
+    "error": StepForm({"text": text}, ("text",), "text"),
+    "exit": StepForm({"code": whole(255)}, ("code",), "code"),
+    "crash": StepForm({}),
+    "hang": StepForm({}),
+    "signal": StepForm({}, whole=signal),
+    "ignore-term": StepForm({}),
+    "children": StepForm({"count": whole(1000), "seconds": number, "session": flag}, ("count",), "count"),
+    "emit": StepForm({"file": text, "lines": texts, "delay": number}, (), "file", "lines", ("file", "lines")),
+    "print": StepForm({"bytes": whole(10**9), "line": whole(10**9)}, ("bytes",), "bytes"),
 }

@@ -14,7 +14,7 @@ from windlass.core.nouns.event import Event
 from windlass.core.ports.store import Reading
 from windlass.engine import Engine
 from windlass.web import caller_context, http_io, views
-from windlass.web.derived_events import Feed
+from windlass.web.derived_events import DerivedEvents
 from windlass.web.event_projects import concerns
 from windlass.web.request import Call
 
@@ -28,7 +28,7 @@ LARGEST_PIECE = 256_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class EventFilter:
     """What of the journal someone sees: one project's part, or all; an agent nothing that is for others alone."""
 
     agent: str = ""
@@ -74,19 +74,19 @@ async def stream(call: Call) -> Response:
     last = await call.engine.ports.store.read(lambda store: store.last_seq())
     since = http_io.number(call.request, "since", http_io.last_event(call.request, last))
     sight = await _sight(call)
-    feed = Feed(call.engine, sight.project) if http_io.flag(call.request, "feed") else None
+    feed = DerivedEvents(call.engine, sight.project) if http_io.flag(call.request, "feed") else None
     return StreamingResponse(_follow(call.engine, since, sight, feed), media_type="text/event-stream")
 
 
-async def _sight(call: Call) -> Sight:
+async def _sight(call: Call) -> EventFilter:
     if not call.caller.run:
         known = await call.engine.projects.known_at(call.path) if call.path else None
-        return Sight(project=known.id if known else "")
+        return EventFilter(project=known.id if known else "")
     who = await caller_context.speaker(call)
-    return Sight(who.address, who.project, await call.engine.documents.instance(who, ""))
+    return EventFilter(who.address, who.project, await call.engine.documents.instance(who, ""))
 
 
-async def _follow(engine: Engine, after: int, sight: Sight, feed: Feed | None) -> AsyncIterator[bytes]:
+async def _follow(engine: Engine, after: int, sight: EventFilter, feed: DerivedEvents | None) -> AsyncIterator[bytes]:
     ear = engine.bell.ear(output=True)
     yield b"id: %d\n\n" % after  # so that a reader who is cut off before the first event knows where it was
     while not engine.bell.silent:
@@ -104,7 +104,7 @@ async def _follow(engine: Engine, after: int, sight: Sight, feed: Feed | None) -
             await ear.wait()
 
 
-def _piece(after: int, sight: Sight, store: Reading) -> tuple[int, bytes]:
+def _piece(after: int, sight: EventFilter, store: Reading) -> tuple[int, bytes]:
     """The next events, as they are sent, and the number of the last of them: a page, or less where they are large.
 
     Where others happened since than this one sees, the number alone: whoever is cut off goes on from there.

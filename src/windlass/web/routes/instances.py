@@ -16,7 +16,7 @@ from windlass.core.ports.store import Reading
 from windlass.core.workflows.instance import Instance, Motion
 from windlass.engine import Engine
 from windlass.engine.messages.log import place
-from windlass.engine.workflows.start import Start
+from windlass.engine.workflows.start import WorkflowStart
 from windlass.engine.workflows.workflows import Situation
 from windlass.web import http_io, message_views, views
 from windlass.web.request import Call
@@ -32,7 +32,7 @@ async def begin(call: Call) -> Response:
     values = given.get("values") or {}
     if not isinstance(values, dict) or not all(isinstance(each, str) for each in values.values()):
         raise BadInput("values must be texts by name.")
-    start = Start(
+    start = WorkflowStart(
         path=http_io.text(given, "path"),
         file=http_io.text(given, "file"),
         instance=http_io.text(given, "instance", ""),

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from windlass.core.nouns.agent import Permissions
-from windlass.core.runs.provider import Presence, Provider, Start
+from windlass.core.runs.provider import Presence, Provider, StartRequest
 from windlass.core.runs.sandbox import UNENFORCED, decide_sandbox
 from windlass.web import http_io
 from windlass.web.request import Call
@@ -63,7 +63,7 @@ def _permission(provider: Provider, level: Permissions) -> dict[str, Any]:
 
 def _flags(provider: Provider, level: Permissions, *, sandboxed: bool) -> list[str] | None:
     """The real flags; None where the provider refuses such a run."""
-    start = Start(
+    start = StartRequest(
         prompt_file="",
         worktree=WORKTREE,
         number=1,
