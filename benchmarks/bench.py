@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
         return 2
     results = [each for name in asked.names or BENCHES for each in _measured(name, quick=asked.quick)]
     if asked.json:
-        rows = [asdict(each) | {"ratio": each.ratio, "met": each.met} for each in results]
+        rows = [asdict(result) | {"ratio": result.ratio, "met": result.met} for result in results]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     else:
         sys.stdout.write("\n".join(_table(results)) + "\n")
@@ -119,7 +119,7 @@ def _measured(name: str, *, quick: bool) -> Sequence[Result]:
 
 def _table(results: Sequence[Result]) -> list[str]:
     head = ("NAME", "OURS", "FLOOR", "RATIO", "GOAL", "MET", "WHAT")
-    rows = [head, *(_row(each) for each in results)]
+    rows = [head, *(_row(result) for result in results)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

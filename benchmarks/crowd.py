@@ -109,7 +109,7 @@ def _followed(pid: int, count: int) -> bool:
         names = os.listdir(folder)  # noqa: PTH208 - it is asked a hundred times a second
         if len(names) < count:
             return False
-        links = (os.readlink(f"{folder}/{each}") for each in names)  # noqa: PTH115 - as above
-        return sum(each == "anon_inode:[pidfd]" for each in links) >= count
+        links = (os.readlink(f"{folder}/{name}") for name in names)  # noqa: PTH115 - as above
+        return sum(link == "anon_inode:[pidfd]" for link in links) >= count
     except OSError:
         return False

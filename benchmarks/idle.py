@@ -48,7 +48,7 @@ def _daemon(stack: ExitStack, home: Path, count: int) -> int:
 def _busy(pid: int) -> float:
     """Seconds that a process has been on a processor, to the nanosecond: /proc/PID/stat counts in hundredths."""
     threads = Path(f"/proc/{pid}/task")
-    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads.iterdir()) / 1e9
+    return sum(int((path / "schedstat").read_text().split()[0]) for path in threads.iterdir()) / 1e9
 
 
 def _memory(pid: int) -> float:

@@ -62,8 +62,8 @@ def _round(size: int) -> tuple[float, float, float]:
         home = Path(folder) / "home"
         populate(home, identities, provider=_structured())
         files = [home / "runs" / f"r{number}" / "output" for number in range(1, AGENTS + 1)]
-        for each in files:
-            each.write_bytes(content)
+        for file in files:
+            file.write_bytes(content)
         total = len(content) * AGENTS / 1e6
         ours = total / asyncio.run(_ours(home, len(content)))
         passes = total / _passes(Path(folder) / "passes.db", files)
@@ -147,4 +147,4 @@ def _decode(chunk: bytes) -> None:
 def _lines(chunk: bytes) -> Iterator[bytes]:
     """The whole ones."""
     whole_lines = chunk.split(b"\n")[1:-1]
-    return (each for each in whole_lines if each)
+    return (line for line in whole_lines if line)

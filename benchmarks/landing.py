@@ -70,7 +70,7 @@ async def _ours(engine: Engine, project: Project, place: Path, turn: int) -> flo
     await engine.ticks["land"].tick()
     await engine.settle()
     took = (time.perf_counter() - began) * 1000 / CHANGES
-    ended = await engine.ports.store.read(lambda store: [store.find(Change, each) for each in ids])
+    ended = await engine.ports.store.read(lambda store: [store.find(Change, key) for key in ids])
     if any(each is None or each.state is not ChangeState.LANDED for each in ended):
         raise ValueError(f"Not all changes have landed: {ended}")
     return took

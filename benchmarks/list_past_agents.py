@@ -53,6 +53,6 @@ def _timed(store: SqliteStore) -> float:
 
 def _page(reading: Reading) -> None:
     agents = reading.agents(retired=True, limit=PAGE)
-    runs = reading.latest_runs([each.id for each in agents])
-    reading.last_output([each.id for each in runs.values()])
-    reading.costs([each.id for each in agents])
+    runs = reading.latest_runs([agent.id for agent in agents])
+    reading.last_output([run.id for run in runs.values()])
+    reading.costs([agent.id for agent in agents])

@@ -49,6 +49,6 @@ def _trials(changes: int) -> list[Trial]:
     """Stacks of ten: a fifth of the line failed, a fifth passed on an earlier main, and two are under way."""
     stacks = [tuple(f"c{number}" for number in range(first, first + 10)) for first in range(0, changes, 10)]
     fifth = len(stacks) // 5
-    failed = [Trial(stack=each, verdict=TrialVerdict.FAILED) for each in stacks[:fifth]]
-    passed = [Trial(stack=each, verdict=TrialVerdict.PASSED, old=True) for each in stacks[fifth : 2 * fifth]]
-    return [*failed, *passed, *(Trial(stack=each) for each in stacks[-2:])]
+    failed = [Trial(stack=stack, verdict=TrialVerdict.FAILED) for stack in stacks[:fifth]]
+    passed = [Trial(stack=stack, verdict=TrialVerdict.PASSED, old=True) for stack in stacks[fifth : 2 * fifth]]
+    return [*failed, *passed, *(Trial(stack=stack) for stack in stacks[-2:])]

@@ -94,10 +94,10 @@ def _told(processes: DetachedProcesses, gone: asyncio.Event, run: str) -> None:
 def _floor(shim: list[str], folder: Path) -> float:
     """The same command with the same streams, one after the other; and no more than that."""
     places = [folder / str(number) for number in range(MANY)]
-    for each in places:
-        each.mkdir(parents=True)
+    for place in places:
+        place.mkdir(parents=True)
     began = time.perf_counter()
-    children = [_spawn([*shim, str(each), "/", "/bin/true"], each / "output") for each in places]
+    children = [_spawn([*shim, str(place), "/", "/bin/true"], place / "output") for place in places]
     took = (time.perf_counter() - began) * 1000 / MANY
     for child in children:
         os.waitpid(child, 0)

@@ -72,9 +72,9 @@ class Setup:
 
     def begin(self) -> Path:
         """Take back the marks, and note the time: what is changed from now on asks for another set-up."""
-        usable = any(self.complete(each) for each in LOCKS)
-        for each in LOCKS:
-            self.mark(each).unlink(missing_ok=True)
+        usable = any(self.complete(lock) for lock in LOCKS)
+        for lock in LOCKS:
+            self.mark(lock).unlink(missing_ok=True)
         if self.venv.exists() and not usable:
             shutil.rmtree(self.venv)
         self.venv.mkdir(exist_ok=True)

@@ -26,7 +26,7 @@ def page() -> str:
 
 def _row(provider: Provider) -> str:
     verified = f"{provider.verified.version}, {provider.verified.on}" if provider.verified else "by our tests"
-    names = ", ".join(f"`{each}`" for each in (provider.name, *provider.aliases))
+    names = ", ".join(f"`{aliase}`" for aliase in (provider.name, *provider.aliases))
     facts = (
         f"`{provider.program}`" if provider.program else "none",
         verified,

@@ -47,7 +47,7 @@ def _table(name: str, kind: Any) -> tuple[str, type[Any]]:
 
 def _section(name: str, kind: type[Any]) -> str:
     words = _explanations(kind)
-    rows = [f"| `{name}.{each.name}` | {_value(each.default)} | {words[each.name]} |" for each in fields(kind)]
+    rows = [f"| `{name}.{field.name}` | {_value(field.default)} | {words[field.name]} |" for field in fields(kind)]
     return "\n".join((f"## [{name}]", str(kind.__doc__), "", "| key | default | meaning |", "|---|---|---|", *rows, ""))
 
 

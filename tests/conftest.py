@@ -150,7 +150,7 @@ def _lives_in(process: Path, folders: tuple[Path, ...]) -> bool:
         variables = (process / "environ").read_bytes().split(b"\0")
     except OSError:  # gone, a zombie, or someone else's
         return False
-    places = [each.partition(b"=")[2] for each in variables if each.startswith(b"WINDLASS_")]
+    places = [variable.partition(b"=")[2] for variable in variables if variable.startswith(b"WINDLASS_")]
     inside = any(place.startswith(os.fsencode(folder) + b"/") for place in places for folder in folders)
     return inside or any(where.is_relative_to(folder) for folder in folders)
 
@@ -187,8 +187,8 @@ class Closing:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """After xdist's workers have gone."""
-        self.troubles += [f"left running: {each}" for each in _leavers(self.root, *_basetemp(session.config))]
-        self.troubles += [f"left behind: {each}" for each in (self.root / "tmp").iterdir()]
+        self.troubles += [f"left running: {leaver}" for leaver in _leavers(self.root, *_basetemp(session.config))]
+        self.troubles += [f"left behind: {path}" for path in (self.root / "tmp").iterdir()]
         if self.default_home.exists() and not self.had_home:
             self.troubles.append(f"made in the person's own home: {self.default_home}")
         if os.environ.get("CI"):
@@ -197,8 +197,8 @@ class Closing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        for each in self.troubles:
-            terminalreporter.write_line(each, red=True)
+        for trouble in self.troubles:
+            terminalreporter.write_line(trouble, red=True)
 
     def pytest_unconfigure(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -212,8 +212,8 @@ def _why(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 def _unexplained(skipped: list[tuple[str, str]]) -> list[str]:
     """Skips that the list of allowed ones does not name."""
-    lines = [each for each in ALLOWED_SKIPS.read_text().splitlines() if each.strip() and not each.startswith("#")]
-    allowed = [each.partition("  #")[0].strip() for each in lines]
+    lines = [line for line in ALLOWED_SKIPS.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    allowed = [line.partition("  #")[0].strip() for line in lines]
     return [
         f"skipped without leave: {name} ({why}); see {ALLOWED_SKIPS.name}"
         for name, why in skipped

@@ -58,7 +58,7 @@ def test_every_exit_code_is_explained() -> None:
     words = {"not found": errors.NotFound, "conflict": errors.Conflict, "not allowed": errors.NotAllowed}
     words |= {"bad input": errors.BadInput, "unavailable": errors.Unavailable, "timed out": errors.TimedOut}
     assert set(words.values()) == set(errors.KINDS.values())
-    assert [each for each in words if each not in line] == []
+    assert [word for word in words if word not in line] == []
 
 
 def test_every_script_on_the_page_can_be_played() -> None:

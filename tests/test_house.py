@@ -80,7 +80,7 @@ class Module:
     @cached_property
     def comments(self) -> dict[int, str]:
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
-        return {each.start[0]: each.string for each in tokens if each.type == tokenize.COMMENT}
+        return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
 
     @property
     def name(self) -> str:
@@ -95,9 +95,9 @@ class Module:
         """Every module this one imports, also lazily, and the line."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                yield from ((each.name, node.lineno) for each in node.names)
+                yield from ((name.name, node.lineno) for name in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module == "windlass":
-                yield from ((f"windlass.{each.name}", node.lineno) for each in node.names)
+                yield from ((f"windlass.{name.name}", node.lineno) for name in node.names)
             elif isinstance(node, ast.ImportFrom):
                 yield "." * node.level + (node.module or ""), node.lineno
 
@@ -198,9 +198,11 @@ class TestSize:
 
     def test_scripts_are_short(self) -> None:
         """What people, agents and CI run can be read in a moment."""
-        scripts = [each for each in (TOP / "scripts").iterdir() if each.is_file() and not each.suffix]
+        scripts = [path for path in (TOP / "scripts").iterdir() if path.is_file() and not path.suffix]
         expect_none(
-            each.name for each in (*scripts, TOP / "windlass") if len(each.read_text().splitlines()) > LONGEST_SCRIPT
+            script.name
+            for script in (*scripts, TOP / "windlass")
+            if len(script.read_text().splitlines()) > LONGEST_SCRIPT
         )
 
 
@@ -233,9 +235,9 @@ class TestWords:
     def test_every_test_states_its_behaviour(self) -> None:
         """A test begins with the behaviour that it shows."""
         expect_none(
-            f"{each.name}:{node.lineno} {node.name}"
-            for each in TESTS
-            for node in each.functions()
+            f"{test.name}:{node.lineno} {node.name}"
+            for test in TESTS
+            for node in test.functions()
             if node.name.startswith("test_") and not ast.get_docstring(node)
         )
 
@@ -342,20 +344,20 @@ class TestTree:
     def test_changelog_fragments_have_their_form(self) -> None:
         """`changelog.d/<issue>.<added|changed|fixed|removed>.md`, so that branches never meet in one file."""
         form = re.compile(r"\d+(-\w+)?\.(added|changed|fixed|removed)\.md|README\.md")
-        expect_none(each.name for each in (TOP / "changelog.d").iterdir() if not form.fullmatch(each.name))
+        expect_none(path.name for path in (TOP / "changelog.d").iterdir() if not form.fullmatch(path.name))
 
     def test_the_locks_know_every_dependency(self) -> None:
         """What pyproject.toml asks for is locked, with a version and its hashes."""
         asked = tomllib.loads((TOP / "pyproject.toml").read_text())
         groups = asked["dependency-groups"]
         runs = [*asked["project"]["dependencies"], *groups["build"]]
-        develops = [*runs, *(each for each in groups["dev"] if isinstance(each, str))]
+        develops = [*runs, *(group for group in groups["dev"] if isinstance(group, str))]
         expect_none([*unlocked("requirements.lock", runs), *unlocked("requirements-dev.lock", develops)])
 
     def test_allowed_skips_have_a_reason(self) -> None:
         """A test that may be skipped is listed with the reason why."""
         lines = (TOP / "tests" / "allowed_skips.txt").read_text().splitlines()
-        expect_none(each for each in lines if each.strip() and len(each.partition("#")[2].split()) < 3)
+        expect_none(line for line in lines if line.strip() and len(line.partition("#")[2].split()) < 3)
 
 
 @pytest.mark.xdist_group("house")
@@ -381,7 +383,7 @@ def tracked() -> list[tuple[Path, str]]:
     )
     if listed.returncode:
         pytest.fail(f"git does not list the files: {listed.stderr}")
-    paths = [Path(each) for each in listed.stdout.split("\0") if each]
+    paths = [Path(part) for part in listed.stdout.split("\0") if part]
     return [(path, (TOP / path).read_text(errors="replace")) for path in paths if (TOP / path).is_file()]
 
 

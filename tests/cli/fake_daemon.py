@@ -31,7 +31,7 @@ class Stream:
 
     @classmethod
     def of(cls, *values: Any, cut: bool = False) -> Stream:
-        return cls((json.dumps(each) + "\n" for each in values), cut=cut)
+        return cls((json.dumps(value) + "\n" for value in values), cut=cut)
 
 
 class Conversation(BaseHTTPRequestHandler):

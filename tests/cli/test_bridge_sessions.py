@@ -184,7 +184,7 @@ def test_all_is_said_in_order_though_daemons_die_while_the_session_is_renewed(
         for each in ("one", "two"):
             speaker.send(each, tool)
         answers = [speaker.read() for _ in range(2)]
-    assert [(each["id"], each.get("result")) for each in answers] == [("one", {}), ("two", {})]
+    assert [(answer["id"], answer.get("result")) for answer in answers] == [("one", {}), ("two", {})]
     assert daemons.calls() == ["one", "two"]
     assert ("resources/subscribe", {"uri": INBOX}) in daemons.done
 

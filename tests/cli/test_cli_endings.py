@@ -182,7 +182,7 @@ def _completed(keyboard: Keyboard, line: str) -> list[str]:
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1), "_WINDLASS_COMPLETE": "bash_complete"}
     ended = keyboard.type(**words)
     assert ended.stderr == ""
-    return [each.partition(",")[2] for each in ended.stdout.split()]
+    return [part.partition(",")[2] for part in ended.stdout.split()]
 
 
 class TestStarting:

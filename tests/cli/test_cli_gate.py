@@ -55,6 +55,6 @@ def test_every_option_counts(keyboard: Keyboard) -> None:
     """Other rules and other worlds come to other numbers."""
     options = ("--strict", "--proven", "--runners 1", "--retries 3", "--together 50%", "--conflict 50%")
     plain = json.loads(keyboard.type(*QUICK, "--flaky", "10%", "--json").stdout)
-    for each in options:
-        other = json.loads(keyboard.type(*QUICK, "--flaky", "10%", *each.split(), "--json").stdout)
-        assert {key for key in ("runs", "rounds", "landed", "rejected", "returned") if other[key] != plain[key]}, each
+    for option in options:
+        other = json.loads(keyboard.type(*QUICK, "--flaky", "10%", *option.split(), "--json").stdout)
+        assert {key for key in ("runs", "rounds", "landed", "rejected", "returned") if other[key] != plain[key]}, option

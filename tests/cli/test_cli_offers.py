@@ -38,7 +38,7 @@ def completed(keyboard: Keyboard, words: str) -> list[str]:
     asked = {"_WINDLASS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": count}
     ended = keyboard.type(**asked)
     assert ended.stderr == ""
-    return [each.removeprefix("plain,") for each in ended.stdout.split()]
+    return [part.removeprefix("plain,") for part in ended.stdout.split()]
 
 
 def test_readers_are_offered_by_the_names_that_work(keyboard: Keyboard, daemon: FakeDaemon) -> None:

@@ -186,7 +186,7 @@ class TestReading:
         ended = keyboard.type("peek", "--to", "coder", "--since", "m3", "--limit", "5", "--channel", "main")
         assert re.match(r"m12  \d\d:\d\d:\d\d  human → reviewer, coder  \(main, direct\)\n", ended.stdout)
         assert "\n  Look at it.\n  All of it.\n" in ended.stdout
-        asked = {each for each in daemon.asked[-1][2].split("&") if not each.startswith("path=")}
+        asked = {part for part in daemon.asked[-1][2].split("&") if not part.startswith("path=")}
         assert asked == {"channel=main", "limit=5", "since=m3", "to=coder"}
 
     @pytest.mark.parametrize("words", [("--limit", "0"), ("--since", "m/3"), ("--to", "A")])

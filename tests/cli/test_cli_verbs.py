@@ -130,7 +130,7 @@ class TestWatch:
         """A new step has its name in the list by which slips are seen."""
         sources = [*(SOURCE / "windlass/engine").rglob("*.py"), *(SOURCE / "windlass/store").glob("*.py")]
         recorded = re.compile(r"""record\(\s*"([a-z]+\.[a-z]+)\"""")
-        found = {kind for each in sources for kind in recorded.findall(each.read_text())}
+        found = {kind for source in sources for kind in recorded.findall(source.read_text())}
         assert len(found) > 30 and found - set(KINDS) == set()
 
     def test_messages_status_and_files_are_lines_too(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
@@ -445,7 +445,7 @@ class TestSignal:
 
         assert ended.returncode == 0
         assert json.loads(file.read_text()) == {"status": "done", "result": "Done."}
-        assert [each.name for each in file.parent.iterdir()] == ["signal.json"]
+        assert [path.name for path in file.parent.iterdir()] == ["signal.json"]
 
     def test_outside_a_run_it_is_not_allowed(self, keyboard: Keyboard) -> None:
         """Only agents end runs."""

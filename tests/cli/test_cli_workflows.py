@@ -65,7 +65,7 @@ class TestValidate:
         done = keyboard.type("validate", "a.yaml", "b.yaml", "c")
 
         assert done.returncode == 1
-        assert [each.partition(" Known")[0] for each in done.stdout.splitlines() if not each.startswith("  ")] == [
+        assert [line.partition(" Known")[0] for line in done.stdout.splitlines() if not line.startswith("  ")] == [
             "a.yaml:6:14: error: agents.reviewer.modle: there is no such key. Did you mean model?",
             "a.yaml:10:21: error: kickoff: nothing is called dif. Did you mean diff?",
             "b.yaml: review is fine.",

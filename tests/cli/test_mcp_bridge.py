@@ -179,8 +179,8 @@ class TestLines:
 
     def test_it_repeats_only_what_the_tools_say_may_be_repeated(self) -> None:
         """The two lists are one."""
-        assert {each.name for each in TOOLS if each.looks or each.repeatable} == REPEATABLE
-        assert {each.name for each in TOOLS if each.looks} == LOOKING
+        assert {tool.name for tool in TOOLS if tool.looks or tool.repeatable} == REPEATABLE
+        assert {tool.name for tool in TOOLS if tool.looks} == LOOKING
 
 
 class TestOrder:
@@ -255,7 +255,7 @@ class TestRestarts:
                     await call(person, "channel_send", message=f"{era} {number}")
                     killed(here)
                 entries = (await call(person, "channel_peek", limit=3))["entries"]
-                assert [each["message"] for each in entries] == [f"{era} {number}" for number in range(3)]
+                assert [entry["message"] for entry in entries] == [f"{era} {number}" for number in range(3)]
 
         asyncio.run(story())
 
@@ -271,7 +271,7 @@ class TestRestarts:
                 await asyncio.to_thread(here.house.wl, "list")
                 sent = await asking
                 entries = (await call(agent, "channel_peek", limit=2))["entries"]
-                assert [each["id"] for each in entries if each["message"] == f"Through {era}"] == [sent["id"]]
+                assert [entry["id"] for entry in entries if entry["message"] == f"Through {era}"] == [sent["id"]]
 
         asyncio.run(story())
 

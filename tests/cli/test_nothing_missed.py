@@ -99,4 +99,4 @@ def test_waiting_by_command_misses_nothing_when_the_daemon_dies(here: Place) -> 
             speaker.speak()
         out, err = waiting.communicate(timeout=2 * WITHIN)
     assert waiting.returncode == 0, err
-    assert [each["message"] for each in json.loads(out)] == [speaker.words]
+    assert [load["message"] for load in json.loads(out)] == [speaker.words]

@@ -165,8 +165,8 @@ def _write(folder: Path, edits: Edits) -> None:
 
 
 def _read(folder: Path) -> dict[str, str]:
-    files = (each for each in folder.rglob("*") if each.is_file() and ".git" not in each.parts)
-    return {str(each.relative_to(folder)): each.read_text() for each in files}
+    files = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {str(file.relative_to(folder)): file.read_text() for file in files}
 
 
 class MemoryGit:

@@ -36,7 +36,7 @@ def fill(folder: Path, *steps: Callable[[Writing], object]) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def tamper(folder: Path, *statements: str) -> None:
@@ -52,8 +52,8 @@ def unprivileged(folder: Path, mode: int = 0o755) -> Iterator[None]:
     if os.geteuid():
         yield
         return
-    for each in (folder, *folder.iterdir()):
-        os.chown(each, NOBODY, -1)
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, NOBODY, -1)
     os.seteuid(NOBODY)
     try:
         yield

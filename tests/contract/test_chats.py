@@ -235,16 +235,16 @@ class TestFiles:
                 files.add(f"{name}{number}\n".encode())
 
         others = [threading.Thread(target=program, args=(each,)) for each in "abc"]
-        for each in others:
-            each.start()
+        for other in others:
+            other.start()
 
         async def ours() -> None:
             for number in range(200):
                 await files.port.append(files.top, NAME, f"d{number}\n")
 
         asyncio.run(ours())
-        for each in others:
-            each.join()
+        for other in others:
+            other.join()
         expected = {f"{name}{number}" for name in "abcd" for number in range(200)}
         assert sorted(files.text().decode().split()) == sorted(expected)
 

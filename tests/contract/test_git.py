@@ -79,12 +79,12 @@ class TestWorktree:
 
         async def story(port: Git) -> None:
             agents = [an_agent(), an_agent("tester"), an_agent("coder", "pr-7")]
-            paths = [(await port.worktree(stage.project, each))[0] for each in agents]
+            paths = [(await port.worktree(stage.project, agent))[0] for agent in agents]
             assert len(set(paths)) == 3
             stage.agent_commits(paths[0], {"a.txt": "mine\n"})
-            trees = [await port.look(stage.project, each, "r1") for each in agents]
-            assert [each.commits for each in trees] == [1, 0, 0]
-            assert [each.branch for each in trees] == ["work/coder", "work/tester", "work/coder.pr-7"]
+            trees = [await port.look(stage.project, agent, "r1") for agent in agents]
+            assert [tree.commits for tree in trees] == [1, 0, 0]
+            assert [tree.branch for tree in trees] == ["work/coder", "work/tester", "work/coder.pr-7"]
 
         play(stage, story)
 
@@ -189,7 +189,7 @@ class TestWorktree:
             for text in ("one\n", "two\n"):
                 await committed(stage, {"web/uv.lock": text, "uv.lock.md": text})
                 keys.append(await port.locks(stage.project, an_agent()))
-            assert [set(each) for each in keys] == [{"web/uv.lock"}] * 2
+            assert [set(key) for key in keys] == [{"web/uv.lock"}] * 2
             assert keys[0] != keys[1]
 
         play(stage, story)

@@ -99,8 +99,8 @@ class TestTransactions:
             results = await asyncio.gather(*steps, return_exceptions=True)
 
             wanted = [number for number in range(30) if number % 3]
-            assert [each for each in results if isinstance(each, int)] == wanted
-            assert [str(each) for each in results if isinstance(each, Conflict)] == [
+            assert [result for result in results if isinstance(result, int)] == wanted
+            assert [str(result) for result in results if isinstance(result, Conflict)] == [
                 str(number) for number in range(0, 30, 3)
             ]
             tasks = await store.read(lambda reading: reading.unfinished_tasks())

@@ -133,7 +133,7 @@ while seen < 200:
                 each.cancel()
             results = await asyncio.gather(*waiting, return_exceptions=True)
 
-            assert all(each is None for each in results[1::2])
+            assert all(result is None for result in results[1::2])
             assert await store.read(lambda reading: reading.last_seq()) >= 10
             assert await store.verify() == ""
             await store.close()
@@ -212,7 +212,7 @@ asyncio.run(story())
                 return_exceptions=True,
             )
 
-            assert [type(each) for each in results] == [type(None), Unavailable, type(None)]
+            assert [type(result) for result in results] == [type(None), Unavailable, type(None)]
             tasks = await store.read(lambda reading: reading.unfinished_tasks())
             assert [task.id for task in tasks] == ["t1", "t5", "t6"]
             await store.close()
@@ -280,17 +280,17 @@ class TestAtSize:
 
         def past(numbers: range) -> Callable[[Writing], object]:
             def step(writing: Writing) -> None:
-                for each in numbers:
+                for number in numbers:
                     writing.record(
                         "past.put",
-                        f"{each}",
-                        a_task(f"t{each}", state=TaskState.DONE),
-                        a_task(f"w{each}", needs=("never",)),
-                        a_run(f"r{each}", f"a{each}", outcome=Outcome.DONE),
-                        an_agent(f"a{each}", created_at=float(each), retired_at=1.0),
-                        a_message(f"m{each}"),
-                        a_delivery(f"m{each}", receipt="acked"),
-                        a_change(f"c{each}", state="landed"),
+                        f"{number}",
+                        a_task(f"t{number}", state=TaskState.DONE),
+                        a_task(f"w{number}", needs=("never",)),
+                        a_run(f"r{number}", f"a{number}", outcome=Outcome.DONE),
+                        an_agent(f"a{number}", created_at=float(number), retired_at=1.0),
+                        a_message(f"m{number}"),
+                        a_delivery(f"m{number}", receipt="acked"),
+                        a_change(f"c{number}", state="landed"),
                     )
 
             return step

@@ -51,13 +51,13 @@ class TestFile:
         try:
             store = a_store(tmp_path)
             asyncio.run(store.write(putting(a_task())))
-            modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
             asyncio.run(store.close())
         finally:
             os.umask(before)
 
         assert modes == {"windlass.db": 0o600, "windlass.db-wal": 0o600, "windlass.db-shm": 0o600}
-        assert [each.name for each in tmp_path.iterdir()] == ["windlass.db"]
+        assert [path.name for path in tmp_path.iterdir()] == ["windlass.db"]
 
     def test_a_path_may_have_any_characters(self, tmp_path: Path) -> None:
         """Question marks, hashes, percent signs, spaces and letters of any language are part of a name."""
@@ -66,7 +66,7 @@ class TestFile:
 
         fill(folder)
 
-        assert [each.name for each in folder.iterdir()] == ["windlass.db"]
+        assert [path.name for path in folder.iterdir()] == ["windlass.db"]
 
     def test_a_half_made_store_is_made_again(self, tmp_path: Path) -> None:
         """A first start that was killed leaves nothing that stops the next."""
@@ -75,7 +75,7 @@ class TestFile:
 
         fill(tmp_path)
 
-        assert [each.name for each in tmp_path.iterdir()] == ["windlass.db"]
+        assert [path.name for path in tmp_path.iterdir()] == ["windlass.db"]
 
     def test_what_was_committed_survives_a_kill(self, tmp_path: Path) -> None:
         """A writer that is killed has lost nothing it was told is kept, and the next opening finds all of it."""
@@ -247,7 +247,7 @@ class TestMigrations:
 
         asyncio.run(story())
         copy = home / f"windlass.db.before-{number:03}"
-        assert sorted(each.name for each in home.iterdir()) == ["windlass.db", copy.name]
+        assert sorted(path.name for path in home.iterdir()) == ["windlass.db", copy.name]
         assert copy.stat().st_mode & 0o777 == 0o600
         with closing(sqlite3.connect(copy)) as connection:
             assert connection.execute("SELECT count(*) FROM tasks").fetchone() == (3,)
@@ -297,7 +297,7 @@ class TestMigrations:
         for _ in range(2):
             asyncio.run(a_store(home, migrations=later).close())
 
-        assert [each.name for each in home.iterdir()] == ["windlass.db"]
+        assert [path.name for path in home.iterdir()] == ["windlass.db"]
 
     def test_a_migration_that_fails_changes_nothing(self, tmp_path: Path, later: Path) -> None:
         """A migration is all or nothing, and its error names it."""

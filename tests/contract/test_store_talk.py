@@ -158,7 +158,7 @@ class TestTalk:
             assert await keys("coder", after=2) == ["m10"]
             assert await keys("coder", limit=1) == ["m2"]
             receipts = await store.read(lambda reading: reading.receipts("m2"))
-            assert [(each.reader, each.receipt) for each in receipts] == [
+            assert [(receipt.reader, receipt.receipt) for receipt in receipts] == [
                 ("coder", Receipt.READ),
                 ("ann", Receipt.FAILED),
             ]

@@ -173,7 +173,7 @@ class TestWake:
         rests = [wake(AGENT, [crash] * count, [NUDGE], resumes=True, now=NOW) for count in (1, 2, 3)]
 
         assert rests[0] == Wake("s1")
-        assert [each.until for each in rests[1:] if isinstance(each, Wait)] == [NOW + 5, NOW + 10]
+        assert [rest.until for rest in rests[1:] if isinstance(rest, Wait)] == [NOW + 5, NOW + 10]
 
     @pytest.mark.parametrize("kind", [TroubleKind.AUTH, TroubleKind.BILLING])
     def test_what_a_person_must_mend_waits_for_the_person(self, kind: TroubleKind) -> None:

@@ -57,8 +57,8 @@ def test_nobody_works_on_for_a_subscriber_who_has_vanished() -> None:
             before = len(asyncio.all_tasks())
             leavers = [await subscribe(home) for _ in range(20)]
             assert len(asyncio.all_tasks()) >= before + 20
-            for each in leavers:
-                each.close()
+            for leaver in leavers:
+                leaver.close()
             assert await at_work(before) == before
             stayer.close()
 

@@ -278,9 +278,9 @@ def waits(process: subprocess.Popen[bytes]) -> Callable[[], bool]:
 
     def look() -> bool:
         now, open_now = time.monotonic(), set()
-        for each in Path(f"/proc/{process.pid}/fd").iterdir():
+        for path in Path(f"/proc/{process.pid}/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
-                open_now.add(str(each.readlink()))
+                open_now.add(str(path.readlink()))
         for line in open_now:
             if line.startswith("socket:"):
                 seen.setdefault(line, now)

@@ -86,7 +86,7 @@ class Theatre:
     def said(self, instance: str) -> list[tuple[str, str]]:
         """Who said what in an instance's channel; people and agents alone."""
         items = self.house.wl("peek", "--channel", f"@{instance}", "--json").value
-        return [(each["from"].partition("@")[0], each["message"]) for each in items if each["from"] != "system"]
+        return [(item["from"].partition("@")[0], item["message"]) for item in items if item["from"] != "system"]
 
     def document(self, instance: str) -> str:
         return self.house.wl("context", "document", "read", "--instance", instance).out

@@ -67,8 +67,8 @@ class Company:
 
     def play(self, **scripts: str) -> None:
         """What these agents do from now on, and all others do nothing; what was logged is forgotten."""
-        for each in self.acts.iterdir():
-            each.unlink()
+        for path in self.acts.iterdir():
+            path.unlink()
         for name, script in scripts.items():
             (self.acts / name).write_text(script)
 

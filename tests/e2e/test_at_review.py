@@ -125,10 +125,10 @@ class TestComment:
         comment = house.wl("change", "comment", "c1", "--blocking", "Why?", "--json").value["id"]
         notes = house.flag("notes")
         verbs = (f"change resolve c1 {comment}", "change comment c1 --blocking x", "change comment c1 x", "review c1")
-        tried = [f"windlass {each} >> '{notes}' 2>&1; echo code=$? >> '{notes}'" for each in verbs]
+        tried = [f"windlass {verb} >> '{notes}' 2>&1; echo code=$? >> '{notes}'" for verb in verbs]
         other = house.work("Try it", "; ".join([*tried, lines("windlass change show c1", adds("b.txt"))]))
         house.event("change.queued", "c2")
-        codes = [each for each in notes.read_text().splitlines() if each.startswith("code=")]
+        codes = [line for line in notes.read_text().splitlines() if line.startswith("code=")]
         assert codes == ["code=5"] * len(verbs), notes.read_text()
         assert [each["open"] for each in house.ask("/changes/c1")["comments"]] == [True]
         assert house.agent(other)["runs"][0]["outcome"] == "done"

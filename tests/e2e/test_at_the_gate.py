@@ -30,7 +30,7 @@ runs:
             )
             assert (view["change"]["id"], view["change"]["returns"]) == ("c1", 1)
             runs = house.agent(view["agent"]["name"])["runs"]
-            assert [(each["cause"], each["outcome"]) for each in runs] == [("task", "done"), ("mail", "done")]
+            assert [(run["cause"], run["outcome"]) for run in runs] == [("task", "done"), ("mail", "done")]
             assert (house.repo / "answer.txt").read_text() == "42\n"
 
     def test_a_conflict_goes_back_to_its_author_with_both_sides(self, house: Stage) -> None:
@@ -172,9 +172,11 @@ runs:
             seen = house.flag("seen")
             house.environment["SEEN"] = str(seen)
             house.land("Add b", adds("b.txt"))
-            variables = dict(each.split("=", 1) for each in seen.read_text().splitlines() if "=" in each)
+            variables = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
             assert "hush" not in seen.read_text()
-            assert not [each for each in variables if each.startswith("WINDLASS_") and each != "WINDLASS_MARKER"]
+            assert not [
+                variable for variable in variables if variable.startswith("WINDLASS_") and variable != "WINDLASS_MARKER"
+            ]
             assert {"PATH", "HOME", "SEEN", "CI"} <= variables.keys()
 
     def test_a_check_that_takes_too_long_is_ended_with_all_it_started(self) -> None:
@@ -185,7 +187,7 @@ runs:
         ) as house:
             told = house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
             assert "timed out after 0.3 s" in told.err
-            assert not [each for each in inhabitants(house.folder).values() if "sleep 471" in each]
+            assert not [inhabitant for inhabitant in inhabitants(house.folder).values() if "sleep 471" in inhabitant]
 
     def test_two_agents_land_one_after_the_other(self, house: Stage) -> None:
         """Both changes are in main, each by a merge of its own, the second on top of the first."""

@@ -202,8 +202,8 @@ class TestOddPlaces:
         house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", cwd=clone)
         go.touch()
         house.event("change.landed", "c2")
-        assert sorted(each.name for each in house.repo.glob("?.txt")) == ["a.txt"]
-        assert sorted(each.name for each in clone.glob("?.txt")) == ["b.txt"]
+        assert sorted(path.name for path in house.repo.glob("?.txt")) == ["a.txt"]
+        assert sorted(path.name for path in clone.glob("?.txt")) == ["b.txt"]
 
     def test_a_repository_that_was_moved_is_the_same_project(self, house: Stage) -> None:
         """Its identity is in its settings, so its agents and changes stay its own."""

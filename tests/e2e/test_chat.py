@@ -58,7 +58,7 @@ def test_agents_and_a_person_talk_by_files_alone(house: Stage) -> None:
     add(own, f"[human-to-{one}] @ [{two}]: thanks, both\n")
     until(lambda: len([each for each in house.queue() if each["state"] == "landed"]) == 2, "both to land")
 
-    shown = [each for each in own.read_text().splitlines() if "look" in each]
+    shown = [line for line in own.read_text().splitlines() if "look" in line]
     # whoever has mail begins again, and so these commands say it again
     assert [*dict.fromkeys(shown)] == [f"[{one}-to-{two}]: please look", f"[{two}-to-human]: I look"]
 
@@ -96,5 +96,5 @@ def test_lines_are_heard_after_a_crash(house: Stage) -> None:
     add(own, f"[human-to-{name}]: two\n[human-to-{name}]: three\n")
     house.wl("list")
     until(lambda: [each for each in house.queue() if each["state"] == "landed"], "it to land")
-    said = [each for each in own.read_text().splitlines() if each.startswith("[human-to-")]
+    said = [line for line in own.read_text().splitlines() if line.startswith("[human-to-")]
     assert said == [f"[human-to-{name}]: {each}" for each in ("one", "two", "three")]

@@ -53,7 +53,7 @@ class Stage(NamedTuple):
 
     def inhabitants(self) -> list[str]:
         """What still runs in a throw-away folder, or for it."""
-        return [each.name for each in Path("/proc").iterdir() if each.name.isdigit() and self._is_inside(each)]
+        return [path.name for path in Path("/proc").iterdir() if path.name.isdigit() and self._is_inside(path)]
 
     def _is_inside(self, process: Path) -> bool:
         place = f"{self.temporary}/".encode()
@@ -152,8 +152,8 @@ class TestForPrograms:
         stage = told.stage
         assert not stage.left()
         assert not list(Path(stage.environment["HOME"]).iterdir())
-        assert sorted(each.name for each in stage.folder.iterdir()) == ["a place é", "empty home", "repo"]
-        assert [each.name for each in stage.repo.iterdir()] == [".git"]
+        assert sorted(path.name for path in stage.folder.iterdir()) == ["a place é", "empty home", "repo"]
+        assert [path.name for path in stage.repo.iterdir()] == [".git"]
 
 
 def test_in_a_pipe_it_is_a_line_per_step(stage: Stage) -> None:
@@ -179,7 +179,7 @@ class Screen(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """What stood in each line last."""
-        return [each.rstrip("\r").rpartition("\r")[2] for each in ESCAPES.sub("", self.raw).split("\n")]
+        return [part.rstrip("\r").rpartition("\r")[2] for part in ESCAPES.sub("", self.raw).split("\n")]
 
 
 def on_a_terminal(stage: Stage, *words: str) -> Screen:
@@ -236,12 +236,12 @@ def test_what_is_kept_can_be_undone_and_removed_as_it_says(stage: Stage) -> None
     assert "running" in shown
     assert "testing" in shown
 
-    gone_on = sh(stage, [each for each in going_on.splitlines() if each.startswith("  ")])
+    gone_on = sh(stage, [line for line in going_on.splitlines() if line.startswith("  ")])
     assert gone_on.returncode == 0, gone_on.stderr
     assert "Tree " in gone_on.stdout
     assert "c6  landed" in gone_on.stdout
 
-    first = next(each for each in going_on.splitlines() if "WINDLASS_HOME" in each)
+    first = next(line for line in going_on.splitlines() if "WINDLASS_HOME" in line)
     undone = [f"windlass undo {each} --wait" for each in re.findall(r"windlass undo (c\d)$", shown, re.MULTILINE)[:-1]]
     assert len(undone) == 4
     assert sh(stage, [first, *undone]).returncode == 0

@@ -77,7 +77,7 @@ def test_a_changed_row_is_found_in_the_file(home: Stage) -> None:
     other = "UPDATE changes SET landing = json_set(landing, '$.tree', '{}')"
     with changed(home, other.format("0" * 40), other.format(tree)):
         told = home.wl("doctor", "--check", code=1).out
-    assert [each.split()[1] for each in told.splitlines() if each.startswith("bad")] == ["I1", "I3", "I12"]
+    assert [line.split()[1] for line in told.splitlines() if line.startswith("bad")] == ["I1", "I3", "I12"]
     assert "windlass undo" in told
 
 

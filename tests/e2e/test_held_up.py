@@ -40,4 +40,4 @@ def test_the_command_that_the_person_is_told_lets_them_go_on() -> None:
 def reports(house: Stage) -> list[str]:
     """What the system has told the person."""
     letters = house.wl("inbox", "--json").value
-    return [each["message"] for each in letters if each["from"] == "system" and each["kind"] == "report"]
+    return [letter["message"] for letter in letters if letter["from"] == "system" and letter["kind"] == "report"]

@@ -119,4 +119,4 @@ def test_the_line_of_the_manual_works(house: Stage) -> None:
         timeout=WITHIN,
         check=True,
     ).stdout
-    assert [each["message"] for each in json.loads(shown)["items"]][:2] == ["One.", "Two."]
+    assert [load["message"] for load in json.loads(shown)["items"]][:2] == ["One.", "Two."]

@@ -40,7 +40,7 @@ def everything(house: Stage) -> dict[str, str]:
     return {
         "config": (folder / "config").read_text(),
         "global": (Path(house.environment["HOME"]) / ".gitconfig").read_text(),
-        "hooks": "\n".join(sorted(each.name for each in (folder / "hooks").iterdir())),
+        "hooks": "\n".join(sorted(path.name for path in (folder / "hooks").iterdir())),
         "stash": house.git("stash", "list"),
         "tags": house.git("for-each-ref", "refs/tags", "refs/notes", "refs/stash", "refs/replace"),
         "exclude": (folder / "info/exclude").read_text(),
@@ -145,7 +145,7 @@ class TestThePersonsRepository:
         evil.write_text(f"#!/bin/sh\necho \"$0 $PWD\" >> '{canary}'\ncat\n")
         evil.chmod(0o755)
         planted = [
-            *(f"cp '{evil}' .git/hooks/{each}" for each in HOOKS),
+            *(f"cp '{evil}' .git/hooks/{hook}" for hook in HOOKS),
             f"git config core.fsmonitor '{evil}'",
             f"git config filter.evil.clean '{evil}'",
             f"git config filter.evil.smudge '{evil}'",
@@ -212,10 +212,10 @@ class TestOthers:
             "git fetch origin '+refs/*:refs/stolen/*'; git for-each-ref refs/stolen",
             f"git push -f origin HEAD:refs/heads/work/{other['name']}",
         )
-        refs = {each.split("\t")[1] for each in tried[0][1].splitlines()}
+        refs = {line.split("\t")[1] for line in tried[0][1].splitlines()}
         assert refs == {"HEAD", "refs/heads/main"}
         assert tried[1][0] != "0"
-        assert {each.split()[-1] for each in tried[2][1].splitlines() if "refs/stolen" in each and "\t" in each} <= {
+        assert {line.split()[-1] for line in tried[2][1].splitlines() if "refs/stolen" in line and "\t" in line} <= {
             "refs/stolen/heads/main"
         }
         assert tried[3][0] != "0"

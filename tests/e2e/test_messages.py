@@ -330,7 +330,7 @@ class TestAgents:
         house.wl("send", "Begin.", "--to", "coder")
         until(house.flag("waited.begun").exists, "it to wait")
         until(lambda: house.wl("send", "Something for all.") and out.exists() and out.read_text(), "what it heard")
-        assert {each["message"] for each in json.loads(out.read_text())} == {"Something for all."}
+        assert {load["message"] for load in json.loads(out.read_text())} == {"Something for all."}
         house.flag("silence").touch()
         until(house.flag("waited.late").exists, "the second wait")
         assert house.flag("waited.late").read_text() == "7\n"
@@ -437,8 +437,10 @@ class TestTheApi:
         described = house.ask("/openapi.json")
         assert described["openapi"].startswith("3.")
         operations = [each for path in described["paths"].values() for each in path.values()]
-        assert [each["operationId"] for each in operations if not each["summary"].endswith((".", "?"))] == []
-        assert len({each["operationId"] for each in operations}) == len(operations)
+        assert [
+            operation["operationId"] for operation in operations if not operation["summary"].endswith((".", "?"))
+        ] == []
+        assert len({operation["operationId"] for operation in operations}) == len(operations)
         asked = house.wl("ask", "--agent-id", "tester", "--no-wait", "Why?", "--json").value["conversationId"]
         house.wl("context", "document", "write", "A page.")
         for path, real in (
@@ -458,7 +460,7 @@ class TestTheApi:
         """What comes after it, each once and in order."""
         house.wl("send", "Hello.", "--to", "coder")
         until(lambda: settled(house, "coder"), "it to be settled")
-        every = [each["seq"] for each in house.events()]
+        every = [event["seq"] for event in house.events()]
         assert every == list(range(1, len(every) + 1))
         middle = every[len(every) // 2]
         first = house.event("message.sent")

@@ -67,7 +67,7 @@ class TestQueue:
         """An agent is refused each verb, and may look."""
         notes = house.flag("notes")
         verbs = ("add work/x", "drop c1", "hold c1", "release c1", "retry c1", "first c1", "pause", "resume")
-        tried = [f"windlass queue {each} >> '{notes}' 2>&1; echo code=$? >> '{notes}'" for each in verbs]
+        tried = [f"windlass queue {verb} >> '{notes}' 2>&1; echo code=$? >> '{notes}'" for verb in verbs]
         house.land("Try it", "; ".join([*tried, lines("windlass queue", adds("a.txt"))]))
-        codes = [each for each in notes.read_text().splitlines() if each.startswith("code=")]
+        codes = [line for line in notes.read_text().splitlines() if line.startswith("code=")]
         assert codes == ["code=5"] * len(verbs), notes.read_text()

@@ -47,7 +47,7 @@ class Story:
     def variables(self) -> dict[str, str]:
         """The agent's environment."""
         text = (self.seen / "env").read_text()
-        return dict(each.split("=", 1) for each in text.split("\0") if each)
+        return dict(part.split("=", 1) for part in text.split("\0") if part)
 
     def noted(self, what: str) -> str:
         return (self.seen / what).read_text()
@@ -203,8 +203,8 @@ def test_logs_for_people_obey_nothing(story: Story) -> None:
 
 def test_logs_for_programs_carry_the_bytes(story: Story) -> None:
     """Each line has the run, its number, the offset, the time, the bytes and the text."""
-    rows = [json.loads(each) for each in story.house.wl("logs", story.name, "--json").out.splitlines()]
-    assert all(exact("run number offset time raw text said", each) for each in rows)
+    rows = [json.loads(line) for line in story.house.wl("logs", story.name, "--json").out.splitlines()]
+    assert all(exact("run number offset time raw text said", row) for row in rows)
     assert rows[0]["offset"] == 0
 
 
@@ -225,19 +225,19 @@ def test_watch_numbers_every_event_without_a_gap(story: Story) -> None:
     """From the first on, `seq` counts by one; each line has the same four keys."""
     count = len(story.house.events())
     events = _watched(story.house, count)
-    assert [each["seq"] for each in events] == list(range(1, count + 1))
-    assert all(list(each)[:4] == ["seq", "time", "kind", "subject"] for each in events)
-    assert [each["time"] for each in events] == sorted(each["time"] for each in events)
+    assert [event["seq"] for event in events] == list(range(1, count + 1))
+    assert all(list(event)[:4] == ["seq", "time", "kind", "subject"] for event in events)
+    assert [event["time"] for event in events] == sorted(event["time"] for event in events)
 
 
 def test_watch_tells_the_whole_story(story: Story) -> None:
     """Every step from the order to the retirement is one event, in this order."""
-    kinds = [each["kind"] for each in story.house.events()]
+    kinds = [event["kind"] for event in story.house.events()]
     steps = (
         "project.added task.added run.starting run.started run.output run.finished task.submitted change.queued "
         "change.staged change.tested change.landed agent.retired"
     )
-    assert [each for each in kinds if each in steps.split() and each != "run.output"] == steps.replace(
+    assert [kind for kind in kinds if kind in steps.split() and kind != "run.output"] == steps.replace(
         "run.output ", ""
     ).split()
     assert "run.output" in kinds
@@ -245,7 +245,7 @@ def test_watch_tells_the_whole_story(story: Story) -> None:
 
 def test_events_tell_where_output_is_not_what_it_was(story: Story) -> None:
     """The bytes are kept once: the event has run, offset and length."""
-    output = [each for each in story.house.events() if each["kind"] == "run.output"]
+    output = [event for event in story.house.events() if event["kind"] == "run.output"]
     assert sum(each["length"] for each in output) == len(PRINTED)
     assert all("red" not in json.dumps(each) for each in output)
 

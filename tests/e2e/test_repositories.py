@@ -24,7 +24,7 @@ def test_a_change_in_two_repositories_lands_in_both() -> None:
         assert seen["landed"]
         assert house.git("show", "main:field.txt") == house.git("show", "main:field.txt", cwd=other) == "new"
         changes = house.wl("queue", "--all", "--json").value
-        assert {each["state"] for each in changes} == {"landed"}
+        assert {change["state"] for change in changes} == {"landed"}
         assert len(changes) == 2
         shown = house.wl("diff", seen["agent"]["name"]).out
         assert shown.count("+new") == 2

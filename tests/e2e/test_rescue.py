@@ -38,11 +38,11 @@ def story() -> Iterator[Story]:
 def test_what_main_does_not_have_is_listed(story: Story) -> None:
     """Newest first, with the agent, when, how much and why; programs get stable keys."""
     items = story.house.wl("rescue", "list", "--json").value
-    assert [exact(KEYS, each) for each in items] == [True, True, True]
-    assert [each["id"] for each in items] == [f"{story.failed}/r2", f"{story.landed}/1", f"{story.landed}/r1"]
-    assert [each["number"] for each in items] == [3, 2, 1]
-    assert [each["files"] for each in items] == [["half.txt"], ["left.txt"], ["left.txt"]]
-    assert [each["commits"] for each in items] == [0, 0, 0]
+    assert [exact(KEYS, item) for item in items] == [True, True, True]
+    assert [item["id"] for item in items] == [f"{story.failed}/r2", f"{story.landed}/1", f"{story.landed}/r1"]
+    assert [item["number"] for item in items] == [3, 2, 1]
+    assert [item["files"] for item in items] == [["half.txt"], ["left.txt"], ["left.txt"]]
+    assert [item["commits"] for item in items] == [0, 0, 0]
     shown = story.house.wl("rescue", "list").out
     assert "its worktree was removed" in shown
     assert f"windlass rescue show {story.failed}/r2" in shown
@@ -103,7 +103,7 @@ def test_a_failed_agents_file_comes_back_into_a_folder(story: Story) -> None:
     assert (house.folder / "back/half.txt").read_text() == "half\n"
     assert (house.folder / "back/README.md").exists()
     house.wl("rescue", "restore", f"{story.failed}/r2", "--to", "../back", code=4)
-    assert [each.name for each in house.worktrees()] == [story.failed]
+    assert [worktree.name for worktree in house.worktrees()] == [story.failed]
     assert len(house.wl("rescue", "list", "--json").value) == 3
 
 

@@ -30,7 +30,7 @@ def grown(file: Path, size: int) -> bool:
 
 
 def counted(house: Stage, kind: str) -> int:
-    return [each["kind"] for each in house.events()].count(kind)
+    return [event["kind"] for event in house.events()].count(kind)
 
 
 # ── killed ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -78,7 +78,7 @@ class TestKilledWhileAgentsWork:
         assert rows == [b"line %d" % each for each in range(1, len(rows) + 1)]
         assert last == b"no end"
         assert printed == output.read_bytes()
-        kept = [each for each in house.events() if each["kind"] == "run.output"]
+        kept = [event for event in house.events() if event["kind"] == "run.output"]
         assert sum(each["length"] for each in kept) == len(printed)
 
     def test_one_that_ended_meanwhile_is_judged_by_its_own_exit_code(self, house: Stage) -> None:
@@ -153,7 +153,7 @@ class TestKilledInTheGate:
             house.event("change.landed")
 
             assert not lives(left)
-            assert not [each for each in inhabitants(house.folder).values() if "sleep 600" in each]
+            assert not [inhabitant for inhabitant in inhabitants(house.folder).values() if "sleep 600" in inhabitant]
             assert counted(house, "change.landed") == 1
             assert house.git("log", "--format=%s").splitlines()[0] == "Land c1: Add b"
             assert house.git("rev-list", "--count", "main") == "3"
@@ -266,8 +266,8 @@ class TestBeginning:
         until(lambda: sum(each.poll() is None for each in ten) == 1 and (house.state / "daemon.sock").exists(), "one")
         [winner] = [each for each in ten if each.poll() is None]
         losers = [each for each in ten if each is not winner]
-        assert [each.returncode for each in losers] == [CONFLICT] * 9
-        said = [each.stderr.read().decode() for each in losers if each.stderr]
+        assert [loser.returncode for loser in losers] == [CONFLICT] * 9
+        said = [loser.stderr.read().decode() for loser in losers if loser.stderr]
         assert all("already running" in each for each in said)
         assert house.ask("/status")["pid"] == winner.pid
         house.wl("daemon", "stop")

@@ -221,8 +221,8 @@ def test_a_secret_is_nowhere_but_in_its_agents_environment(sandbox: str) -> None
         assert "whole ************************" in said[-2]
         assert "split ************************\n" in said[-2]
         assert SECRET not in "".join(said)
-        files = [each for each in house.state.rglob("*") if each.is_file()]
-        assert [each for each in files if SECRET.encode() in each.read_bytes()] == []
+        files = [path for path in house.state.rglob("*") if path.is_file()]
+        assert [file for file in files if SECRET.encode() in file.read_bytes()] == []
         assert _rows_with(house.state / "windlass.db", SECRET[:14]) == []
 
 
@@ -242,7 +242,7 @@ def _without_bubblewrap(house: Stage) -> str:
     programs = house.folder / "programs"
     programs.mkdir()
     for folder in ("/usr/bin", "/bin"):
-        for each in Path(folder).iterdir():
-            if each.name != "bwrap" and not (programs / each.name).exists():
-                (programs / each.name).symlink_to(each)
+        for path in Path(folder).iterdir():
+            if path.name != "bwrap" and not (programs / path.name).exists():
+                (programs / path.name).symlink_to(path)
     return f"{house.folder}/bin:{programs}"

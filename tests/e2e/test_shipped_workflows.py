@@ -60,7 +60,7 @@ def test_review_and_fix(acme: Company) -> None:
         coder=commits("fix.txt") + 'windlass context send "@reviewer 1 is fixed."\n',
     )
     ended = acme.run("review-and-fix", instance="rf")
-    assert [each.agent for each in acme.calls()] == ["reviewer@rf", "coder@rf", "reviewer@rf"]
+    assert [call.agent for call in acme.calls()] == ["reviewer@rf", "coder@rf", "reviewer@rf"]
     assert [each["state"] for each in ended["changes"]] == ["landed"]
     assert "fix.txt" in on_main(acme)
 
@@ -88,8 +88,8 @@ def test_plan_and_build(acme: Company) -> None:
         tester='grep -q raft raft.txt\nwindlass context document append "It floats."\n' + commits("raft-test.txt"),
     )
     ended = acme.run("plan-and-build", "--", "--goal", "A raft.", instance="pb")
-    assert [each.agent for each in acme.calls()] == ["planner@pb", "builder@pb", "tester@pb"]
-    assert all("A raft." in each.prompt for each in acme.calls())
+    assert [call.agent for call in acme.calls()] == ["planner@pb", "builder@pb", "tester@pb"]
+    assert all("A raft." in call.prompt for call in acme.calls())
     assert {each["state"] for each in ended["changes"]} == {"landed"}
     assert {"raft.txt", "raft-test.txt"} <= on_main(acme)
     assert "It floats." in document(acme, "pb")

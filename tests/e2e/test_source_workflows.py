@@ -229,7 +229,7 @@ class TestContext:
         assert theatre.said("channel")[1:] == TALK
         folder = theatre.house.repo / ".windlass/context/channel"
         until(lambda: VERIFIED in theatre.file(".windlass/context/channel/channel.md"), "the channel")
-        assert [each.name for each in folder.iterdir()] == ["channel.md"]
+        assert [path.name for path in folder.iterdir()] == ["channel.md"]
 
     def test_none_at_all(self, theatre: Theatre) -> None:
         """Agents can't communicate, in either way, and are not told how they would."""

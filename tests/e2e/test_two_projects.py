@@ -68,8 +68,8 @@ def test_mail_of_another_project_says_of_which(street: Street) -> None:
     for name, folder in (("one", street.one), ("two", street.two)):
         wl("send", f"Of {name}.", "--to", "human", cwd=folder)
     for words in (("inbox",), ("read",)):
-        heads = [each for each in wl(*words, cwd=street.two).out.splitlines() if "human → human" in each]
-        assert [each.endswith("of repo)") for each in heads] == [True, False], heads
+        heads = [line for line in wl(*words, cwd=street.two).out.splitlines() if "human → human" in line]
+        assert [head.endswith("of repo)") for head in heads] == [True, False], heads
     assert wl("read", "--json", cwd=street.one).value == []
     kept = wl("inbox", "--all", "--json", cwd=street.two).value
     assert [(each["message"], each["project"], each["here"]) for each in kept[-2:]] == [

@@ -46,7 +46,7 @@ WAITING = [
 @pytest.mark.parametrize("words", WAITING, ids=lambda words: words[0])
 def test_a_person_who_waits_gets_the_next_daemon(house: Stage, words: tuple[str, ...]) -> None:
     """One that was killed is started again by whoever waits for something: nobody else may come along."""
-    waiting = house.begin(*(house.environment["AGENT"] if each == "AGENT" else each for each in words))
+    waiting = house.begin(*(house.environment["AGENT"] if word == "AGENT" else word for word in words))
     until(waits(waiting), "the command to wait")
     old = kill(house)
     until(lambda: serves(house) not in (0, old), "the next daemon")

@@ -90,7 +90,7 @@ class TestLocalChanges:
 
         assert (house.repo / "README.md").read_text() == "theirs\n"
         assert len(house.agent(change["agent"])["runs"]) == 1, "the author had nothing to do with it"
-        assert [each["kind"] for each in house.events()].count("change.tested") == 1, "the tree had been tested"
+        assert [event["kind"] for event in house.events()].count("change.tested") == 1, "the tree had been tested"
 
     def test_that_are_untracked_and_collide_are_never_overwritten(self, house: Stage) -> None:
         """An untracked file where a landed one would be holds the change, and stays."""
@@ -187,7 +187,7 @@ runs:
 """,
         )
         runs = house.agent(view["agent"]["name"])["runs"]
-        assert [each["cause"] for each in runs] == ["task", "reminder"]
+        assert [run["cause"] for run in runs] == ["task", "reminder"]
         assert "left c.txt uncommitted" in runs[0]["reason"]
         assert house.git("ls-files").split() == ["README.md", "b.txt", "c.txt"]
 
@@ -198,7 +198,7 @@ runs:
         [agent] = house.wl("list", "--all", "--json").value
         assert agent["status"] == "error"
         runs = house.agent(agent["name"])["runs"]
-        assert [(each["cause"], each["outcome"]) for each in runs] == [("task", "crashed"), ("reminder", "crashed")]
+        assert [(run["cause"], run["outcome"]) for run in runs] == [("task", "crashed"), ("reminder", "crashed")]
 
     def test_a_crash_is_tried_again_and_its_work_kept(self, house: Stage) -> None:
         """The second run finds the files of the first one."""

@@ -65,7 +65,7 @@ def test_every_key_has_an_example_here() -> None:
     keys = {*workflow_file.KEYS, *file_agents.KEYS, *file_params.KEYS, *file_tasks.KEYS}
     shown = "\n".join(PARTS.values())
     assert len(PARTS) == len(re.findall("```yaml", PAGE))
-    assert {each for each in keys if not re.search(rf"\b{each}:", shown)} == set()
+    assert {key for key in keys if not re.search(rf"\b{key}:", shown)} == set()
 
 
 def test_writing_one(acme: Company) -> None:
@@ -182,9 +182,9 @@ def test_keys_of_your_own(acme: Company) -> None:
     """Both agents get what the anchor says, and each what is its own."""
     acme.play()
     acme.run(example(acme, "Keys of your own"), instance="x1")
-    calls = {each.agent: each for each in acme.calls()}
+    calls = {call.agent: call for call in acme.calls()}
     assert {*calls} == {"reviewer@x1", "auditor@x1"}
-    assert all("--read" in each.argv for each in calls.values())
+    assert all("--read" in call.argv for call in calls.values())
     assert "an attacker would use" in calls["auditor@x1"].after("--who")
 
 

@@ -220,14 +220,14 @@ class TestStart:
         """And none sees another."""
         file = write(house, "many.yaml", "context:\n" + ONE.format('windlass context send "$WINDLASS_AGENT"'))
         names = [f"n{each}" for each in range(20)]
-        for each in names:
-            house.wl("start", file, "--instance", each, "--background")
-        until(lambda: all(len(spoken(house, each)) == 2 for each in names), "all of them", within=4 * WITHIN)
-        assert [spoken(house, each)[1] for each in names] == [f"helper@{each}" for each in names]
-        house.wl("stop", *(f"@{each}" for each in names))
+        for name in names:
+            house.wl("start", file, "--instance", name, "--background")
+        until(lambda: all(len(spoken(house, name)) == 2 for name in names), "all of them", within=4 * WITHIN)
+        assert [spoken(house, name)[1] for name in names] == [f"helper@{name}" for name in names]
+        house.wl("stop", *(f"@{name}" for name in names))
 
 
 def spoken(house: Stage, instance: str) -> list[str]:
     """What was said in an instance."""
     told = house.wl("peek", "--channel", f"@{instance}", "--json")
-    return [each["message"] for each in json.loads(told.out)]
+    return [load["message"] for load in json.loads(told.out)]

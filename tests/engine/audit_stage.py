@@ -124,7 +124,7 @@ def look(
         stage.processes = past.processes
         stage.store = SqliteStore(str(database), stage.clock)
         audit = Audit(stage.build().ports, pause=waits or Waits())
-        found.extend([each async for each in audit.findings(lambda: rivals)])
+        found.extend([finding async for finding in audit.findings(lambda: rivals)])
         await stage.store.close()
 
     play(story)

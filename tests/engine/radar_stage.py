@@ -48,7 +48,7 @@ class RadarStage(Stage):
 
     async def begin(self, *titles: str) -> list[str]:
         """Agents at work, by name."""
-        names = [await self.order(each) for each in titles]
+        names = [await self.order(title) for title in titles]
         await self.move()
         return names
 

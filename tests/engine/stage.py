@@ -166,7 +166,7 @@ class Stage:
 
     async def kinds(self, subject: str) -> list[str]:
         events = await self.store.read(lambda store: store.events(after=0, limit=10_000))
-        return [each.kind for each in events if each.subject == subject]
+        return [event.kind for event in events if event.subject == subject]
 
     def prompt_of(self, run: Run) -> str:
         return (self.home / "runs" / run.id / "prompt.md").read_text()

@@ -15,7 +15,7 @@ ENGINE = Path(windlass.engine.__file__).parent
 
 def within_transactions() -> list[ast.FunctionDef]:
     """Every function that writes, and so runs within a transaction, in the writer's thread."""
-    trees = (ast.parse(each.read_text(), each.name) for each in sorted(ENGINE.rglob("*.py")))
+    trees = (ast.parse(path.read_text(), path.name) for path in sorted(ENGINE.rglob("*.py")))
     found = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return [each for each in found if any("Writing" in ast.dump(given) for given in each.args.args)]
 
@@ -25,7 +25,9 @@ def test_it_is_never_rung_before_the_commit() -> None:
     functions = within_transactions()
     assert len(functions) > 50
     rings = ("ring", "ring_in")
-    assert [each.name for each in functions for at in ast.walk(each) if getattr(at, "attr", "") in rings] == []
+    assert [
+        function.name for function in functions for at in ast.walk(function) if getattr(at, "attr", "") in rings
+    ] == []
 
 
 def test_a_wish_that_is_due_is_not_put_off_by_a_later_one() -> None:

@@ -169,8 +169,8 @@ class FakeGit:
             head=sight.head,
             branch=sight.worktree.branch,
             commits=len(own),
-            changed=tuple(each for each in names if each in committed),
-            untracked=tuple(each for each in names if each not in committed),
+            changed=tuple(name for name in names if name in committed),
+            untracked=tuple(name for name in names if name not in committed),
             snapshot=snapshot,
             holes=sight.holes,
         )
@@ -371,7 +371,7 @@ class FakeGit:
     def _rescues(self, project: Project, agent: Agent) -> int:
         """How often a worktree of this agent was saved."""
         folder = f"refs/windlass/rescue/{_key(agent)}/"
-        saved = (each for each in self._hub(project).refs if each.startswith(folder) and each.endswith("/tree"))
+        saved = (ref for ref in self._hub(project).refs if ref.startswith(folder) and ref.endswith("/tree"))
         return max((int(each.removeprefix(folder).split("/")[0]) for each in saved), default=0)
 
     async def _begin_anew(self, project: Project, agent: Agent, main: str) -> str:

@@ -69,7 +69,7 @@ class Objects:
     def history(self, commit: str) -> frozenset[str]:
         """A commit and all that it stands on."""
         if commit not in self._histories:
-            parents = [self.history(each) for each in self.commits[commit].parents]
+            parents = [self.history(parent) for parent in self.commits[commit].parents]
             self._histories[commit] = frozenset((commit,)).union(*parents)
         return self._histories[commit]
 
@@ -111,9 +111,9 @@ class Objects:
             commit=commit,
             tree=self.tree(commit),
             base=base,
-            added=frozenset(each for each in names if each not in before),
-            removed=frozenset(each for each in names if each not in after),
-            edited=frozenset(each for each in names if each in before and each in after),
+            added=frozenset(name for name in names if name not in before),
+            removed=frozenset(name for name in names if name not in after),
+            edited=frozenset(name for name in names if name in before and name in after),
         )
 
     def difference(self, before: str, after: str) -> str:
@@ -124,7 +124,7 @@ class Objects:
 def different(before: Files, after: Files) -> tuple[str, ...]:
     """The names of the files that two sets of files do not have alike."""
     names: Iterable[str] = before.keys() | after.keys()
-    return tuple(sorted(each for each in names if before.get(each) != after.get(each)))
+    return tuple(sorted(name for name in names if before.get(name) != after.get(name)))
 
 
 def _lines(before: Files, after: Files) -> Iterator[str]:

@@ -66,9 +66,9 @@ class MemoryReading:
         return _cut((each for each in found if each.created_at < latest), limit)
 
     def agents_over(self, *, limit: int = 1000) -> list[Agent]:
-        busy = {each.agent for each in self.live_runs()}
+        busy = {run.agent for run in self.live_runs()}
         latest = {each.agent: each.state for each in self._all(Task)}
-        found = (each for each in self.agents(limit=sys.maxsize) if latest.get(each.id) in _OVER)
+        found = (agent for agent in self.agents(limit=sys.maxsize) if latest.get(agent.id) in _OVER)
         return _cut((each for each in found if each.id not in busy), limit)
 
     def names_taken(self) -> set[str]:
@@ -87,8 +87,8 @@ class MemoryReading:
         return [each for each in self._all(Run) if each.live]
 
     def live_by_project(self) -> dict[str, int]:
-        agents = (self.find(Agent, each.agent) for each in self.live_runs())
-        return dict(Counter(each.project for each in agents if each))
+        agents = (self.find(Agent, run.agent) for run in self.live_runs())
+        return dict(Counter(agent.project for agent in agents if agent))
 
     def runs_of(self, agent: str, /) -> list[Run]:
         return sorted((each for each in self._all(Run) if each.agent == agent), key=lambda run: run.number)
@@ -149,7 +149,7 @@ class MemoryReading:
         return [each for each in found if each.name.startswith(begin)]
 
     def revisions(self, document: str, /) -> list[Document]:
-        written = (each for each in self._tables.events if each.kind == "document.written")
+        written = (event for event in self._tables.events if event.kind == "document.written")
         return [rows.document(each) for each in written if each.subject == document]
 
     def said(
@@ -193,11 +193,11 @@ class MemoryReading:
     def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
         answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
         asks = (each for each in self._all(Message) if each.kind is Kind.ASK and each.id not in answered)
-        found = (each for each in asks if self._is_owed(each.id, reader))
+        found = (ask for ask in asks if self._is_owed(ask.id, reader))
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
     def asking(self) -> list[Message]:
-        since = {each.agent: each.starting_at for each in self.live_runs()}
+        since = {run.agent: run.starting_at for run in self.live_runs()}
         answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
         found = (
             each
@@ -209,7 +209,7 @@ class MemoryReading:
 
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
         keys = {answered, *(each.message for each in self.deliveries_of(run)[-FAR_BACK:])}
-        found = [said for each in keys if (said := self.find(Message, each))]
+        found = [said for key in keys if (said := self.find(Message, key))]
         heard = {_number(each.id): each for each in (*found, *self._sent_during(run))}
         person = max((place for place, each in heard.items() if each.sender == "human"), default=0)
         later = (each for place, each in sorted(heard.items()) if place > person)

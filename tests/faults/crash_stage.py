@@ -135,8 +135,8 @@ class CrashStage:
 
     def _tidy(self, agents: dict[str, Any]) -> bool:
         """Whether what landed has been cleared away."""
-        worktrees = [Path(self.ask("agents", each["name"])["worktree"]) for each in agents.values()]
-        return sum(each.exists() for each in worktrees) == 1
+        worktrees = [Path(self.ask("agents", agent["name"])["worktree"]) for agent in agents.values()]
+        return sum(worktree.exists() for worktree in worktrees) == 1
 
     def _add(self, title: str, script: str) -> None:
         self._try("tasks", path=str(self.repo), title=title, options={"script": script}, provider="scripted")
@@ -168,7 +168,7 @@ class CrashStage:
             }
         found["main"] = sorted(self.git("ls-tree", "-r", "main").splitlines())
         merges = self.git("log", "--merges", "--first-parent", "--format=%s", "main").splitlines()
-        found["landed"] = sorted(each.split(": ", 1)[1] for each in merges)
+        found["landed"] = sorted(merge.split(": ", 1)[1] for merge in merges)
         found["checkout"] = self.git("status", "--porcelain")
         return found
 
@@ -180,8 +180,8 @@ class CrashStage:
     def _said(self, name: str) -> list[str]:
         chunks = self._persist(lambda: list(self._client.stream("agents", name, "logs")))
         runs: dict[int, str] = {}
-        for each in chunks:
-            runs[each["number"]] = runs.get(each["number"], "") + each["text"]
+        for chunk in chunks:
+            runs[chunk["number"]] = runs.get(chunk["number"], "") + chunk["text"]
         return [_without_names(runs[number]) for number in sorted(runs)]
 
     def leave(self) -> None:

@@ -81,7 +81,7 @@ def descriptors(house: Stage, kind: str = "") -> int:
 
     With a kind, only those whose name begins like this.
     """
-    found = (_target(each) for each in Path(f"/proc/{house.daemon}/fd").iterdir())
+    found = (_target(path) for path in Path(f"/proc/{house.daemon}/fd").iterdir())
     return sum(each.startswith(kind) and "/windlass.db" not in each for each in found)
 
 

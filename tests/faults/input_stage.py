@@ -49,7 +49,7 @@ class Desk:
             sorted(house.state.glob("runs/*")),
             house.git("for-each-ref"),
             house.git("status", "--porcelain"),
-            sorted(each.name for each in house.folder.iterdir() if each.suffix != ".yaml"),
+            sorted(path.name for path in house.folder.iterdir() if path.suffix != ".yaml"),
         )
 
     def refuses(

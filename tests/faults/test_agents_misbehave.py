@@ -124,7 +124,7 @@ class TestChildren:
             babble = "while :; do echo babble; done"
             name = house.work("Leave a child", f"{adds('b.txt')}; echo mine; setsid sh -c '{babble}' & exit 0")
             house.event("change.landed")
-            assert not [each for each in inhabitants(house.folder).values() if "babble" in each]
+            assert not [inhabitant for inhabitant in inhabitants(house.folder).values() if "babble" in inhabitant]
             assert b"mine\n" in house.raw("logs", name, "--raw")
             assert broken(house) == []
 

@@ -186,9 +186,9 @@ class TestSecrets:
         """Not in the store, the log, a hub, a worktree or a run's folder."""
         with closing(sqlite3.connect(lived.state / "windlass.db")) as store:
             assert not [line for line in store.iterdump() if SECRET in line]
-        files = [each for each in lived.state.rglob("*") if each.is_file() and each.name != "config.toml"]
+        files = [path for path in lived.state.rglob("*") if path.is_file() and path.name != "config.toml"]
         assert len(files) > 50
-        assert [each for each in files if SECRET.encode() in each.read_bytes()] == []
+        assert [file for file in files if SECRET.encode() in file.read_bytes()] == []
 
     def test_are_in_nothing_that_is_told(self, lived: Stage) -> None:
         """Not in the stream of events, a list, a page, a receipt or a finding."""
@@ -204,6 +204,6 @@ class TestSecrets:
         """Folders 0700 and files 0600; what git makes has git's own modes, in folders that nobody else can enter."""
         below = [each for part in ("runs", "gitconfig") for each in (lived.state / part).rglob("*")]
         (lived.state / "config.toml").unlink()  # the person's own
-        for each in (lived.state, *lived.state.iterdir(), *below):
-            mode = each.stat().st_mode
-            assert not mode & 0o077, f"{each}: {stat.filemode(mode)}"
+        for path in (lived.state, *lived.state.iterdir(), *below):
+            mode = path.stat().st_mode
+            assert not mode & 0o077, f"{path}: {stat.filemode(mode)}"

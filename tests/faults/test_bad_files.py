@@ -177,11 +177,11 @@ class TestRepositories:
         house = desk.house
         names = [house.repo / each for each in ("Makefile", "package.json", "pyproject.toml", "setup.cfg")]
         began = time.monotonic()
-        for each in names:
-            ODD[kind](each)
+        for name in names:
+            ODD[kind](name)
         number, said = call(house, "GET", f"/projects/checks?path={house.repo}")
-        for each in names:
-            each.unlink()
+        for name in names:
+            name.unlink()
         assert (number, said["guess"]["command"]) == (200, "")
         assert time.monotonic() - began < SOON
         desk.is_sound()
@@ -226,7 +226,7 @@ class TestRuns:
             house.event("task.failed")
             assert "a symbolic link" in house.agent(name)["runs"][-1]["reason"]
             assert (outside / "task.md").read_text() == "mine"
-            assert [each.name for each in outside.iterdir()] == ["task.md"]
+            assert [path.name for path in outside.iterdir()] == ["task.md"]
 
     def test_whose_worktree_holds_links_out_are_saved_and_removed_without_following(self, house: Stage) -> None:
         """A link in a tree is a link in the snapshot; removing the tree leaves what it leads to."""

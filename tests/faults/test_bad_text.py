@@ -36,7 +36,7 @@ class Story:
 
 
 def script(*steps: object) -> str:
-    return "".join(f"- {json.dumps(each)}\n" for each in steps)
+    return "".join(f"- {json.dumps(step)}\n" for step in steps)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_main_has_the_very_files_and_messages(story: Story) -> None:
 def typed(story: Story, words: str) -> list[str]:
     """A command with the names of this story's agents."""
     names = {each.upper(): getattr(story, each) for each in ("landed", "asked", "failed", "red")}
-    return [re.sub("[A-Z]{3,}", lambda found: names[found[0]], each) for each in words.split()]
+    return [re.sub("[A-Z]{3,}", lambda found: names[found[0]], part) for part in words.split()]
 
 
 def on_terminal(house: Stage, *words: str, cwd: Path | None = None) -> str:

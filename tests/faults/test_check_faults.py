@@ -52,7 +52,7 @@ def test_one_that_prints_a_gigabyte_costs_neither_memory_nor_disk() -> None:
         assert len(output) < 1.1e6
         assert "\0" not in output
         assert most_memory(house) < 150 * MEGABYTE
-        assert sum(each.stat().st_size for each in house.state.rglob("*") if each.is_file()) < 20 * MEGABYTE
+        assert sum(path.stat().st_size for path in house.state.rglob("*") if path.is_file()) < 20 * MEGABYTE
 
 
 def test_one_that_kills_its_parent_kills_no_daemon() -> None:
@@ -62,7 +62,7 @@ def test_one_that_kills_its_parent_kills_no_daemon() -> None:
         daemon = house.daemon
         shown = over(house, give(house, "Kill", adds("a.txt")))
         assert (shown["change"]["state"], shown["change"]["reason"]) == ("held", "exit code 137; it went back 0 times")
-        assert not [each for each in inhabitants(house.folder).values() if "sleep 4711" in each]
+        assert not [inhabitant for inhabitant in inhabitants(house.folder).values() if "sleep 4711" in inhabitant]
         house.land("Add b", adds("b.txt"))
         assert lives(daemon)
         assert house.daemon == daemon

@@ -46,7 +46,7 @@ class TestWhatCannotBeSaved:
         """Nothing of it, and nothing beside it; and the page says where to look."""
         house, name = kept
         [worktree] = house.worktrees()
-        assert {"inner", "my.local", "big.bin", "b.txt", "build"} <= {each.name for each in worktree.iterdir()}
+        assert {"inner", "my.local", "big.bin", "b.txt", "build"} <= {path.name for path in worktree.iterdir()}
         assert str(worktree) in house.wl("show", name).out
         house.wl("doctor", "--check")
 

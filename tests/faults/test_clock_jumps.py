@@ -66,11 +66,11 @@ def test_changes_land_in_the_order_in_which_they_came(jumps: Jumps) -> None:
         house.event("change.queued", f"c{number}")
     house.flag("go").touch()
     house.event("change.landed", "c4")
-    landed = [each["subject"] for each in house.events() if each["kind"] == "change.landed"]
+    landed = [event["subject"] for event in house.events() if event["kind"] == "change.landed"]
     assert landed == ["c1", "c2", "c3", "c4"]
-    times = [each["time"] for each in house.events()]
+    times = [event["time"] for event in house.events()]
     assert times != sorted(times), "the clock has not jumped"
-    assert [house.agent(each)["change"]["returns"] for each in names] == [0, 0, 0, 0]
+    assert [house.agent(name)["change"]["returns"] for name in names] == [0, 0, 0, 0]
     assert broken(house) == []
 
 

@@ -78,7 +78,7 @@ def test_of_fifty_daemons_at_once_one_wins_and_the_others_say_so(tmp_path: Path)
         subprocess.run(words, env=house.environment, check=True, timeout=WITHIN)
         until(lambda: _endings(tmp_path).count("left with 4") == DAEMONS - 1, f"one to win: {_endings(tmp_path)}")
         until((house.state / "daemon.sock").exists, "it to listen")
-        said = [each.read_text() for each in tmp_path.iterdir()]
+        said = [path.read_text() for path in tmp_path.iterdir()]
         assert sum("already running for this home" in each for each in said) == DAEMONS - 1
         assert house.ask("/status")["pid"] == house.daemon
         house.land("Add b", adds("b.txt"))
@@ -87,7 +87,7 @@ def test_of_fifty_daemons_at_once_one_wins_and_the_others_say_so(tmp_path: Path)
 
 
 def _endings(folder: Path) -> list[str]:
-    return [each.read_text().rstrip().rpartition("\n")[2] for each in folder.iterdir()]
+    return [path.read_text().rstrip().rpartition("\n")[2] for path in folder.iterdir()]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def during_checks(house: Stage, act: str, times: int) -> None:
 
 
 def kinds(house: Stage) -> list[str]:
-    return [each["kind"] for each in house.events() if each["kind"].startswith("change.")]
+    return [event["kind"] for event in house.events() if event["kind"].startswith("change.")]
 
 
 @pytest.mark.parametrize("where", ["checkout", "clone"])

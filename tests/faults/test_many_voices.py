@@ -53,7 +53,7 @@ def said_to(place: int, count: int) -> Counter[int]:
     """How often each speaker, by its place, says something to this one."""
     others = (each for each in range(count) if each != place)
     return Counter(
-        each for each in others for number in range(MESSAGES) if (each + 1 + number % (count - 1)) % count == place
+        other for other in others for number in range(MESSAGES) if (other + 1 + number % (count - 1)) % count == place
     )
 
 

@@ -45,8 +45,8 @@ def test_odd_bytes_are_kept_and_said(printers: tuple[Stage, dict[str, str]], kin
 def test_every_promise_is_kept_with_odd_bytes(printers: tuple[Stage, dict[str, str]]) -> None:
     """`doctor --check` holds what is kept against the files, byte by byte."""
     house, names = printers
-    for each in names.values():
-        over(house, each)
+    for name in names.values():
+        over(house, name)
     assert broken(house) == []
 
 
@@ -60,8 +60,8 @@ def test_a_line_of_100_mb_costs_no_memory(printers: tuple[Stage, dict[str, str]]
     house, _ = printers
     name = give(house, "Endless", f"head -c {LONG} /dev/zero | tr '\\0' 'x'; echo; echo short; exit 3")
     [run] = over(house, name)["runs"]
-    pieces = [each for each in house.events() if each["kind"] == "run.output" and each["run"] == run["id"]]
-    assert sum(each["length"] for each in pieces) == LONG + len("\nshort\n")
+    pieces = [event for event in house.events() if event["kind"] == "run.output" and event["run"] == run["id"]]
+    assert sum(piece["length"] for piece in pieces) == LONG + len("\nshort\n")
     assert "more than 1000000 bytes" in odd(run)[0]
     assert most_memory(house) < 150 * MEGABYTE
     assert broken(house) == []

@@ -38,9 +38,9 @@ def trap(house: Stage) -> tuple[Path, Path]:
 def plant(house: Stage, program: Path, folder: Path, *, settings: tuple[str, ...] = SETTINGS) -> None:
     """Hooks, settings and attributes that all lead to a program."""
     (folder / ".git/hooks").mkdir(exist_ok=True)
-    for each in HOOKS:
-        (folder / ".git/hooks" / each).unlink(missing_ok=True)
-        (folder / ".git/hooks" / each).symlink_to(program)
+    for hook in HOOKS:
+        (folder / ".git/hooks" / hook).unlink(missing_ok=True)
+        (folder / ".git/hooks" / hook).symlink_to(program)
     for each in settings:
         value = f"!{program}" if each.startswith(("alias", "submodule")) else str(program)
         house.git("config", each, value, cwd=folder)
@@ -107,10 +107,10 @@ class TestAnAgentsWorktree:
             canary, program = trap(house)
             commands = [
                 "mkdir -p .git/hooks .git/info",
-                *(f"ln -sf {program} .git/hooks/{each}" for each in HOOKS),
+                *(f"ln -sf {program} .git/hooks/{hook}" for hook in HOOKS),
                 "printf x > b.txt; git add -A; git commit -qm b; rm .git/hooks/*",
                 *(f"git config {each} '{program}'" for each in (*SETTINGS, *FILTERS)),
-                *(f"ln -sf {program} .git/hooks/{each}" for each in HOOKS),
+                *(f"ln -sf {program} .git/hooks/{hook}" for hook in HOOKS),
                 f"printf '{ATTRIBUTES.strip()}\\n' > .git/info/attributes",
                 "printf '[core]\\n\\tworktree = /\\n\\thooksPath = hooks\\n' >> .git/config",
                 "printf x > left.txt",

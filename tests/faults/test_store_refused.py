@@ -42,7 +42,7 @@ def house(used: Stage) -> Iterator[Stage]:
 
 def contents(home: Path) -> dict[str, object]:
     """Every file of ours, byte for byte; the daemon's log and lock may tell of the attempt."""
-    found = [each for each in home.rglob("*") if each.relative_to(home).parts[0].startswith(OURS)]
+    found = [path for path in home.rglob("*") if path.relative_to(home).parts[0].startswith(OURS)]
     return {str(each): each.read_bytes() if each.is_file() else each.lstat().st_mode for each in found}
 
 

@@ -25,8 +25,8 @@ def loud() -> Iterator[Stage]:
         house.wl("daemon", "start")
         names = [give(house, f"Wordy {each}", f'{WORDY} > "$WINDLASS_SIGNAL"') for each in range(10)]
         names.append(give(house, "Loud", f"{LOUD}; exit 3"))
-        for each in names:
-            over(house, each)
+        for name in names:
+            over(house, name)
         house.flag("loud").write_text(names[-1])
         yield house
 

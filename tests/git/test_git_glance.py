@@ -25,12 +25,12 @@ async def glimpse(world: World, name: str, files: Mapping[str, str]) -> QuickLoo
 
 def objects(world: World) -> set[str]:
     """Every object of the hub that is not in a pack."""
-    return {str(each.relative_to(world.hub)) for each in (world.hub / "objects").rglob("*") if each.is_file()}
+    return {str(path.relative_to(world.hub)) for path in (world.hub / "objects").rglob("*") if path.is_file()}
 
 
 def kept(seen: QuickLook) -> int:
     """How many objects a glimpse has for itself."""
-    return sum(each.is_file() for each in Path(seen.kept).rglob("*"))
+    return sum(path.is_file() for path in Path(seen.kept).rglob("*"))
 
 
 def both(one: QuickLook, other: QuickLook) -> bool:

@@ -202,7 +202,7 @@ class TestHoles:
             (path / "a.txt").unlink()
             os.mkfifo(path / "a.txt")
             tree = await world.git.look(world.project, agent, "r1")
-            assert {each.partition(":")[0] for each in tree.holes} == {"nested/", "full/", "a.txt"}
+            assert {hole.partition(":")[0] for hole in tree.holes} == {"nested/", "full/", "a.txt"}
             with pytest.raises(NotAllowed, match="full/: a nested repository"):
                 await world.git.remove_worktree(world.project, agent)
             assert (path / "full/x").is_file()
@@ -360,7 +360,7 @@ class TestRemove:
             assert ref == "refs/windlass/rescue/coder/1/tree"
             assert content(world, ref, "b.txt") == "unfinished"
             kept = world.run("--git-dir", str(world.hub), "for-each-ref", "refs/windlass/rescue/")
-            assert all(each in kept for each in (side, *stashes))
+            assert all(stash in kept for stash in (side, *stashes))
             assert not path.exists() and (world.home / ".gitconfig").exists()
             assert [each.name for each in path.parent.iterdir()] == []
 

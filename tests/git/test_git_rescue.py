@@ -191,13 +191,13 @@ class TestRestoring:
             saved = await removed(world)
             folder = world.folder / "bröt: 'back"
             await archive(world).to_folder(world.project, saved.commit, str(folder))
-            names = sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*") if not each.is_dir())
+            names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
             expected = [".gitignore", "a.txt", "b.txt", "dir/c.txt", "left.bin", "link", "new.txt", "run.sh"]
             assert names == expected
             assert (folder / "left.bin").read_bytes() == LATIN
             assert os.access(folder / "run.sh", os.X_OK)
             assert (folder / "link").readlink() == Path("a.txt")
-            assert not [each for each in world.folder.iterdir() if each.name.startswith(".new-")]
+            assert not [path for path in world.folder.iterdir() if path.name.startswith(".new-")]
 
         asyncio.run(story())
 

@@ -31,7 +31,7 @@ class TestHub:
         world.run("repack", "-adq")
         asyncio.run(world.git.main(world.project))
         packs = list((world.hub / "objects/pack").glob("*.pack"))
-        assert packs and all(each.stat().st_nlink > 1 for each in packs)
+        assert packs and all(pack.stat().st_nlink > 1 for pack in packs)
         assert not (world.hub / "objects/info/alternates").exists()
 
     def test_it_survives_the_users_gc(self, world: World) -> None:
@@ -129,7 +129,7 @@ class TestHome:
         (world.state / "hubs").write_text("in the way")
         with pytest.raises(Unavailable, match="could not be made"):
             asyncio.run(world.agent())
-        assert [each.name for each in world.state.iterdir() if each.name != "gitconfig"] == ["hubs"]
+        assert [path.name for path in world.state.iterdir() if path.name != "gitconfig"] == ["hubs"]
 
     def test_it_is_the_port(self, world: World) -> None:
         """The type checker holds this line."""

@@ -50,7 +50,7 @@ def roster(repo: Path) -> Roster:
 
 
 def places(repo: Path) -> list[tuple[str, int]]:
-    return [(each.file, each.line) for each in roster(repo).problems]
+    return [(problem.file, problem.line) for problem in roster(repo).problems]
 
 
 class TestFinding:
@@ -79,15 +79,15 @@ class TestFinding:
 
         found = roster(tmp_path)
 
-        assert [(each.name, each.file) for each in found.definitions] == [
+        assert [(definition.name, definition.file) for definition in found.definitions] == [
             ("first", ".windlass/agents/a.md"),
             ("second", ".workplace/agents/a.md"),
             ("third", ".claude/agents/b.md"),
         ]
         third = found.definitions[2]
         assert (third.role, third.habitat, third.model_for(third.habitat)) == ("Does it.", third.habitat, "sonnet")
-        errors = [each for each in found.problems if each.gravity is Gravity.ERROR]
-        assert [(each.file, each.line) for each in errors] == [(".claude/agents/a.md", 2)]
+        errors = [problem for problem in found.problems if problem.gravity is Gravity.ERROR]
+        assert [(error.file, error.line) for error in errors] == [(".claude/agents/a.md", 2)]
 
     def test_what_is_no_agent_file_is_left_alone(self, tmp_path: Path) -> None:
         """Other endings, hidden files, folders' own explanations."""
@@ -153,8 +153,8 @@ class TestBadFiles:
         found = roster(tmp_path)
 
         assert time.monotonic() - began < 2
-        assert [each.name for each in found.definitions] == ["good"]
-        assert [(each.file, each.line) for each in found.problems] == [(".windlass/agents/bad.md", line)]
+        assert [definition.name for definition in found.definitions] == ["good"]
+        assert [(problem.file, problem.line) for problem in found.problems] == [(".windlass/agents/bad.md", line)]
         assert words in found.problems[0].words
         assert len(found.problems[0].words) < 500
 
@@ -172,8 +172,8 @@ class TestBadFiles:
 
         found = roster(repo)
 
-        assert [each.name for each in found.definitions] == ["good"]
-        assert {each.file: each.words for each in found.problems} == {
+        assert [definition.name for definition in found.definitions] == ["good"]
+        assert {problem.file: problem.words for problem in found.problems} == {
             ".windlass/agents/link.md": "it is a symbolic link, which is not followed.",
             ".windlass/agents/pipe.md": "it is not a file.",
             ".windlass/agents/sub.md": "it is not a file.",

@@ -85,13 +85,13 @@ def test_what_we_ship_can_be_prepared(repo: Path, git: Callable[..., str], name:
     git("commit", "-q", "-m", "Print something new", cwd=repo)
     workflow = load(shipped()[name]).workflow
     assert workflow is not None
-    params = {each.name: each.default or "new.py" for each in workflow.params if each.kind is not ParamKind.CHOICE}
-    params |= {each.name: each.choices[0] for each in workflow.params if each.choices}
+    params = {param.name: param.default or "new.py" for param in workflow.params if param.kind is not ParamKind.CHOICE}
+    params |= {param.name: param.choices[0] for param in workflow.params if param.choices}
 
     values, code = prepared(workflow, repo, **params)
 
     assert code == 0
-    texts = [workflow.kickoff.render(values), *(each.brief.render(values) for each in workflow.tasks)]
+    texts = [workflow.kickoff.render(values), *(task.brief.render(values) for task in workflow.tasks)]
     assert "${{" not in "".join(texts)
     if workflow.setup:
         assert "Print something new" in "".join(texts) or "+print('new')" in "".join(texts)

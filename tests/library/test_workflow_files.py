@@ -44,7 +44,7 @@ SMALL = 'agents:\n  reviewer: {system_prompt: You review.}\nkickoff: "@reviewer 
 
 
 def words(path: Path) -> list[str]:
-    return [str(each) for each in load(path, shown=path.name).problems]
+    return [str(problem) for problem in load(path, shown=path.name).problems]
 
 
 def good(name: str) -> Workflow:
@@ -61,12 +61,12 @@ def written(folder: Path, text: str | bytes, name: str = "flow.yaml") -> Path:
 
 def filled(workflow: Workflow) -> None:
     """Fill in every text in the order of a start. A name that nothing has would be a fault of ours."""
-    values = workflow.values("one") | {f"params.{each.name}": "x" for each in workflow.params}
+    values = workflow.values("one") | {f"params.{param.name}": "x" for param in workflow.params}
     for step in workflow.setup:
         assert {name for name in step.shell.script()[1].values() if not name.startswith("env.")} <= set(values)
         values[step.name] = "x"
-    for text in (workflow.kickoff, *(each.brief for each in workflow.tasks)):
-        env = {each.name: "x" for each in text.references if each.name.startswith("env.")}
+    for text in (workflow.kickoff, *(task.brief for task in workflow.tasks)):
+        env = {reference.name: "x" for reference in text.references if reference.name.startswith("env.")}
         text.render(values | env)
 
 
@@ -119,7 +119,7 @@ class TestValues:
 
     def test_params_keep_their_words(self) -> None:
         """`no` and `12:30` are words where words are wanted; a default has one form."""
-        params = {each.name: each for each in good("everything").params}
+        params = {param.name: param for param in good("everything").params}
 
         assert params["depth"].choices == ("no", "yes", "12:30")
         assert params["depth"].kind is ParamKind.CHOICE
@@ -128,7 +128,7 @@ class TestValues:
 
     def test_tasks_come_after_what_they_need(self) -> None:
         """Whatever their order in the file."""
-        assert [(each.name, each.needs, each.title) for each in good("everything").tasks] == [
+        assert [(task.name, task.needs, task.title) for task in good("everything").tasks] == [
             ("plan", (), "The plan"),
             ("build", ("plan",), ""),
         ]
@@ -227,7 +227,7 @@ class TestReading:
         path = written(tmp_path, SMALL.replace("hello", "${{ env.NOWHERE }}"))
         found = load(path, shown="x.yaml", environment={"HOME"})
 
-        assert [str(each) for each in found.problems] == [
+        assert [str(problem) for problem in found.problems] == [
             "x.yaml:3:21: warning: kickoff: the variable NOWHERE is not set in the environment here."
         ]
         assert found.workflow is not None
@@ -297,8 +297,8 @@ class TestReading:
 
         loaded = load(path)
 
-        errors = [each for each in loaded.problems if each.gravity == "error"]
+        errors = [problem for problem in loaded.problems if problem.gravity == "error"]
         assert (loaded.workflow is None) == bool(errors)
         if loaded.workflow:
             filled(loaded.workflow)
-        assert all(1 <= each.line <= changed.count("\n") + changed.count("\r") + 2 for each in loaded.problems)
+        assert all(1 <= problem.line <= changed.count("\n") + changed.count("\r") + 2 for problem in loaded.problems)

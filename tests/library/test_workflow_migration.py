@@ -42,7 +42,7 @@ def migrated(folder: Path, text: str) -> MigratedFile:
 
 def workflow(folder: Path, made: MigratedFile) -> Workflow:
     loaded = load(folder / "old.yaml", text=made.new)
-    assert [str(each) for each in loaded.problems] == []
+    assert [str(problem) for problem in loaded.problems] == []
     assert loaded.workflow is not None
     return loaded.workflow
 
@@ -91,7 +91,7 @@ class TestMigrate:
         )
         made = workflow(tmp_path, migrated(tmp_path, AGENTS + steps))
 
-        assert mentions(made.kickoff.spoken, [each.name for each in made.agents]).addressed == ("coder",)
+        assert mentions(made.kickoff.spoken, [agent.name for agent in made.agents]).addressed == ("coder",)
         assert "Third: (what reviewer answered) ${{ x }}" in made.kickoff.render({})
 
     def test_what_has_no_likeness_is_explained(self, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ class TestMigrate:
         )
         made = migrated(tmp_path, AGENTS + steps)
 
-        assert [each.partition(", because")[0].partition(": whoever")[0] for each in made.notes] == [
+        assert [note.partition(", because")[0].partition(": whoever")[0] for note in made.notes] == [
             "line 9: this message was to nobody by name; now it is to reviewer.",
             "line 10: wait_mention is left out",
             "line 11: wait_mention is left out",

@@ -33,7 +33,7 @@ def test_every_example_is_good(tmp_path: Path, example: str) -> None:
     path = tmp_path / "example.yaml"
     path.write_text(example + "".join(missing))
 
-    assert [str(each) for each in load(path, shown="example.yaml").problems] == []
+    assert [str(problem) for problem in load(path, shown="example.yaml").problems] == []
 
 
 def test_every_key_and_word_is_on_the_page() -> None:

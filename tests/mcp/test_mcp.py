@@ -42,7 +42,7 @@ class TestEveryWay:
 
         async def story() -> None:
             async with here.person(Way(transport, era)) as person, worker.client(Way(transport, era)) as agent:
-                assert [each.name for each in (await person.list_tools()).tools] == TALKING
+                assert [tool.name for tool in (await person.list_tools()).tools] == TALKING
                 theirs = (await agent.list_tools()).tools
                 assert [each.name for each in theirs] == [*TALKING, "complete"]
                 assert all(each.description and each.input_schema["type"] == "object" for each in theirs)
@@ -151,10 +151,10 @@ class TestEveryWay:
         async def story() -> None:
             async with worker.client(Way(transport, era)) as agent, here.person(Way(transport, era)) as person:
                 sent = await call(person, "channel_send", message="A letter", to=[worker.name])
-                assert [str(each.uri) for each in (await agent.list_resources()).resources] == ["inbox://me"]
+                assert [str(resource.uri) for resource in (await agent.list_resources()).resources] == ["inbox://me"]
                 [content] = (await agent.read_resource("inbox://me")).contents
                 assert isinstance(content, TextResourceContents)
-                assert [each["id"] for each in json.loads(content.text)["entries"]] == [sent["id"]]
+                assert [load["id"] for load in json.loads(content.text)["entries"]] == [sent["id"]]
                 await call(agent, "inbox_ack", ids=[sent["id"]])
                 with pytest.raises(MCPError, match="There is no resource"):
                     await agent.read_resource("inbox://you")

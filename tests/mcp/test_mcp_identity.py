@@ -114,7 +114,7 @@ class TestTokens:
         until(lambda: "****" in house.wl("logs", teller).out, "what it printed, blotted")
         house.wl("stop", teller)
         told = [house.wl("logs", teller).out, json.dumps(house.events())]
-        kept = [each for each in house.state.rglob("*") if each.is_file() and each != house.state / "token"]
+        kept = [path for path in house.state.rglob("*") if path.is_file() and path != house.state / "token"]
         for secret in secrets:
             assert not [each for each in told if secret in each]
             assert not [each for each in kept if secret.encode() in each.read_bytes()]
@@ -224,6 +224,6 @@ def _has_sdk(house: Stage) -> bool:
 
 def _listens(pid: int) -> set[str]:
     """The TCP addresses that a process listens on, as the kernel writes them."""
-    own = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
+    own = {str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir() if path.is_symlink()}
     rows = [row.split() for name in ("tcp", "tcp6") for row in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
     return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own}

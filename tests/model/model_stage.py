@@ -59,11 +59,11 @@ class Ended:
     errors: str
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        return [each for each in self.lines if each["type"] == kind]
+        return [line for line in self.lines if line["type"] == kind]
 
     @property
     def kinds(self) -> list[str]:
-        return [str(each["type"]) for each in self.lines]
+        return [str(line["type"]) for line in self.lines]
 
     @property
     def last(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Begun:
                 os.kill(self.pid, signal.SIGKILL)
                 deadline += WITHIN
             time.sleep(0.01)
-        lines = [json.loads(each) for each in (self.folder / "out").read_text().splitlines()]
+        lines = [json.loads(line) for line in (self.folder / "out").read_text().splitlines()]
         return Ended(int((self.folder / "code").read_text()), lines, (self.folder / "errors").read_text())
 
 

@@ -107,7 +107,7 @@ class TestResume:
         assert second.last["text"] == "Now all."
         asked = each_stage.models.requests(SCENARIO)[-1].asked
         assert asked.prompts == ("Do it.", "Go on.")
-        assert [each.strip() for each in asked.results] == ["first", "second"]
+        assert [result.strip() for result in asked.results] == ["first", "second"]
 
     def test_a_session_that_nobody_kept(self, stage: ModelStage) -> None:
         """It is said to be lost, and the model is not asked."""
@@ -188,7 +188,7 @@ class TestEnding:
         assert (ended.code, ended.kinds[-1]) == (143, "stopped")
         second = stage.run(stage.models.scenarios[SCENARIO], "--resume", "one", prompt="Go on.")
         assert second.last["text"] == "Now all."
-        assert [each.strip() for each in stage.models.requests(SCENARIO)[-1].asked.results] == ["begun"]
+        assert [result.strip() for result in stage.models.requests(SCENARIO)[-1].asked.results] == ["begun"]
 
     def test_killed_before_the_first_answer(self, stage: ModelStage) -> None:
         """What it was told is kept from the start: a later run is told only what is new."""
@@ -213,7 +213,7 @@ class TestEnding:
             assert not process.ended
         process.send(signal.SIGTERM)
         assert process.end().code == 143
-        assert not [each for each in mark.read_text().split() if _lives(int(each))]
+        assert not [part for part in mark.read_text().split() if _lives(int(part))]
         second = stage.run(stage.models.scenarios[SCENARIO], "--resume", "one", prompt="Go on.")
         assert second.last["text"] == "Now."
 

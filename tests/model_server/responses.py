@@ -42,7 +42,7 @@ def read(body: Body, headers: Mapping[str, str]) -> Asked:
         model=body.get("model", ""),
         system="\n".join(system),
         prompts=tuple(prompts),
-        results=tuple(_words(each.get("output")) for each in items if each["type"].endswith("_output")),
+        results=tuple(_words(item.get("output")) for item in items if item["type"].endswith("_output")),
         tools=frozenset(name for each in body.get("tools") or () for name in _names(each)),
         turn=_turns(items),
         streaming=bool(body.get("stream")),
@@ -60,7 +60,7 @@ def _names(tool: Body) -> list[str]:
 
 
 def _said(items: list[Body], role: str) -> list[str]:
-    return [texts(each.get("content")) for each in items if each["type"] == "message" and each.get("role") == role]
+    return [texts(item.get("content")) for item in items if item["type"] == "message" and item.get("role") == role]
 
 
 def _words(output: Any) -> str:
@@ -106,7 +106,7 @@ def _items(reply: Reply) -> list[Body]:
             space, _, own = name.rpartition("__")
             within = {"namespace": space, "name": own} if space else {}
             items.append({"type": "function_call", **wanted, **within, "arguments": json.dumps(arguments)})
-    return [each if each["type"] == "reasoning" else each | {"status": "completed"} for each in items]
+    return [item if item["type"] == "reasoning" else item | {"status": "completed"} for item in items]
 
 
 def _usage(usage: Usage) -> Body:

@@ -130,7 +130,7 @@ def step_at(steps: Sequence[Step], turn: int) -> Step:
 
 def load(path: Path) -> dict[str, list[Step]]:
     """Read `{"NAME": [STEP, …], …}` from a JSON file."""
-    return {name: [parse_step(each) for each in steps] for name, steps in json.loads(path.read_text()).items()}
+    return {name: [parse_step(step) for step in steps] for name, steps in json.loads(path.read_text()).items()}
 
 
 def parse_step(value: Mapping[str, Any]) -> Step:

@@ -264,5 +264,5 @@ class _Conversation(BaseHTTPRequestHandler):
 
 def _named_in(asked: Asked) -> str:
     """The scenario that a prompt names. What landed before is named like its scenario, and some CLIs tell of it."""
-    found = (IN_PROMPT.search(LANDED.sub("", each)) for each in (asked.system, *asked.prompts))
+    found = (IN_PROMPT.search(LANDED.sub("", prompt)) for prompt in (asked.system, *asked.prompts))
     return next((each[1] for each in found if each), "")

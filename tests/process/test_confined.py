@@ -165,7 +165,7 @@ class TestProtected:
             )
             assert await told(stage, "r1", script, protected=protected) == "{}evil\n"
             assert await told(stage, "r2", "cat ~/.app/*", protected=protected) == "{}"
-            assert [each.name for each in (home / ".app").iterdir()] == ["settings.json"]
+            assert [path.name for path in (home / ".app").iterdir()] == ["settings.json"]
             assert (home / ".app/settings.json").read_text() == "{}"
 
         play(tmp_path, story)
@@ -255,7 +255,7 @@ class TestLife:
             identity = await stage.port.start(confined(stage, "r1", script))
             await until(lambda: "up" in stage.said("r1"))
             await stage.port.stop("r1", identity, grace=10)
-            assert [each for each in stage.said("r1").split() if each != "Terminated"] == ["up", "bye"]
+            assert [part for part in stage.said("r1").split() if part != "Terminated"] == ["up", "bye"]
             assert stage.port.exit_code("r1") == 3
 
         play(tmp_path, story)

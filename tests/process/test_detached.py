@@ -160,7 +160,7 @@ class TestStart:
             words = ("$(touch canary)", "`touch canary`", "a'b\"c", "line\nbreak", "", "-n", "; touch canary", "ü")
             identity = await stage.port.start(stage.launch("r1", "printf", "<%s>", *words))
             assert await stage.ended("r1", identity) == 0
-            assert stage.said("r1") == "".join(f"<{each}>" for each in words)
+            assert stage.said("r1") == "".join(f"<{word}>" for word in words)
             assert not (tmp_path / "canary").exists()
 
         play(tmp_path, story)
@@ -350,7 +350,7 @@ class TestOurselves:
                 identity = await stage.start(run, "windlass --version && echo $PATH", PATH="/usr/bin:/bin")
                 assert await stage.ended(run, identity) == 0, stage.said(run)
                 assert stage.said(run).splitlines()[-1] == f"/usr/bin:/bin:{tmp_path}/commands"
-            assert [each.name for each in (tmp_path / "commands").iterdir()] == ["windlass"]
+            assert [path.name for path in (tmp_path / "commands").iterdir()] == ["windlass"]
 
         play(tmp_path, story)
 
@@ -447,8 +447,8 @@ class TestFollow:
             files[2].write(b".")
 
             await until(lambda: len(heard) == 3)
-            for each in files:
-                each.close()
+            for file in files:
+                file.close()
 
         play(tmp_path, story)
 

@@ -52,17 +52,17 @@ def readings(provider: Provider, pieces: Iterable[bytes]) -> list[LineReading]:
 def learned(provider: Provider, path: Path) -> Learned:
     """All of a recording."""
     known = Learned()
-    for each in readings(provider, [path.read_bytes()]):
-        used = each.usage or Usage()
+    for reading in readings(provider, [path.read_bytes()]):
+        used = reading.usage or Usage()
         counted = {"calls": known.usage.calls, "tool_uses": known.usage.tool_uses}
-        usage = replace(used, **counted) if each.total else known.usage + used
-        hitch = each.hitch or (None if each.ended else known.hitch)
+        usage = replace(used, **counted) if reading.total else known.usage + used
+        hitch = reading.hitch or (None if reading.ended else known.hitch)
         known = Learned(
-            session=each.session or known.session,
-            model=each.model or known.model,
+            session=reading.session or known.session,
+            model=reading.model or known.model,
             usage=usage,
-            result=each.result or known.result,
+            result=reading.result or known.result,
             hitch=hitch,
-            text=(*known.text, *([each.text] if each.text else [])),
+            text=(*known.text, *([reading.text] if reading.text else [])),
         )
     return known

@@ -93,7 +93,7 @@ class TestClaude:
         servers = json.loads(CLAUDE.writes["mcp.json"])["mcpServers"]
         assert servers == {"windlass": {"type": "stdio", "command": "windlass", "args": ["mcp"]}}
         waits = ("MCP_CONNECTION_NONBLOCKING", "MCP_CONNECT_TIMEOUT_MS")
-        assert [CLAUDE.environment(start())[each] for each in waits] == ["0", "30000"]
+        assert [CLAUDE.environment(start())[wait] for wait in waits] == ["0", "30000"]
         assert CLAUDE.tools
 
     def test_it_talks_to_nobody_else(self) -> None:
@@ -130,7 +130,7 @@ class TestCodex:
     def test_it_gets_our_tools_besides_the_users_own(self, permissions: Permissions) -> None:
         """By a setting of this run only: they must be there before the model is asked, and need no approval."""
         words = CODEX.argv(start(permissions=permissions))
-        [value] = [each for each in words if each.startswith("mcp_servers.")]
+        [value] = [word for word in words if word.startswith("mcp_servers.")]
         server = tomllib.loads(value)["mcp_servers"]["windlass"]
         assert (server["command"], server["args"]) == ("windlass", ["mcp"])
         assert (server["required"], server["default_tools_approval_mode"]) == (True, "approve")
@@ -184,7 +184,7 @@ class TestTools:
     ) -> None:
         """Instead of being forgotten; the rest is said, too."""
         with pytest.raises(BadInput, match=words) as refused:
-            check_tools(load().get(name), [ToolKind(each) for each in tools.split()], permissions)
+            check_tools(load().get(name), [ToolKind(part) for part in tools.split()], permissions)
         assert f"With permissions: {permissions} it has read, search" in refused.value.hint
 
     def test_what_comes_with_the_permissions_can_always_be_said(self) -> None:

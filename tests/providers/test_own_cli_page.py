@@ -119,7 +119,7 @@ def test_what_is_here_is_shown(stranger: dict[str, str], own_home: Path) -> None
 
 def test_what_the_page_describes_can_be_pasted() -> None:
     """Each description on the page is one that is accepted."""
-    found = [name for each in blocks("toml") for name in described(each)]
+    found = [name for block in blocks("toml") for name in described(block)]
     assert found == ["opencode", "codex-work"]
 
 
@@ -128,11 +128,11 @@ def test_the_events_of_the_page_s_example_are_read() -> None:
     provider = described(blocks("toml")[0])["opencode"]
     recorded = Path(__file__).with_name("recorded") / "opencode"
     lines = (recorded / "basic.jsonl").read_text().splitlines()
-    readings = [provider.read(each) for each in lines]
-    assert {each.session for each in readings} == {"ses_e1f87ce5dffexqNVUZXBRYPh6h"}
-    assert next(each.text for each in readings if each.text) == "I will create the file."
-    assert sum(each.usage.input_tokens for each in readings if each.usage) == 200
-    assert sum(each.usage.tool_uses for each in readings if each.usage) == 1
+    readings = [provider.read(line) for line in lines]
+    assert {reading.session for reading in readings} == {"ses_e1f87ce5dffexqNVUZXBRYPh6h"}
+    assert next(reading.text for reading in readings if reading.text) == "I will create the file."
+    assert sum(reading.usage.input_tokens for reading in readings if reading.usage) == 200
+    assert sum(reading.usage.tool_uses for reading in readings if reading.usage) == 1
 
     ends = {"auth-401": TroubleKind.AUTH, "rate-429": TroubleKind.THROTTLE}
     for name, kind in ends.items():

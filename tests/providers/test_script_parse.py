@@ -26,7 +26,7 @@ def problems(text: str) -> list[str]:
 
 def values(text: str) -> list[tuple[str, dict[str, object]]]:
     (steps,) = parse(text, "my.yaml").runs
-    return [(each.verb, each.values) for each in steps]
+    return [(step.verb, step.values) for step in steps]
 
 
 class TestMeaning:

@@ -56,7 +56,7 @@ class Ended:
     @property
     def session(self) -> str:
         """The id by which the conversation is resumed."""
-        found = next(each for each in self.lines if "session_id" in each or "thread_id" in each)
+        found = next(line for line in self.lines if "session_id" in line or "thread_id" in line)
         return str(found.get("session_id") or found["thread_id"])
 
     @property
@@ -71,7 +71,7 @@ class Ended:
                 return str(words)
             case {"type": "turn.failed", "error": {"message": words}}:
                 return str(words)
-        said = [each["item"]["text"] for each in self.lines if each.get("item", {}).get("type") == "agent_message"]
+        said = [line["item"]["text"] for line in self.lines if line.get("item", {}).get("type") == "agent_message"]
         return str(said[-1])
 
 
@@ -161,6 +161,6 @@ def eventually(path: Path, within: float = WITHIN) -> None:
 def written_down(words: str, folder: Path, within: float = WITHIN) -> None:
     """Wait for words to be in a conversation that is kept in a folder."""
     deadline = time.monotonic() + within
-    while not any(words in each.read_text(errors="replace") for each in folder.rglob("*.jsonl")):
+    while not any(words in path.read_text(errors="replace") for path in folder.rglob("*.jsonl")):
         assert time.monotonic() < deadline, f"no {words} in {folder.name} in {within} s"
         time.sleep(0.02)

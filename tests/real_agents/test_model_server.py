@@ -57,7 +57,7 @@ def test_the_step_follows_from_the_request(api: str) -> None:
     with ModelServer({"talk": [say("first"), say("second")]}) as models:
         path = f"/s/talk{PATHS[api]}"
         answers = [post(models, path, request(api, "Hello.", *turns))[2] for turns in ((), (), ("first",), ("a", "b"))]
-    assert ["first" in each for each in answers] == [True, True, False, False]
+    assert ["first" in answer for answer in answers] == [True, True, False, False]
     assert "second" in answers[2]
     assert "no further step" in answers[3]
 

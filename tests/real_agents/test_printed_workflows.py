@@ -77,7 +77,7 @@ class Team:
 
     def said(self, name: str) -> list[tuple[str, str]]:
         items = self.crew.house.wl("peek", "--channel", f"@{name}", "--json").value
-        return [(each["from"].partition("@")[0], each["message"]) for each in items if each["from"] != "system"]
+        return [(item["from"].partition("@")[0], item["message"]) for item in items if item["from"] != "system"]
 
     def document(self, name: str) -> str:
         return self.crew.house.wl("context", "document", "read", "--instance", name).out
@@ -137,13 +137,13 @@ class TestOfOneKind:
         """The file names no provider."""
         page = team.crew.page("coder@review")
         assert page["provider"] == team.kind
-        assert {each.asked.model for each in team.crew.models.requests("review-coder")} == {MODEL}
+        assert {request.asked.model for request in team.crew.models.requests("review-coder")} == {MODEL}
 
     def test_each_is_told_who_it_is_by_the_file_that_the_workflow_names(self, team: Team) -> None:
         """And gets our tools with the first request."""
         first = team.crew.models.requests("collaboration-coordinator")[0].asked
         assert "You are the coordinator of this team" in "\n".join((first.system, *first.prompts))
-        assert {"channel_send", "document_write"} <= {each.rpartition("__")[2] for each in first.tools}
+        assert {"channel_send", "document_write"} <= {tool.rpartition("__")[2] for tool in first.tools}
 
 
 class TestTogether:

@@ -59,7 +59,7 @@ class TestWork:
         models.scenarios["both"] = [Step(calls=calls), say("Both.")]
         assert codex.run("Go (scenario:both).").words == "Both."
         assert [(codex.project / each).read_text() for each in ("one", "two")] == ["one\n", "two\n"]
-        assert [each.asked.turn for each in models.requests("both")] == [0, 1]
+        assert [request.asked.turn for request in models.requests("both")] == [0, 1]
 
     def test_a_conversation_is_resumed(self, cli: Cli, models: ModelServer) -> None:
         """The second process goes on with the same conversation, and its model remembers the first one's words."""
@@ -68,11 +68,11 @@ class TestWork:
         second = cli.run("Blue, please.", resume=first.session)
         assert (second.code, second.words, second.session) == (0, "It is blue.", first.session)
         last = models.requests("talk")[-1].asked
-        assert [each for each in last.prompts if "Choose" in each or "Blue" in each][-2:] == [
+        assert [prompt for prompt in last.prompts if "Choose" in prompt or "Blue" in prompt][-2:] == [
             "Choose (scenario:talk).",
             "Blue, please.",
         ]
-        assert {each.asked.conversation for each in models.requests("talk")} == {first.session}
+        assert {request.asked.conversation for request in models.requests("talk")} == {first.session}
 
 
 class TestTools:
@@ -83,7 +83,7 @@ class TestTools:
         models.scenarios["few"] = [say("Done.")]
         replace(claude, flags=("--tools", "Read,Grep,Glob")).run("Go (scenario:few).")
         replace(claude, flags=("--tools", "Read,Bash")).run("Go (scenario:few).")
-        few, other = (sorted(each.asked.tools) for each in models.requests("few"))
+        few, other = (sorted(request.asked.tools) for request in models.requests("few"))
         assert (few, other) == (["Glob", "Grep", "Read"], ["Bash", "Read"])
 
     @pytest.mark.parametrize(("mode", "has"), [("live", True), ("disabled", False)])
@@ -92,7 +92,7 @@ class TestTools:
         models.scenarios["web"] = [say("Done.")]
         ran = replace(codex, flags=("-c", f'web_search="{mode}"')).run("Go (scenario:web).")
         assert ran.code == 0
-        assert any("web_search" in each for each in models.requests("web")[0].asked.tools) is has
+        assert any("web_search" in tool for tool in models.requests("web")[0].asked.tools) is has
 
 
 class TestUsage:
@@ -141,7 +141,7 @@ class TestFaults:
         models.scenarios["bad"] = [fail(Fault.QUOTA, resets_in=7200)]
         claude.more["CLAUDE_CODE_OAUTH_TOKEN"] = "sk-ant-oat-scripted"
         ran = claude.run("Go (scenario:bad).")
-        told = next(each["rate_limit_info"] for each in ran.lines if each["type"] == "rate_limit_event")
+        told = next(line["rate_limit_info"] for line in ran.lines if line["type"] == "rate_limit_event")
         [asked] = models.requests("bad")
         assert (told["status"], ran.code) == ("rejected", 1)
         assert abs(told["resetsAt"] - asked.at - 7200) < 5
@@ -173,7 +173,7 @@ class TestFaults:
         cli.more["CLAUDE_CODE_MAX_RETRIES"] = "1"
         ran = cli.run("Go (scenario:shaky).")
         assert (ran.code, ran.words) == (0, "Well again.")
-        assert [each.answer for each in models.requests("shaky")] == [step.trouble, "answer"]
+        assert [request.answer for request in models.requests("shaky")] == [step.trouble, "answer"]
 
 
 class TestEnding:
@@ -202,4 +202,4 @@ class TestEnding:
         assert (ran.code, ran.words) == (0, "Awake again.")
         assert "one" in models.requests("kill")[-1].asked.results[0]
         forgotten = cli.name == "claude"  # the command that was cut off; the other one is told that it was aborted
-        assert [each.asked.turn for each in models.requests("kill")] == ([0, 1, 1, 2] if forgotten else [0, 1, 2])
+        assert [request.asked.turn for request in models.requests("kill")] == ([0, 1, 1, 2] if forgotten else [0, 1, 2])

@@ -28,7 +28,7 @@ DEAR = Usage(input=1000, output=50, cached=400)
 def forgets(name: str) -> list[Step]:
     """It works and says so, but gives its signal only when it is reminded."""
     steps = [*edits(name), say("That was it."), signal("done", result="Now I have said it."), say("Done.")]
-    return [replace(each, usage=DEAR) for each in steps]
+    return [replace(step, usage=DEAR) for step in steps]
 
 
 def by_shell(name: str) -> list[Step]:
@@ -106,13 +106,13 @@ class TestWords:
     def test_its_model_is_the_one_that_was_typed(self, team: Crew, cli: str) -> None:
         """In every request, and on its page."""
         page = team.landed(team.names[f"typed-{cli}"])
-        assert {each.asked.model for each in team.models.requests(f"typed-{cli}")} == {TYPED[cli]}
+        assert {request.asked.model for request in team.models.requests(f"typed-{cli}")} == {TYPED[cli]}
         assert page["model"] == TYPED[cli]
 
     def test_every_request_says_who_it_is(self, team: Crew, cli: str) -> None:
         """Claude Code says so in its system prompt, also when it is resumed; Codex in its first prompt."""
         assert len(team.landed(team.names[f"forgets-{cli}"])["runs"]) > 1
-        for asked in (each.asked for each in team.models.requests(f"forgets-{cli}")):
+        for asked in (request.asked for request in team.models.requests(f"forgets-{cli}")):
             said = {"system": asked.system.count("You are Saver"), "prompts": str(asked.prompts).count("You are Saver")}
             assert said == ({"system": 1, "prompts": 0} if cli == "claude" else {"system": 0, "prompts": 1})
 
@@ -129,8 +129,8 @@ class TestGoingOn:
         assert (first["outcome"], first["reason"]) == ("asked", "Which colour?")
         assert (second["cause"], second["session"]) == ("mail", first["session"])
         assert (page["runs"][-1]["outcome"], page["session"]) == ("done", first["session"])
-        assert any("Ultramarine, please" in each for each in team.prompts(cli, story))
-        assert {each.asked.conversation for each in team.models.requests(f"{story}-{cli}")} == {first["session"]}
+        assert any("Ultramarine, please" in prompt for prompt in team.prompts(cli, story))
+        assert {request.asked.conversation for request in team.models.requests(f"{story}-{cli}")} == {first["session"]}
         assert page["questions"] == []
 
     def test_it_is_reminded_of_its_signal(self, team: Crew, cli: str) -> None:
@@ -147,8 +147,8 @@ class TestUsage:
         """The runs of one session have what each used, also where the CLI only tells what the session used."""
         page = team.landed(team.names[f"forgets-{cli}"])
         requests = team.models.requests(f"forgets-{cli}")
-        assert {each.asked.model for each in requests} == {MODELS[cli]}
-        calls = Counter(sum("<woken>" in prompt for prompt in each.asked.prompts) for each in requests)
+        assert {request.asked.model for request in requests} == {MODELS[cli]}
+        calls = Counter(sum("<woken>" in prompt for prompt in request.asked.prompts) for request in requests)
         used = [each["usage"] for each in page["runs"]]
         tokens = [(each["input_tokens"], each["output_tokens"], each["cached_tokens"]) for each in used]
         assert tokens == [(1000 * n, 50 * n, 400 * n) for _, n in sorted(calls.items())]

@@ -81,7 +81,7 @@ def orphans(team: Crew) -> Crew:
 
 
 class TestStopped:
-    @pytest.mark.parametrize("story", ["hangs", *(f"tool-{each}" for each in SANDBOXES)])
+    @pytest.mark.parametrize("story", ["hangs", *(f"tool-{sandbox}" for sandbox in SANDBOXES)])
     def test_nothing_of_it_is_left(self, team: Crew, cli: str, story: str) -> None:
         """While its model hangs or its tool runs, a stop ends it with all that it started."""
         name = team.names[f"{story}-{cli}"]

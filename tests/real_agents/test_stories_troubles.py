@@ -148,7 +148,7 @@ class TestForAnotherTry:
             assert run["reason"].startswith("it stalled: no output for 9 s (limits.silent_minutes)")
             assert {f"trouble: {run['reason']}", "no signal"} <= set(run["evidence"])
             assert run["ended_at"] - run["started_at"] >= 9
-        hung = [each for each in team.models.requests(f"silent-{cli}") if each.answer == "hang"]
+        hung = [request for request in team.models.requests(f"silent-{cli}") if request.answer == "hang"]
         assert all(each.left for each in hung)
         assert last["outcome"] == "done"
         if len(stalled) == len(more) + 1:  # none was lost
@@ -157,4 +157,4 @@ class TestForAnotherTry:
 
 def _is_program(cli: str, words: list[str]) -> bool:
     """Whether this is the CLI itself, as we start it, and not what keeps it in its place."""
-    return "bwrap" not in words[0] and any(Path(each).name == cli for each in words[:2])
+    return "bwrap" not in words[0] and any(Path(word).name == cli for word in words[:2])

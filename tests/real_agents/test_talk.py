@@ -42,7 +42,7 @@ ANSWERS: list[Step] = [
 def team() -> Iterator[Crew]:
     """Both, after they have talked."""
     with crew(ANTHROPIC_API_KEY="sk-scripted") as made:
-        made.house.commit({f".windlass/agents/{each[0]}.md": AGENT.format(*each) for each in MODELS.items()})
+        made.house.commit({f".windlass/agents/{item[0]}.md": AGENT.format(*item) for item in MODELS.items()})
         made.models.scenarios["answers-codex"] = ANSWERS
         made.give("claude", "asks", ASKS, "--agent", "claude")
         made.landed("claude")
@@ -63,7 +63,7 @@ class TestTalk:
         """It never worked before; its prompt carries the question, and it can read that with our tools."""
         page = team.page("codex")
         assert (page["runs"][0]["cause"], page["runs"][0]["outcome"]) == ("call", "done")
-        assert any(QUESTION in each for each in team.prompts("codex", "answers"))
+        assert any(QUESTION in prompt for prompt in team.prompts("codex", "answers"))
         heard = entries(results(team, "answers-codex")[1])
         assert ("claude", QUESTION) in [(each["from"], each["message"]) for each in heard]
 
@@ -76,7 +76,7 @@ class TestTalk:
         first, second, *_ = team.page("claude")["runs"]
         assert first["outcome"] == "done"
         assert second["session"] == first["session"]
-        assert any(ANSWER in each for each in team.prompts("claude", "asks"))
+        assert any(ANSWER in prompt for prompt in team.prompts("claude", "asks"))
         heard = entries(results(team, "asks-claude")[3])
         assert ("codex", ANSWER) in [(each["from"], each["message"]) for each in heard]
         assert team.house.git("show", "main:colour.txt") == "ultramarine"

@@ -85,7 +85,7 @@ def talk(request: pytest.FixtureRequest) -> Iterator[Talk]:
         say("I am done."),
     ]
     with crew(ANTHROPIC_API_KEY="sk-scripted") as made:
-        made.house.commit({f".windlass/agents/{each[0]}.md": AGENT.format(*each) for each in MODELS.items()})
+        made.house.commit({f".windlass/agents/{item[0]}.md": AGENT.format(*item) for item in MODELS.items()})
         made.models.scenarios[f"{way.name}-answers-codex"] = answers
         made.give("claude", f"{way.name}-asks", asks, "--agent", "claude")
         made.landed("claude")
@@ -97,7 +97,7 @@ class TestWithoutTools:
         """It never worked before; its prompt carries the question, and it hears it where it was said."""
         page = talk.crew.page("codex")
         assert (page["runs"][0]["cause"], page["runs"][0]["outcome"]) == ("call", "done")
-        assert any(talk.question in each for each in talk.crew.prompts("codex", f"{talk.way.name}-answers"))
+        assert any(talk.question in prompt for prompt in talk.crew.prompts("codex", f"{talk.way.name}-answers"))
         assert talk.question in results(talk.crew, f"{talk.way.name}-answers-codex")[0]
 
     def test_it_cannot_speak_as_the_one_who_asked(self, talk: Talk) -> None:
@@ -111,7 +111,7 @@ class TestWithoutTools:
         first, second, *_ = talk.crew.page("claude")["runs"]
         assert first["outcome"] == "done"
         assert second["session"] == first["session"]
-        assert any(ANSWER in each for each in talk.crew.prompts("claude", f"{talk.way.name}-asks"))
+        assert any(ANSWER in prompt for prompt in talk.crew.prompts("claude", f"{talk.way.name}-asks"))
         assert ANSWER in results(talk.crew, f"{talk.way.name}-asks-claude")[2]
         assert talk.crew.house.git("show", "main:colour.txt") == "ultramarine"
 

@@ -92,7 +92,7 @@ async def _plan(world: World, project: Project, needs: tuple[str, ...]) -> None:
 def answer(world: World, which: int, how: int) -> None:
     """Answer an agent, whether it has asked or not."""
     waiting = [each.sender for each in world.now.open_asks() if each.sender != "system"] if how % 3 else []
-    name = _pick(waiting or [each.id for each in _agents(world)], which) or ""
+    name = _pick(waiting or [agent.id for agent in _agents(world)], which) or ""
 
     def then(message: Message) -> None:
         world.witness.answers[message.id] = name

@@ -38,7 +38,7 @@ def bring(world: World, which: int, how: int) -> None:
 
 def regret(world: World, which: int, how: int) -> None:
     """Give up what is being tested."""
-    tested = [each.agent for each in world.now.changes() if each.state is ChangeState.TESTING and each.agent]
+    tested = [change.agent for change in world.now.changes() if change.state is ChangeState.TESTING and change.agent]
     if name := _pick(tested, which):
         world.call("regret", lambda engine: engine.changes.withdraw(name, "regretted"), _ignore)
 
@@ -53,7 +53,7 @@ def think_again(world: World, which: int, how: int) -> None:
 
 def _all(verb: str, world: World, which: int, how: int) -> None:
     """Say the same about each change that is being tested."""
-    for each in (each.id for each in world.now.changes() if each.state is ChangeState.TESTING):
+    for each in (change.id for change in world.now.changes() if change.state is ChangeState.TESTING):
         world.call(verb, partial(_said, verb, each), _ignore)
 
 
@@ -79,7 +79,7 @@ def enter_many(world: World, which: int, how: int) -> None:
 
 
 def _has_line(world: World) -> bool:
-    return _is_up(world) and any(each.state in IN_LINE for each in world.now.changes())
+    return _is_up(world) and any(change.state in IN_LINE for change in world.now.changes())
 
 
 PRESSED: dict[str, Rule] = {name: replace(each, weight=(each.weight + 3) // 4) for name, each in ARRANGED.items()} | {

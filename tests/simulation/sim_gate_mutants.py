@@ -49,7 +49,7 @@ def land_more_than_passed(patch: Patch) -> None:
 
     def generous(line: Any, trials: Any, *given: Any) -> Any:
         decided = plan(line, trials, *given)
-        taller = [each.stack for each in trials if each.stack[:-1] == decided.land and not each.old]
+        taller = [trial.stack for trial in trials if trial.stack[:-1] == decided.land and not trial.old]
         return replace(decided, land=taller[0]) if decided.land and taller else decided
 
     async def lower(self: landing.Gate, project: Project, tree: str, settings: Any) -> Any:

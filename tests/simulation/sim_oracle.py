@@ -64,7 +64,7 @@ class Oracle:
             elif noun == "delivery":
                 self._delivery(f"{became['message']}/{became['reader']}")
             elif noun == "task" and (task := self.world.now.find(Task, key)):
-                needs = {each: self.world.now.find(Task, each) for each in task.needs}
+                needs = {need: self.world.now.find(Task, need) for need in task.needs}
                 self._object("I7", invariants.judge_needs(task, needs))
             elif noun == "change" and event.kind == "change.rejected" and (change := self.world.now.find(Change, key)):
                 self._blamed(change)
@@ -97,15 +97,15 @@ class Oracle:
     def _blamed(self, change: Change) -> None:
         """A change that failed only on a red main does not go back for it; the one that is to mend main may."""
         project = self.world.now.find(Project, change.project)
-        alone = [each for each in change.checks if not each.passed and each.stack == (change.id,)]
+        alone = [check for check in change.checks if not check.passed and check.stack == (change.id,)]
         mends = project is None or change.title == project.mending
         if alone and change.reason == alone[-1].reason and not mends:
             fair = any(each.tree in self.world.witness.fair for each in alone)
             self._object("red", [] if fair else [f"{change.id} goes back to its author, and failed on a red main only"])
 
     def _object(self, key: str, problems: list[str]) -> None:
-        for each in filter(None, problems):
-            self.world.witness.object(f"{key}: {each}")
+        for problem in filter(None, problems):
+            self.world.witness.object(f"{key}: {problem}")
 
     # ── left alone ──
 
@@ -142,7 +142,7 @@ class Oracle:
         )
 
     def _newest(self) -> list[str]:
-        return [f"{each.kind} {each.subject}" for each in self.world.store._tables.events[-8:]]
+        return [f"{event.kind} {event.subject}" for event in self.world.store._tables.events[-8:]]
 
     def _restless(self) -> Iterator[str]:
         now = self.world.now
@@ -163,7 +163,7 @@ class Oracle:
     def _may_rest(self, reader: str) -> bool:
         """Whether an agent with mail has a reason not to be woken. One that has a task before it is told with that."""
         owed = self.world.now.undelivered(reader=reader)
-        if not any(each.wakes for each in owed) or any(each.agent == reader for each in self.world.now.ready_tasks()):
+        if not any(each.wakes for each in owed) or any(task.agent == reader for task in self.world.now.ready_tasks()):
             return all(each.wakes or each.reason or each.run for each in owed)
         mail = next((each for each in waiting(self.world.now) if each.agent.id == reader), None)
         if mail is None or not self._slot(mail.agent):
@@ -262,16 +262,16 @@ class Oracle:
 
     def _unfinished(self) -> Iterator[str]:
         now = self.world.now
-        yield from (f"{each.id} is live" for each in now.live_runs())
+        yield from (f"{run.id} is live" for run in now.live_runs())
         yield from (
-            f"{each.id} is {each.state}: {each.reason}" for each in now.unfinished_tasks() if self._can_end(each)
+            f"{task.id} is {task.state}: {task.reason}" for task in now.unfinished_tasks() if self._can_end(task)
         )
-        yield from (f"{each.id} is {each.state}: {each.reason}" for each in now.changes())
+        yield from (f"{change.id} is {change.state}: {change.reason}" for change in now.changes())
 
     def _can_end(self, task: Task) -> bool:
         """A task whose needs were given up stays open until a person gives it up, too."""
-        needs = [self.world.now.find(Task, each) for each in task.needs]
-        return not any(each is None or not self._can_be_done(each) for each in needs)
+        needs = [self.world.now.find(Task, need) for need in task.needs]
+        return not any(need is None or not self._can_be_done(need) for need in needs)
 
     def _can_be_done(self, task: Task) -> bool:
         return task.state not in (TaskState.FAILED, TaskState.CANCELLED) and self._can_end(task)
@@ -299,9 +299,9 @@ class Oracle:
     def _answer(self) -> None:
         world = self.world
         tasks = [
-            each for each in world.now.unfinished_tasks() if not each.reviews or each.state is not TaskState.WAITING
+            task for task in world.now.unfinished_tasks() if not task.reviews or task.state is not TaskState.WAITING
         ]
-        for name in dict.fromkeys(each.agent for each in tasks):
+        for name in dict.fromkeys(task.agent for task in tasks):
             world.call("answer", partial(_go_on, name), lambda _: None)
 
     def _agree(self) -> None:
@@ -338,7 +338,7 @@ class Oracle:
         for task in now._all(Task):
             if task.state is TaskState.DONE and not self._is_spared(task) and not self._is_in_main(task):
                 yield f"{task.id} is done, and main never had what {task.agent} committed"
-        paths = [each.path for each in now.projects()]
+        paths = [project.path for project in now.projects()]
         yield from (f"{each} is several projects" for each in set(paths) if paths.count(each) > 1)
         yield from self._mail()
         yield from self._words()
@@ -354,7 +354,7 @@ class Oracle:
         agent, latest = now.find(Agent, task.agent), now.latest_runs([task.agent]).get(task.agent)
         if agent is None or latest is None or latest.task != task.id:
             return True
-        refs = {each.path: git.hubs[each.id].refs for each in _projects(now, agent) if each.id in git.hubs}
+        refs = {project.path: git.hubs[project.id].refs for project in _projects(now, agent) if project.id in git.hubs}
         branch = f"refs/heads/{agent.branch}"  # which is not there where a task was given up before it began
         return all(self._had(path, refs[path][branch]) for path in refs if branch in refs[path])
 
@@ -371,8 +371,8 @@ class Oracle:
             numbers = [int(each) for each in _MAIL.findall(self._prompt(run.id)) if self._ran(run)]
             if numbers != sorted(numbers):
                 yield f"I4: {run.id} was told {numbers}, out of order"
-            for each in numbers:
-                shown.setdefault((f"m{each}", run.agent), []).append(run)
+            for number in numbers:
+                shown.setdefault((f"m{number}", run.agent), []).append(run)
         for (key, _), runs in shown.items():
             if any(each.outcome is not Outcome.CRASHED and each.hitch is None for each in runs[:-1]):
                 yield f"I4: {key} was shown to {', '.join(each.id for each in runs)}"
@@ -422,13 +422,13 @@ class Oracle:
     async def _look(self) -> None:
         """Every promise, as `windlass doctor --check` looks at it."""
         assert self.world.engine is not None
-        async for each in Audit(self.world.engine.ports).findings(list):
-            if not each.ok:
-                self.world.witness.object(f"{each.name}: {each.detail}")
+        async for finding in Audit(self.world.engine.ports).findings(list):
+            if not finding.ok:
+                self.world.witness.object(f"{finding.name}: {finding.detail}")
 
 
 def _projects(store: MemoryReading, agent: Agent) -> list[Project]:
-    return [found for each in agent.projects if (found := store.find(Project, each))]
+    return [found for project in agent.projects if (found := store.find(Project, project))]
 
 
 def _waits_for_author(task: Task) -> bool:

@@ -35,7 +35,7 @@ class Play:
 
     def __init__(self, seed: int, rules: Mapping[str, Rule]) -> None:
         self.rules = rules
-        self.names, self.weights = list(rules), list(accumulate(each.weight for each in rules.values()))
+        self.names, self.weights = list(rules), list(accumulate(rule.weight for rule in rules.values()))
         self.chance = random.Random(seed)
         self.world = World(self.chance)
         self.oracle = Oracle(self.world)

@@ -13,7 +13,7 @@ from windlass.engine.messages.talk import Post
 
 
 def _names(world: World) -> list[str]:
-    return [KEEPER, *(each.id for each in _agents(world))]
+    return [KEEPER, *(agent.id for agent in _agents(world))]
 
 
 def _said(world: World, which: int, how: int, words: str) -> Post | None:

@@ -90,9 +90,9 @@ class WatchedProcesses(FakeProcesses):
         The answer may have come since the slot was given."""
         store = self.witness.store
         asks = [each for project in store.projects() for each in store.said(project.id, limit=10_000)]
-        asks = [each for each in asks if each.kind is Kind.ASK and "human" not in each.to]
-        live = {each.agent: each for each in store.live_runs()}
-        asking = [each for each in asks if each.sender in live and each.sent_at >= live[each.sender].starting_at]
+        asks = [ask for ask in asks if ask.kind is Kind.ASK and "human" not in ask.to]
+        live = {run.agent: run for run in store.live_runs()}
+        asking = [ask for ask in asks if ask.sender in live and ask.sent_at >= live[ask.sender].starting_at]
         begun = store.find(Run, starting)
         asked = any(begun and begun.agent in each.to for each in asking)
         return {live[each.sender].id for each in asking} if asked else set()

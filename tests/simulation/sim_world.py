@@ -154,7 +154,7 @@ class World:
     async def _bury(self) -> None:
         """Clear away what a dead daemon has left in this process; the world goes on without it."""
         own = asyncio.current_task()
-        while left := [each for each in self.loop.tasks() if each is not own]:
+        while left := [task for task in self.loop.tasks() if task is not own]:
             for each in left:
                 each.cancel()
             await asyncio.sleep(0)
@@ -214,9 +214,9 @@ class World:
         folder = process.launch.cwd
         paths = self.workdirs.gathered.get(folder, {"": folder}).values()
         return [
-            Place(each, self.git.worktrees[each], self._repository(each))
-            for each in paths
-            if each in self.git.worktrees
+            Place(path, self.git.worktrees[path], self._repository(path))
+            for path in paths
+            if path in self.git.worktrees
         ]
 
     def _repository(self, worktree: str) -> FakeRepository:
@@ -237,4 +237,4 @@ class World:
     def journal(self) -> str:
         """A name for the whole history."""
         events = self.store._tables.events
-        return hashlib.sha256(repr([(each.seq, each.time, each.chain) for each in events]).encode()).hexdigest()
+        return hashlib.sha256(repr([(event.seq, event.time, event.chain) for event in events]).encode()).hexdigest()

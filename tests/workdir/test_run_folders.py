@@ -73,7 +73,7 @@ class TestBriefing:
         """Who sees the manifest sees all that it lists."""
         brief(folders, worktree)
         given = worktree / ".windlass/input"
-        times = {each.name: each.stat().st_mtime_ns for each in given.iterdir()}
+        times = {path.name: path.stat().st_mtime_ns for path in given.iterdir()}
 
         assert times.pop("manifest.json") >= max(times.values())
 
@@ -84,7 +84,7 @@ class TestBriefing:
 
         assert first == second
         assert len(list((worktree / ".windlass/input").iterdir())) == 3
-        assert {each.name for each in Path(first.prompt).parent.iterdir()} == {"prompt.md", "script", "whose.json"}
+        assert {path.name for path in Path(first.prompt).parent.iterdir()} == {"prompt.md", "script", "whose.json"}
 
     def test_the_projects_own_files_stay(self, folders: RunFolders, worktree: Path) -> None:
         """`.windlass` may be a folder of the repository already."""
@@ -129,7 +129,7 @@ class TestPlanted:
         with pytest.raises(NotAllowed, match=f"{Path(place).name} is a symbolic link"):
             brief(folders, worktree)
 
-        assert [each.name for each in outside.iterdir()] == ["signal.json"]
+        assert [path.name for path in outside.iterdir()] == ["signal.json"]
 
     @pytest.mark.parametrize(
         ("plant", "what"), [(os.mkfifo, "a pipe"), (lambda path: path.write_text("x"), "a file")], ids=["pipe", "file"]
@@ -167,7 +167,7 @@ class TestPlanted:
         with pytest.raises(NotAllowed, match=r"task\.md is a folder"):
             brief(folders, worktree)
 
-        assert [each.name for each in (worktree / ".windlass/input").iterdir()] == ["task.md"]
+        assert [path.name for path in (worktree / ".windlass/input").iterdir()] == ["task.md"]
 
     def test_a_lost_worktree_is_said(self, folders: RunFolders, worktree: Path) -> None:
         """No worktree: no briefing, and nothing made in its place."""

@@ -56,7 +56,7 @@ class TestContext:
         (worktree / ".windlass/input/context").symlink_to(outside)
         brief(folders, worktree, "r3", tasks__t1="New.")
 
-        assert [each.name for each in outside.iterdir()] == ["keep"]
+        assert [path.name for path in outside.iterdir()] == ["keep"]
         assert (worktree / ".windlass/input/context/tasks/t1").read_text() == "New."
 
     @pytest.mark.parametrize("name", ["..__x", "tasks__..__..__x", "__etc", "a b"])
@@ -94,7 +94,7 @@ class TestStatusEntry:
         brief(folders, worktree, "r2")
 
         assert folders.signal("r2", str(worktree)) is None
-        assert {each.name for each in (worktree / ".windlass").iterdir()} == {"input", "output"}
+        assert {path.name for path in (worktree / ".windlass").iterdir()} == {"input", "output"}
         assert (worktree / ".windlass/output/process-status.before-r2.json").is_file()
 
     def test_whatever_stands_there_breaks_nothing(self, folders: RunFolders, worktree: Path) -> None:

@@ -101,14 +101,14 @@ class TestBringing:
 
         prepared = place.prepare(copy=("key", "up/id_rsa", "inner", "node_modules"), link=("up",))
 
-        assert [each.partition(": ")[2] for each in prepared.notes] == [
+        assert [note.partition(": ")[2] for note in prepared.notes] == [
             "it leads out of the repository",
             "it leads out of the repository",
             "it leads into .git",
             "it leads out of the repository",
         ]
         assert (place.worktree / "node_modules/out").is_symlink()
-        assert {each.name for each in place.worktree.iterdir()} == {"node_modules", ".windlass"}
+        assert {path.name for path in place.worktree.iterdir()} == {"node_modules", ".windlass"}
 
     def test_an_agents_links_lead_nowhere(self, place: Place) -> None:
         """A folder that it has replaced by a link is not written through."""

@@ -44,14 +44,14 @@ def known(key: str, title: str, *path: str, within: str = "items", **query: Any)
 def at_work(*, everyone: bool = False) -> list[Named]:
     """Agents by the names that every command takes, wherever they are; with the finished ones, too."""
     rows = _listed("agents", all=1) if everyone else _listed("agents")
-    return [(_address(each), str(each.get("task_title") or "")) for each in rows]
+    return [(_address(row), str(row.get("task_title") or "")) for row in rows]
 
 
 def readers() -> list[Named]:
     """Whom one can write to from here: those defined in this repository, and those of its project who are at work."""
     path = repository()
     rows = _listed("agents", path=path)
-    return [*_defined(), *((_short(each), str(each.get("task_title") or "")) for each in rows)]
+    return [*_defined(), *((_short(row), str(row.get("task_title") or "")) for row in rows)]
 
 
 def instances() -> list[Named]:
@@ -75,7 +75,7 @@ def _defined() -> Iterator[Named]:
     """Agents that this repository's files define; read here where there is no daemon to do it."""
     try:
         rows = _client().get("projects", "agents", path=here())["agents"]
-        yield from ((each["name"], str(each.get("role") or "")) for each in rows)
+        yield from ((row["name"], str(row.get("role") or "")) for row in rows)
     except (WindlassError, OSError, ValueError, KeyError):
         yield from _in_files()
 
@@ -92,7 +92,7 @@ def _in_files() -> Iterator[Named]:
         roster = asyncio.run(RepositoryLibrary({}).roster(folder))
     except (WindlassError, OSError):
         return
-    yield from ((each.name, each.role) for each in roster.definitions)
+    yield from ((definition.name, definition.role) for definition in roster.definitions)
 
 
 def _listed(*path: str, within: str = "items", **query: Any) -> list[dict[str, Any]]:

@@ -176,17 +176,17 @@ def table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
 
 def _worthwhile(columns: list[_Filled], room: int | None) -> list[_Filled]:
     """The columns that there is room for: the last that can be spared goes first."""
-    while room is not None and sum(min(_natural(each), _READABLE) + len(_GAP) for each in columns) > room:
-        spare = [each for each in columns if each[0].spare]
+    while room is not None and sum(min(_natural(column), _READABLE) + len(_GAP) for column in columns) > room:
+        spare = [column for column in columns if column[0].spare]
         if not spare:
             break
-        columns = [each for each in columns if each is not spare[-1]]
+        columns = [column for column in columns if column is not spare[-1]]
     return columns
 
 
 def _fit(columns: list[_Filled], room: int | None) -> list[int]:
     """How wide each column is: the ones that give way do so, the widest first; then, if need be, all others."""
-    widths = [_natural(each) for each in columns]
+    widths = [_natural(column) for column in columns]
     if room is None:
         return widths
     room -= len(_GAP) * (len(columns) - 1)

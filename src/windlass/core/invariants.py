@@ -73,7 +73,7 @@ def judge_tree(change: Change, proof: Proof) -> str:
         return f"{change.id} is said to have landed, but has no receipt"
     if not proof.tree:
         return f"{change.id}: the hub has no commit {short(landing.after)}"
-    if not any(each.passed and each.tree == landing.tested for each in change.checks):
+    if not any(check.passed and check.tree == landing.tested for check in change.checks):
         return f"{change.id}: no check is known to have passed on the tree that landed, {short(landing.tested)}"
     if landing.top and proof.top != landing.tested:
         return f"{change.id}: main moved to {short(landing.top)}, which does not hold tree {short(landing.tested)}"
@@ -119,7 +119,7 @@ def judge_difference(change: Change, landing: Landing, proof: Proof) -> str:
 
 def judge_message(message: Message, held: Collection[str]) -> list[str]:
     """I4: each reader that a message names has a delivery."""
-    return [f"{message.id} is lost for {each}" for each in dict.fromkeys(message.to) if each not in held]
+    return [f"{message.id} is lost for {name}" for name in dict.fromkeys(message.to) if name not in held]
 
 
 def judge_delivery(delivery: Delivery, message: Message | None, run: Run | None, *, known: bool, twice: bool) -> str:

@@ -74,7 +74,7 @@ def decide_wake(
     it, where they share a worktree.
     """
     latest = runs[-1] if runs else None
-    mail = [each.message for each in letters if each.calls]
+    mail = [letter.message for letter in letters if letter.calls]
     if latest and latest.live:
         return Wait(BUSY)
     if why := _out_of_reach(agent, latest, mail):
@@ -110,7 +110,7 @@ def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> 
 
 def _from_person(letters: Iterable[Letter], latest: Run) -> bool:
     """Whether a person has said something that the latest run was not told: nobody rests then."""
-    said = (each for each in letters if each.calls and each.message.sender == str(HUMAN))
+    said = (letter for letter in letters if letter.calls and letter.message.sender == str(HUMAN))
     return any(each.delivery.run != latest.id for each in said)
 
 
@@ -200,7 +200,7 @@ def judge(ending: EndedRun, limits: Limits) -> RunVerdict:
         )
     match ending.signal:
         case SaidQuestions(questions):
-            asked = "; ".join(each.question for each in questions)
+            asked = "; ".join(question.question for question in questions)
             return RunVerdict(
                 outcome=Outcome.ASKED, then=Then.ASK, reason=asked, evidence=evidence, questions=questions
             )
@@ -326,11 +326,11 @@ def joined(trees: Mapping[str, WorktreeState], branch: str) -> WorktreeState:
     first, *more = trees.values()
     if not more:
         return first
-    astray = next((each.branch for each in trees.values() if each.branch != branch), branch)
+    astray = next((tree.branch for tree in trees.values() if tree.branch != branch), branch)
     return WorktreeState(
         head=first.head,
         branch=astray,
-        commits=sum(each.commits for each in trees.values()),
+        commits=sum(tree.commits for tree in trees.values()),
         changed=_named((name, each.changed) for name, each in trees.items()),
         untracked=_named((name, each.untracked) for name, each in trees.items()),
         snapshot=first.snapshot,

@@ -56,8 +56,8 @@ def _log_to(file: Path, *, foreground: bool) -> None:
     handlers: list[logging.Handler] = [logging.handlers.RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=2)]
     if foreground:
         handlers.append(logging.StreamHandler())
-    for each in handlers:
-        each.setFormatter(RedactedLog(os.environ, (name for provider in load().all() for name in provider.secrets)))
+    for handler in handlers:
+        handler.setFormatter(RedactedLog(os.environ, (name for provider in load().all() for name in provider.secrets)))
     logging.basicConfig(level=logging.INFO, handlers=handlers)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
@@ -76,7 +76,7 @@ async def _serve(home: Path, *, foreground: bool) -> None:
         if not foreground:  # a daemon that a service manager keeps stays
             moving.append(asyncio.create_task(leave_when_idle(building, home, leaving)))
         try:
-            await asyncio.gather(*(each.run_until(leaving, building.fall_silent) for each in servers))
+            await asyncio.gather(*(server.run_until(leaving, building.fall_silent) for server in servers))
         finally:
             hang_up(home)
             close_port(home)

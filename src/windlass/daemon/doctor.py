@@ -140,7 +140,7 @@ class Doctor:
 
 def _in_repository(path: Path) -> bool:
     try:
-        return any(is_top(each) for each in (path, *path.parents))
+        return any(is_top(parent) for parent in (path, *path.parents))
     except OSError:  # a name that no folder can have
         return False
 
@@ -151,7 +151,7 @@ def rivals(home: Path) -> list[str]:
     others = [f"pid {pid} has the lock of {home} open, too" for pid in _others(lock)]
     if not lock.exists():
         return [*others, f"{lock} is gone, so that another daemon could start"]
-    ours = any(_same(lock, each) for each in _open_files("self"))
+    ours = any(_same(lock, file) for file in _open_files("self"))
     return others if ours else [*others, f"{lock} is not the file that this daemon has locked"]
 
 
@@ -167,8 +167,8 @@ def _others(lock: Path) -> list[int]:
 def _holders(lock: Path) -> list[int]:
     """Those of our processes that have the lock's file open, also where it was removed since."""
     names = {str(lock), f"{lock} (deleted)"}
-    pids = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()]
-    return [pid for pid in pids if any(_target(each) in names for each in _open_files(pid))]
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    return [pid for pid in pids if any(_target(file) in names for file in _open_files(pid))]
 
 
 def _open_files(pid: int | str) -> Iterator[Path]:

@@ -46,7 +46,7 @@ async def leave_when_idle(building: Program, home: Path, leaving: asyncio.Event)
 
 def is_needed(store: Reading) -> bool:
     """Whether something may still move by itself."""
-    moving = any(each.state in (TaskState.OPEN, TaskState.ACTIVE) for each in store.unfinished_tasks())
+    moving = any(task.state in (TaskState.OPEN, TaskState.ACTIVE) for task in store.unfinished_tasks())
     return moving or bool(store.live_runs() or live(store)) or any(map(_may_land, store.changes()))
 
 

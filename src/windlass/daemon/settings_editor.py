@@ -32,7 +32,7 @@ class SettingsFileEditor:
 
     def shown(self, path: str, /) -> tuple[Mapping[str, Any], Sequence[str]]:
         self.files.check(path)
-        return flat(self.files.at(path)), [str(each) for each in self.files.files(path)]
+        return flat(self.files.at(path)), [str(file) for file in self.files.files(path)]
 
     def change(self, path: str, key: str, text: str, /) -> tuple[Any, str]:
         for_all = not path or key.startswith(FOR_ALL)

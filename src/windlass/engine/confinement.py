@@ -82,6 +82,6 @@ class Confinements:
         """What makes a run's secrets unreadable."""
         provider = self.providers.get(run.provider)
         own = self._own_key(run.model) if provider.keys else ()
-        named = (each for each in self.variables(project, provider, run.model) if is_secret_name(each))
+        named = (variable for variable in self.variables(project, provider, run.model) if is_secret_name(variable))
         theirs = self.processes.values((*provider.secrets, *own, *named), run.identity)
         return Redactor((*theirs, self.token(run.id), self.token("")))

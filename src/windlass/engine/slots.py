@@ -42,7 +42,7 @@ class Slots:
         """How many runs have a process, or will have one, in each project; but for those of some agents."""
         busy = [run for run in store.live_runs() if run.identity is None or self.processes.alive(run.identity)]
         agents = (store.find(Agent, run.agent) for run in busy if run.agent not in lent)
-        return Counter(each.project for each in agents if each)
+        return Counter(agent.project for agent in agents if agent)
 
 
 def lenders(store: Reading, agent: Agent) -> frozenset[str]:
@@ -51,9 +51,9 @@ def lenders(store: Reading, agent: Agent) -> frozenset[str]:
     Else it could wait for a slot that is free only when it has answered. Who has printed something since it asked works
     on, and lends nothing."""
     asks = store.asking()
-    if not any(agent.id in each.to for each in asks):
+    if not any(agent.id in ask.to for ask in asks):
         return frozenset()
     runs = {each.agent: each.id for each in store.live_runs()}
     spoke = store.last_output(list(runs.values()))
     last = {name: spoke.get(run, 0.0) for name, run in runs.items()}
-    return frozenset(each.sender for each in asks if last.get(each.sender, 0.0) <= each.sent_at + AT_ONCE)
+    return frozenset(ask.sender for ask in asks if last.get(ask.sender, 0.0) <= ask.sent_at + AT_ONCE)

@@ -127,7 +127,7 @@ class HubGit:
         asked = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", f"refs/heads/{project.main}")
         said = await self._git.ours(hub, *asked, limit=LONGEST_LISTING, cut=True)
         names = said.names[:-1] if said.cut else said.names
-        return [shown(each) for each in names], said.cut
+        return [shown(name) for name in names], said.cut
 
     async def locks(self, project: Project, agent: Agent, /) -> Mapping[str, str]:
         """The lock files on an agent's branch, each with the id of its content."""
@@ -278,8 +278,8 @@ class HubGit:
             f"{ours}/tmp*",
             f"{ours}/glimpses",
         ):
-            for each in self._home.glob(pattern):
-                await asyncio.to_thread(remove_tree, each)
+            for path in self._home.glob(pattern):
+                await asyncio.to_thread(remove_tree, path)
 
     async def _described(self, hub: Path, sight: SeenWorktree, snapshot: str) -> WorktreeState:
         counted, (changed, untracked) = await asyncio.gather(

@@ -55,15 +55,15 @@ def there(path: str | Path) -> bool:
 
 def all_there(folder: Path, names: Iterable[str]) -> bool:
     """Whether something has each of these names, be it a link that leads nowhere."""
-    return all(os.path.lexists(folder / each) for each in names)
+    return all(os.path.lexists(folder / name) for name in names)
 
 
 def make_folder(path: Path) -> None:
     """A folder for our eyes only, and those above it that are not there yet."""
     try:
-        for each in (*reversed(path.parents), path):
-            if not each.is_dir():
-                each.mkdir(exist_ok=True, mode=0o700)
+        for parent in (*reversed(path.parents), path):
+            if not parent.is_dir():
+                parent.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise Unavailable(f"The folder {path} could not be made: {error.strerror}.") from error
 

@@ -132,7 +132,10 @@ class Hubs:
     def hide(self, project: Project, names: Iterable[str]) -> None:
         """Remember more such paths. None is ever forgotten: some worktree may still have it."""
         known = self.hidden(project)
-        wanted = [*known, *(each for each in dict.fromkeys(names) if each not in known and "\n" not in each)]
+        wanted = [
+            *known,
+            *(name for name in dict.fromkeys(names) if name not in known and "\n" not in name),
+        ]
         if wanted != known:
             write_whole(self._places.hidden(project), "".join(f"{each}\n" for each in wanted))
 
@@ -143,7 +146,7 @@ class Hubs:
         that works on the hub, and each one is hashed and checked again before it is kept.
         """
         tips = (await self._git.ours(hub, "for-each-ref", "--format=^%(objectname)", "refs/heads/")).out
-        wanted = "".join(f"{each}\n" for each in commits).encode()
+        wanted = "".join(f"{commit}\n" for commit in commits).encode()
         lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(objects)}
         packing = ("pack-objects", "--revs", "--thin", "--stdout", "-q", "--delta-base-offset", "--threads=1")
         packed = await self._git.ours(hub, *packing, stdin=wanted + tips, extra=lent, ok=ANY, cut=True)

@@ -107,7 +107,7 @@ async def _guess(git: GitProgram, user: UserRepository, top: str, branches: Coll
     usual = (await user.habits(top)).default_branch
     here = (await git.theirs(top, "symbolic-ref", "-q", "--short", "HEAD", ok=(0, 1, 128))).text
     wishes = (remote.removeprefix("refs/remotes/origin/"), usual, "main", "master", here)
-    return next((each for each in wishes if each in branches), "")
+    return next((wish for wish in wishes if wish in branches), "")
 
 
 async def _elsewhere(git: GitProgram, top: str) -> bool:

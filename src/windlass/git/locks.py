@@ -54,9 +54,9 @@ def freed(err: str, environment: Mapping[str, str]) -> bool:
 def _works_on(hub: str) -> bool:
     """Whether a process lives that was started to work on this hub."""
     wanted = f"GIT_DIR={hub}".encode()
-    for each in Path("/proc").iterdir():
-        if each.name.isdecimal() and int(each.name) != os.getpid():
+    for path in Path("/proc").iterdir():
+        if path.name.isdecimal() and int(path.name) != os.getpid():
             with suppress(OSError):
-                if wanted in (each / "environ").read_bytes().split(b"\0"):
+                if wanted in (path / "environ").read_bytes().split(b"\0"):
                     return True
     return False

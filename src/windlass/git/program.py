@@ -72,12 +72,12 @@ class Ran:
     @property
     def names(self) -> list[bytes]:
         """The parts of an output that `-z` has ended with NULs."""
-        return [each for each in self.out.split(b"\0") if each]
+        return [part for part in self.out.split(b"\0") if part]
 
     @property
     def words(self) -> str:
         """What git complained about, without its prefixes."""
-        lines = [re.sub(r"^(fatal|error|warning): ", "", each) for each in self.err.splitlines() if each.strip()]
+        lines = [re.sub(r"^(fatal|error|warning): ", "", line) for line in self.err.splitlines() if line.strip()]
         return " ".join(lines[-1:]) or f"exit code {self.code}"
 
 

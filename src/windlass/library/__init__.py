@@ -9,7 +9,7 @@ def prompt_blocks() -> dict[str, str]:
     """Every prompt block by its file's name."""
     folder = resources.files(__name__) / "prompts"
     return {
-        each.name.removesuffix(".md"): each.read_text(encoding="utf-8")
-        for each in folder.iterdir()
-        if each.name.endswith(".md")
+        path.name.removesuffix(".md"): path.read_text(encoding="utf-8")
+        for path in folder.iterdir()
+        if path.name.endswith(".md")
     }

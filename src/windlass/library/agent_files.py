@@ -52,8 +52,8 @@ class RepositoryLibrary:
     @property
     def guarded(self) -> tuple[str, ...]:
         """Files and folders of a repository that say what agents are and may do, and what is run before them."""
-        folders = (*(each.path for each in self._folders), "/".join(PROMPTS), "/".join(workflows.FOLDER))
-        return (*(f"{each}/" for each in folders), f".windlass/{WORKER}")
+        folders = (*(folder.path for folder in self._folders), "/".join(PROMPTS), "/".join(workflows.FOLDER))
+        return (*(f"{folder}/" for folder in folders), f".windlass/{WORKER}")
 
     def _roster(self, checkout: str) -> Roster:
         found = [each for folder in self._folders for each in _in_folder(checkout, folder)]
@@ -97,7 +97,7 @@ def _folders() -> tuple[Folder, ...]:
 def _in_folder(checkout: str, folder: Folder) -> Iterator[Found]:
     try:
         with safe_files.folder(checkout, folder.path.split("/")) as where:
-            listed = [each for each in safe_files.names(where, ENDING, MOST + 1) if each.lower() != "readme.md"]
+            listed = [name for name in safe_files.names(where, ENDING, MOST + 1) if name.lower() != "readme.md"]
             yield from (_in_file(where, each, folder) for each in listed[:MOST])
     except FileNotFoundError:
         return
@@ -125,7 +125,7 @@ def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[FileProblem
     place = "/".join(PROMPTS)
     try:
         with safe_files.folder(checkout, PROMPTS) as where:
-            listed = [each.removesuffix(ENDING) for each in safe_files.names(where, ENDING, MOST)]
+            listed = [name.removesuffix(ENDING) for name in safe_files.names(where, ENDING, MOST)]
     except FileNotFoundError:
         return []
     except Unreadable as error:

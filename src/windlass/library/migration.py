@@ -83,13 +83,13 @@ def _rewritten(old: str, keys: list[Leaf], key: Leaf, tasks: Items, agents: list
     lines = old.split("\n")
     first, last = key.at[0] - 1, _end(lines, key, keys)
     steps = _Steps(agents)
-    starts = [*(each.at[0] - 1 for each in tasks.items), last]
+    starts = [*(item.at[0] - 1 for item in tasks.items), last]
     before = first + 1
     for number, node in enumerate(tasks.items):
         until = _content_end(lines, starts[number], starts[number + 1])
         _take(steps, node, lines[before : starts[number]], lines[starts[number] : until])
         before = until
-    steps.comments += [each.strip() for each in lines[before:last] if each.strip()]
+    steps.comments += [line.strip() for line in lines[before:last] if line.strip()]
     if beside := lines[first].partition("#")[2]:
         steps.comments.insert(0, f"#{beside}")
     made = _made(steps, with_context="context" not in [each.text for each in keys])
@@ -120,7 +120,7 @@ def _take(steps: _Steps, node: Node, above: list[str], own: list[str]) -> None:
     if waits:
         steps.notes.append(f"line {line}: {_WAIT_MENTION}")
     if "shell" in texts and not steps.first:
-        steps.setup += [*(f"  {each}" for each in comments), *_indented(own)]
+        steps.setup += [*(f"  {comment}" for comment in comments), *_indented(own)]
         return
     steps.comments += comments
     if "shell" in texts:
@@ -133,7 +133,7 @@ def _take(steps: _Steps, node: Node, above: list[str], own: list[str]) -> None:
 
 def _indented(own: list[str]) -> list[str]:
     """The lines of a step as they were, two cells from the edge."""
-    return [f"  {each}" if each.strip() else "" for each in textwrap.dedent("\n".join(own)).split("\n")]
+    return [f"  {part}" if part.strip() else "" for part in textwrap.dedent("\n".join(own)).split("\n")]
 
 
 def _command(steps: _Steps, texts: dict[str, str], line: int) -> None:
@@ -169,13 +169,13 @@ def _message(steps: _Steps, texts: dict[str, str], line: int) -> None:
 def _filled(steps: _Steps, text: str) -> str:
     """A text with words for what is no longer captured: the answers of agents."""
     template, slips = parse(text)
-    if slips or not any(each.name in steps.stands_for for each in template.references):
+    if slips or not any(reference.name in steps.stands_for for reference in template.references):
         return text
     return "".join(
-        steps.stands_for.get(each.name, f"${{{{ {each.name} }}}}")
-        if isinstance(each, Reference)
-        else each.replace("${{", "$${{")
-        for each in template.pieces
+        steps.stands_for.get(piece.name, f"${{{{ {piece.name} }}}}")
+        if isinstance(piece, Reference)
+        else piece.replace("${{", "$${{")
+        for piece in template.pieces
     )
 
 
@@ -191,7 +191,7 @@ def _made(steps: _Steps, *, with_context: bool) -> list[str]:
     if not text:
         steps.notes.append("No message was sent, so there is no kickoff: write one.")
         return made[:-1] if made and not made[-1] else made
-    return [*made, "kickoff: |", *(f"  {each}" if each.strip() else "" for each in text.split("\n"))]
+    return [*made, "kickoff: |", *(f"  {part}" if part.strip() else "" for part in text.split("\n"))]
 
 
 def _agents(found: tuple[Leaf, Node] | None) -> list[str]:

@@ -39,7 +39,7 @@ class Loaded:
 def shipped() -> dict[str, Path]:
     """The workflows that come with Windlass, by name."""
     folder = Path(str(resources.files(__package__))) / "workflows"
-    return {each.stem: each for each in sorted(folder.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def own(here: Path) -> dict[str, Path]:
@@ -117,7 +117,7 @@ def replace_text(path: Path, text: str) -> None:
 def _prompts(workflow: Path) -> Callable[[str], str]:
     """Reads the files that a workflow's file names: beside it, and within its repository."""
     beside = workflow.resolve().parent
-    top = next((each for each in (beside, *beside.parents) if safe_files.is_top(each)), beside)
+    top = next((parent for parent in (beside, *beside.parents) if safe_files.is_top(parent)), beside)
 
     def prompt(name: str) -> str:
         path = Path(os.path.normpath(beside / name))

@@ -22,7 +22,7 @@ _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "<<"
-_TAGS = {f"tag:yaml.org,2002:{each}" for each in "bool float int map merge null seq str timestamp value".split()}
+_TAGS = {f"tag:yaml.org,2002:{part}" for part in "bool float int map merge null seq str timestamp value".split()}
 """What YAML gives to each part by itself, and what changes nothing as we read it."""
 
 
@@ -142,13 +142,13 @@ class _Trees:
         """What `<<` brings in; keys of its own, and of what is merged first, win."""
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
         found = list[tuple[Leaf, Node]]()
-        for each in sources:
-            made = self.made(each, path, above)
+        for source in sources:
+            made = self.made(source, path, above)
             if isinstance(made, Keys):
                 found += made.entries
             else:
                 words = "`<<` takes keys with values from elsewhere, such as *name."
-                self._notes.refuse(_place(each.start_mark), path, words)
+                self._notes.refuse(_place(source.start_mark), path, words)
         return found
 
 

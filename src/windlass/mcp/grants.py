@@ -10,4 +10,4 @@ from windlass.mcp.tools import Tool
 
 def granted(speaker: Speaker, tools: Iterable[Tool]) -> dict[str, Tool]:
     """The tools of a caller, by name. One that may only read may talk all the same; a person has no run to end."""
-    return {each.name: each for each in tools if speaker.run or not each.of_runs}
+    return {tool.name: tool for tool in tools if speaker.run or not tool.of_runs}

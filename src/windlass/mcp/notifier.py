@@ -100,9 +100,9 @@ class Notifier:
 
     async def _let_go(self) -> None:
         """Drop those whose runs have ended, whether or not they ever said goodbye."""
-        for run in {each.run for each in self._listeners if each.run}:
+        for run in {listener.run for listener in self._listeners if listener.run}:
             if not await self._is_live(run):
-                for each in [each for each in self._listeners if each.run == run]:
+                for each in [listener for listener in self._listeners if listener.run == run]:
                     self.drop(each)
 
     async def _told(self, listener: Listener, message: Message) -> bool:

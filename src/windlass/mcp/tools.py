@@ -235,13 +235,13 @@ async def agents_list(call: ToolCall) -> dict[str, Any]:
     views = await call.engine.status.every(project=call.project)
     found = [
         {
-            "name": each.agent.id,
-            "role": each.agent.role,
-            "status": str(each.status),
-            "task": each.task.title if each.task else "",
-            "you": each.agent.id == call.speaker.address,
+            "name": view.agent.id,
+            "role": view.agent.role,
+            "status": str(view.status),
+            "task": view.task.title if view.task else "",
+            "you": view.agent.id == call.speaker.address,
         }
-        for each in views
+        for view in views
     ]
     project = await call.engine.projects.get(call.project)
     new = await call.engine.directory.unmet(project)

@@ -23,7 +23,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     which.add_argument("--session", help="the session to begin")
     which.add_argument("--resume", help="the session to go on in")
     parser.add_argument("--permissions", type=Permissions, default=Permissions.EDIT)
-    parser.add_argument("--tools", type=lambda text: [ToolKind(each) for each in text.split(",") if each], default=None)
+    parser.add_argument("--tools", type=lambda text: [ToolKind(part) for part in text.split(",") if part], default=None)
     parser.add_argument("--folder", action="append", required=True)
     parser.add_argument("--system", help="a file with who the agent is")
     parser.add_argument("--base-url", default="")

@@ -16,7 +16,7 @@ class AllowedPaths:
 
     def __init__(self, folders: Sequence[str], *, output: str = "") -> None:
         self.top = Path(folders[0]).resolve()
-        self.roots = tuple(dict.fromkeys(Path(each).resolve() for each in folders))
+        self.roots = tuple(dict.fromkeys(Path(folder).resolve() for folder in folders))
         self.output = Path(self.top, output).resolve() if output else None
         """Where alone something may be written, if not everywhere."""
 
@@ -32,7 +32,7 @@ class AllowedPaths:
         found = self._inside(path)
         if self.output is not None and not found.is_relative_to(self.output):
             raise NotAllowed(f"You may only read; you can write below {self.shown(self.output)} and nowhere else.")
-        if any(_GIT in found.relative_to(each).parts for each in self.roots if found.is_relative_to(each)):
+        if any(_GIT in found.relative_to(root).parts for root in self.roots if found.is_relative_to(root)):
             raise NotAllowed("What is in .git is git's own.")
         if found.is_dir():
             raise NotAllowed(f"{path} is a folder.")
@@ -49,6 +49,6 @@ class AllowedPaths:
             real = Path(os.path.realpath(Path(self.top, path)))
         except (OSError, ValueError) as error:
             raise NotAllowed(f"{path[:200]!r} is no path.") from error
-        if not any(real.is_relative_to(each) for each in self.roots):
+        if not any(real.is_relative_to(root) for root in self.roots):
             raise NotAllowed(f"{path[:200]} is outside of {self.top}, where you work.")
         return real

@@ -66,7 +66,7 @@ class Commands:
 
     async def windlass(self, words: Sequence[str]) -> str:
         """Run `windlass agent …`, `windlass change …` or `windlass context …`, word by word without `windlass`."""
-        if not words or words[0] not in TOLD or any("\0" in each for each in words):
+        if not words or words[0] not in TOLD or any("\0" in word for word in words):
             raise BadInput(f"The first word must be one of {', '.join(TOLD)}.")
         return await self._run(("windlass", *words), self.places.top, USUAL_SECONDS)
 
@@ -87,7 +87,7 @@ class Commands:
         if lines[-1:] == ["(exit code 1)"]:
             return "(nothing)"
         more = [f"… {len(lines) - MOST_MATCHES} more lines"] if len(lines) > MOST_MATCHES else []
-        return "\n".join([*(each[:500] for each in lines[:MOST_MATCHES]), *more])
+        return "\n".join([*(line[:500] for line in lines[:MOST_MATCHES]), *more])
 
     async def _is_repository(self, folder: Path) -> bool:
         told = await self._run(("git", "rev-parse", "--is-inside-work-tree"), folder, SEARCH_SECONDS)

@@ -62,7 +62,7 @@ def _until(error: Exception) -> float | None:
     wait = getattr(error, "retry_after", None)
     if isinstance(wait, int | float):
         candidates.append(now + wait)
-    return max((each for each in candidates if LONG <= each - now <= LONGEST_WAIT), default=None)
+    return max((candidate for candidate in candidates if LONG <= candidate - now <= LONGEST_WAIT), default=None)
 
 
 def _of_headers(headers: Any) -> list[float]:

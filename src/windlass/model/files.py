@@ -85,9 +85,9 @@ class Files:
 
 
 def _entries(folder: Path) -> Iterator[str]:
-    for each in sorted(folder.iterdir()):
-        kind = "@" if each.is_symlink() else "/" if each.is_dir() else ""
-        yield f"{each.name}{kind}"
+    for path in sorted(folder.iterdir()):
+        kind = "@" if path.is_symlink() else "/" if path.is_dir() else ""
+        yield f"{path.name}{kind}"
 
 
 def _text(place: Path, path: str) -> str:

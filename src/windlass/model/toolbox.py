@@ -33,14 +33,14 @@ def local(
         groups |= {Kind.EDIT: (files.write_file, files.edit_file), Kind.SHELL: (commands.shell,)}
     chosen = [each for kind, tools in groups.items() if only is None or kind in only for each in tools]
     reports = (files.write_file, commands.windlass) if permissions is Permissions.READ else ()
-    return [_tool(each) for each in (*chosen, *reports)]
+    return [_tool(report) for report in (*chosen, *reports)]
 
 
 def ours(server: ToolClient, tools: Sequence[OurTool]) -> list[Tool[None]]:
     """What it talks with to the others."""
     return [
-        Tool.from_schema(_call(server, each.name), each.name, each.about, each.schema, sequential=True)
-        for each in tools
+        Tool.from_schema(_call(server, tool.name), tool.name, tool.about, tool.schema, sequential=True)
+        for tool in tools
     ]
 
 

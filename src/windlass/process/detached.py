@@ -92,7 +92,7 @@ class DetachedProcesses:
             asyncio.get_running_loop().call_soon(tell).cancel,
             self._tail.watch(RunFolder.of(self._runs, run).path, tell),
             on_exit(identity, partial(self._gone, tell)),
-            *(self._tail.listen(Path(each), tell) for each in places),
+            *(self._tail.listen(Path(place), tell) for place in places),
         )
 
     def listen(self, folder: Path, changed: Callable[[], None]) -> Callable[[], None]:

@@ -66,7 +66,7 @@ def marker_of(pid: int) -> str:
 
 def environment_of(pid: int) -> dict[str, str]:
     """The environment that a process was started with, as far as we may look."""
-    pairs = (each.partition("=") for each in os.fsdecode(_read(f"/proc/{pid}/environ")).split("\0"))
+    pairs = (part.partition("=") for part in os.fsdecode(_read(f"/proc/{pid}/environ")).split("\0"))
     return {name: value for name, equals, value in pairs if equals}
 
 
@@ -86,7 +86,7 @@ def living() -> Iterator[Process]:
 def _pids() -> list[int]:
     try:
         with os.scandir("/proc") as entries:
-            return [int(each.name) for each in entries if each.name.isdecimal()]
+            return [int(entry.name) for entry in entries if entry.name.isdecimal()]
     except OSError as error:
         raise Unavailable(f"The processes can't be listed: {error.strerror}.") from error
 

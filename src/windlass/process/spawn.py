@@ -139,8 +139,8 @@ def _stdin(launch: Launch) -> str:
 def _inheritable() -> list[int]:
     """Descriptors that a child would get from us: those that we were started with ourselves."""
     with os.scandir("/proc/self/fd") as entries:
-        numbers = [int(each.name) for each in entries]
-    return [each for each in numbers if each > 2 and _is_inheritable(each)]
+        numbers = [int(entry.name) for entry in entries]
+    return [number for number in numbers if number > 2 and _is_inheritable(number)]
 
 
 def _is_inheritable(descriptor: int) -> bool:

@@ -41,7 +41,7 @@ def argv(start: StartRequest) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session-id", start.new_session)
     model = ("--model", start.model) if start.model else ()
     system = ("--append-system-prompt", start.system) if start.system else ()
-    more = tuple(word for each in start.repositories for word in ("--add-dir", each))
+    more = tuple(word for repository in start.repositories for word in ("--add-dir", repository))
     tools = ("--mcp-config", f"{start.folder}/{_TOOLS}")
     fixed = ("claude", "-p", "--output-format", "stream-json", "--verbose")
     return (*fixed, *session, *model, *system, *more, *tools, *permit(start))
@@ -59,7 +59,7 @@ def permit(start: StartRequest) -> tuple[str, ...]:
 
 def _given(start: StartRequest) -> tuple[str, ...]:
     """Its built-in tools, where the agent is to have only some. Those of servers, such as ours, stay."""
-    return () if start.tools is None else ("--tools", ",".join(_OWN[each] for each in start.tools))
+    return () if start.tools is None else ("--tools", ",".join(_OWN[tool] for tool in start.tools))
 
 
 def environment(start: StartRequest) -> Mapping[str, str]:
@@ -121,7 +121,7 @@ def _event(event: Event) -> LineReading:
         case {"type": "system", "subtype": "api_retry"}:
             return _retry(event)
         case {"type": "assistant", "message": {"content": list(blocks)}}:
-            uses = sum(table(each).get("type") == "tool_use" for each in blocks)
+            uses = sum(table(block).get("type") == "tool_use" for block in blocks)
             return LineReading(text=_texts(blocks), usage=Usage(calls=uses, tool_uses=uses) if uses else None)
         case {"type": "user", "message": {"content": list(blocks)}}:
             return LineReading(text=_texts(blocks))
@@ -133,7 +133,7 @@ def _event(event: Event) -> LineReading:
 
 
 def _texts(blocks: Iterable[object]) -> str:
-    return "\n".join(filter(None, (_block(table(each)) for each in blocks)))
+    return "\n".join(filter(None, (_block(table(block)) for block in blocks)))
 
 
 def _block(block: Event) -> str:

@@ -58,7 +58,7 @@ def permit(start: StartRequest) -> tuple[str, ...]:
         output = _toml(f"{start.worktree}/.windlass/output")
         profile = f'permissions.windlass.filesystem={{":root"="read",{output}="write"}}'
         return ("-c", 'default_permissions="windlass"', "-c", profile)
-    own = [f"{each}/.git" for each in start.repositories or (start.worktree,)]
+    own = [f"{repository}/.git" for repository in start.repositories or (start.worktree,)]
     roots = ",".join(map(_toml, (*start.repositories, *own)))
     return ("-s", "workspace-write", "-c", f"sandbox_workspace_write.writable_roots=[{roots}]")
 
@@ -137,7 +137,7 @@ def _call(item: Event) -> str:
         case {"type": "command_execution"}:
             return call("$", _command(words(item.get("command"))))
         case {"type": "file_change", "changes": list(changes)}:
-            files = (f"{words(table(each).get('kind'))} {words(table(each).get('path'))}" for each in changes)
+            files = (f"{words(table(change).get('kind'))} {words(table(change).get('path'))}" for change in changes)
             return call("", ", ".join(files))
         case {"type": "mcp_tool_call"}:
             return call(words(item.get("server")), words(item.get("tool")))

@@ -49,9 +49,9 @@ def _variant(name: str, said: ProviderSettings, ours: Mapping[str, Provider]) ->
         known = f"{near_miss(said.like, ours)} The providers are: {', '.join(ours)}."
         raise BadInput(f"providers.{name}.like: there is no built-in provider {said.like}.", hint=known.strip())
     unset = ProviderSettings()
-    for each in fields(said):
-        if each.name not in _FOR_VARIANTS and getattr(said, each.name) != getattr(unset, each.name):
-            raise BadInput(f"providers.{name}.{each.name} can't be changed in a variant of {said.like}.")
+    for field in fields(said):
+        if field.name not in _FOR_VARIANTS and getattr(said, field.name) != getattr(unset, field.name):
+            raise BadInput(f"providers.{name}.{field.name} can't be changed in a variant of {said.like}.")
     first = _program(said.command)
     added = _environment(said)
     return replace(
@@ -126,9 +126,9 @@ def _check(name: str, said: ProviderSettings) -> None:
     if said.resume and not said.session:
         raise BadInput(f"{where}.session is missing: where does its output tell the session to resume?")
     only_events = ("text", "result", "model", "input_tokens", "output_tokens", "cost_usd", "tool_uses")
-    for each in only_events if said.output == "plain" else ():
-        if getattr(said, each):
-            raise BadInput(f"{where}.{each} is a field of events.", hint='Write output = "json", or leave it out.')
+    for event in only_events if said.output == "plain" else ():
+        if getattr(said, event):
+            raise BadInput(f"{where}.{event} is a field of events.", hint='Write output = "json", or leave it out.')
 
 
 def _one_of(where: str, value: str, known: Iterable[str]) -> None:
@@ -198,7 +198,10 @@ def _permit(said: ProviderSettings) -> Callable[[StartRequest], tuple[str, ...]]
 
 
 def _may(said: ProviderSettings) -> dict[Permissions, str]:
-    return {each: "what its own flags allow" if each in said.permissions else UNHELD[each] for each in Permissions}
+    return {
+        permission: "what its own flags allow" if permission in said.permissions else UNHELD[permission]
+        for permission in Permissions
+    }
 
 
 # ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────

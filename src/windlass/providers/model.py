@@ -59,13 +59,13 @@ VENDORS = {
 }
 """Those of the library's that take one key; by the names that the library has for them."""
 
-_KEYS = tuple(dict.fromkeys(key for each in VENDORS.values() for key in each.keys))
+_KEYS = tuple(dict.fromkeys(key for vendor in VENDORS.values() for key in vendor.keys))
 
 
 def argv(start: StartRequest) -> tuple[str, ...]:
     session = ("--resume", start.session) if start.session else ("--session", start.new_session)
     system = ("--system", f"{start.folder}/system.md") if start.system else ()
-    folders = tuple(word for each in (start.worktree, *start.repositories) for word in ("--folder", each))
+    folders = tuple(word for repository in (start.worktree, *start.repositories) for word in ("--folder", repository))
     where = ("--base-url", start.base_url, "--protocol", _protocol(start.model)) if start.base_url else ()
     key = ("--key", start.key) if start.key else ()
     forget = tuple(word for each in sorted({*_KEYS, start.key} - {""}) for word in ("--forget", each))

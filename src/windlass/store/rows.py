@@ -72,10 +72,10 @@ KINDS: Mapping[str, type[Noun]] = {shape.noun: shape.kind for shape in _SHAPES}
 
 
 def _upsert(shape: RowShape) -> str:
-    columns = dict.fromkeys(["id", *(shape.order or {}), *(each.name for each in fields(shape.kind))])
-    names = ", ".join(f'"{each}"' for each in columns)
-    values = ", ".join(f":{each}" for each in columns)
-    changes = ", ".join(f'"{each}" = excluded."{each}"' for each in columns if each not in ("id", "place"))
+    columns = dict.fromkeys(["id", *(shape.order or {}), *(field.name for field in fields(shape.kind))])
+    names = ", ".join(f'"{column}"' for column in columns)
+    values = ", ".join(f":{column}" for column in columns)
+    changes = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in ("id", "place"))
     return f"INSERT INTO {shape.table} ({names}) VALUES ({values}) ON CONFLICT (id) DO UPDATE SET {changes}"
 
 

@@ -28,7 +28,7 @@ class Migration:
 
 def load(folder: Path) -> list[Migration]:
     """The migrations of a folder: 001, 002, 003 … without a gap."""
-    named = sorted((found[1], each) for each in folder.iterdir() if (found := _FILE.fullmatch(each.name)))
+    named = sorted((found[1], path) for path in folder.iterdir() if (found := _FILE.fullmatch(path.name)))
     if [int(number) for number, _ in named] != list(range(1, len(named) + 1)):
         raise Unavailable(f"The migrations in {folder} are not numbered 001, 002, 003 and so on.")
     return [Migration(int(number), each.name, each.read_text("utf-8")) for number, each in named]

@@ -91,7 +91,7 @@ def _at_home(project: Project, key: str, store: Reading) -> str:
     """The id that an agent has or would get in its project: another project's may have the name itself."""
     if _is_free(store, project, key) or key == str(HUMAN):
         return key
-    return next((each for each in homes(key, project.name) if _is_free(store, project, each)), key)
+    return next((home for home in homes(key, project.name) if _is_free(store, project, home)), key)
 
 
 def _is_free(store: Reading, project: Project, key: str) -> bool:
@@ -121,7 +121,7 @@ async def elsewhere(call: Call, agents: Iterable[str], *, task: str = "") -> tup
     def question(store: Reading) -> list[Agent]:
         found = store.find(Task, task) if task else None
         names = [*agents, *([found.agent] if found and found.agent else [])]
-        return [agent for each in names if (agent := store.find(Agent, each)) is not None]
+        return [agent for name in names if (agent := store.find(Agent, name)) is not None]
 
     known = await call.engine.ports.store.read(question)
     if len({each.project for each in known}) != 1:

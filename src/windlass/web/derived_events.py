@@ -51,8 +51,8 @@ class DerivedEvents:
 
     async def _new_statuses(self) -> list[dict[str, Any]]:
         views = await self.engine.status.every(retired=True, project=self.project)
-        lines = [self._status(each) for each in views if self._is_news(each)]
-        self._statuses = {each.agent.id: each.status for each in views}
+        lines = [self._status(view) for view in views if self._is_news(view)]
+        self._statuses = {view.agent.id: view.status for view in views}
         return lines
 
     def _is_news(self, view: View) -> bool:
@@ -80,7 +80,7 @@ class DerivedEvents:
             for target, seen in picture.looks
             if seen and seen.glimpse
         }
-        nothing: dict[str, list[str]] = {each: [] for each in _WAYS}
+        nothing: dict[str, list[str]] = {way: [] for way in _WAYS}
         fresh = {key: now for key, now in found.items() if now != self._files.get(key, nothing)}
         self._files = found
         return [
@@ -91,4 +91,4 @@ class DerivedEvents:
 
 def _changed(glimpse: QuickLook) -> dict[str, list[str]]:
     """All that an agent has changed since it left main."""
-    return {each: sorted(getattr(glimpse, each)) for each in _WAYS}
+    return {way: sorted(getattr(glimpse, way)) for way in _WAYS}

@@ -188,7 +188,7 @@ def lines(values: AsyncIterator[Any]) -> Response:
     """A stream of JSON lines."""
 
     async def encoded() -> AsyncIterator[bytes]:
-        async for each in values:
-            yield codec.encode(each) + b"\n"
+        async for value in values:
+            yield codec.encode(value) + b"\n"
 
     return StreamingResponse(encoded(), media_type="application/x-ndjson")

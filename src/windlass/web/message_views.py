@@ -14,7 +14,7 @@ def message(
     message: Message, receipts: Iterable[Delivery], outlooks: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """One line of `windlass peek --json`; right after it was sent, with what will happen with each reader."""
-    readers = [delivery(each) for each in receipts]
+    readers = [delivery(receipt) for receipt in receipts]
     return {
         "id": message.id,
         "time": message.sent_at,
@@ -26,8 +26,8 @@ def message(
         "reply_to": message.reply_to or None,
         "direct": message.direct,
         "claims": message.claims or None,
-        "status": {each["name"]: each["status"] for each in readers},
-        "readers": [each | {"outlook": outlooks[each["name"]]} for each in readers]
+        "status": {reader["name"]: reader["status"] for reader in readers},
+        "readers": [reader | {"outlook": outlooks[reader["name"]]} for reader in readers]
         if outlooks is not None
         else readers,
     }

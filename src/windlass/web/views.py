@@ -64,7 +64,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "output": page.output[-TAIL:],
         "setup": page.setup[-TAIL:],
         "questions": [said(each) for each in page.questions],
-        "reports": [{"time": each.sent_at, "from": each.sender, "body": each.body} for each in page.reports],
+        "reports": [{"time": report.sent_at, "from": report.sender, "body": report.body} for report in page.reports],
         "change": change(view.change, now=now, paused=view.paused) if view.change else None,
         "notification": write_notification(told) if (told := notification_of(view.task, page.runs)) else None,
         "rescue": {"id": page.rescue.id, "ref": page.rescue.ref} if page.rescue else None,
@@ -80,7 +80,7 @@ def question(asked: Asked, *, now: float) -> dict[str, Any]:
         "task": asked.task.id,
         "task_title": asked.task.title,
         "ids": ids,
-        "example": " ".join(f'{each}="…"' for each in ids) or '"…"',
+        "example": " ".join(f'{key}="…"' for key in ids) or '"…"',
         "age_seconds": round(max(0.0, now - asked.message.sent_at), 3),
     }
 

@@ -45,14 +45,14 @@ def _parse(text: str) -> Element:
 def _check(elements: Iterable[Element], known: Collection[str]) -> None:
     """Refuse what we do not know, and what is said twice."""
     seen: set[str] = set()
-    for each in elements:
-        if each.tag not in known:
-            raise BadInput(f"The <{ROOT}> has a <{each.tag[:40]}>, which is none of {', '.join(sorted(known))}.")
-        if each.tag in seen:
-            raise BadInput(f"The <{ROOT}> has more than one <{each.tag}>.")
-        if each.attrib or (len(each) and each.tag != USAGE):
-            raise BadInput(f"The <{each.tag}> of a <{ROOT}> holds text, and nothing else.")
-        seen.add(each.tag)
+    for element in elements:
+        if element.tag not in known:
+            raise BadInput(f"The <{ROOT}> has a <{element.tag[:40]}>, which is none of {', '.join(sorted(known))}.")
+        if element.tag in seen:
+            raise BadInput(f"The <{ROOT}> has more than one <{element.tag}>.")
+        if element.attrib or (len(element) and element.tag != USAGE):
+            raise BadInput(f"The <{element.tag}> of a <{ROOT}> holds text, and nothing else.")
+        seen.add(element.tag)
 
 
 def _stray(element: Element) -> bool:
@@ -61,4 +61,4 @@ def _stray(element: Element) -> bool:
 
 
 def _texts(elements: Iterable[Element]) -> dict[str, str]:
-    return {each.tag: each.text or "" for each in elements}
+    return {element.tag: element.text or "" for element in elements}

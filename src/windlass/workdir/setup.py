@@ -84,7 +84,7 @@ def _bring(checkout: str, worktree: str, settings: WorktreeSettings) -> tuple[st
     """Everything that is to be copied and linked; notes on what could not be."""
     wanted = [("copy", each, _copied) for each in settings.copy] + [("link", each, _linked) for each in settings.link]
     notes = (_brought(checkout, worktree, _parts(key, name), name, place) for key, name, place in wanted)
-    return tuple(each for each in notes if each)
+    return tuple(note for note in notes if note)
 
 
 def _brought(checkout: str, worktree: str, parts: tuple[str, ...], name: str, place: Place) -> str:
@@ -179,6 +179,6 @@ def _explained(worktree: str) -> Iterator[None]:
 
 def _failure(ended: Ended, settings: WorktreeSettings, output: str) -> str:
     how = f"timed out after {settings.setup_seconds:g} s" if ended.timed_out else f"exit code {ended.exit_code}"
-    last = [each.strip() for each in output.splitlines() if each.strip()][-LAST_LINES:]
+    last = [line.strip() for line in output.splitlines() if line.strip()][-LAST_LINES:]
     said = " | ".join(last)[-LONGEST_TAIL:]
     return f"{how}: {said}" if said else f"{how}, without a word"

@@ -155,7 +155,7 @@ class TestGather:
         """The other one is reported, with where the first stands."""
         roster = gather([(an_agent("coder", file="one.md"), []), (an_agent("coder", file="two.md"), [])])
 
-        assert [each.file for each in roster.definitions] == ["one.md"]
+        assert [definition.file for definition in roster.definitions] == ["one.md"]
         assert [(each.file, each.line) for each in roster.problems] == [("two.md", 2)]
         assert "one.md:2" in roster.problems[0].words
 
@@ -181,7 +181,7 @@ class TestGather:
 
         roster = gather([(None, [bad]), (an_agent("coder"), [])])
 
-        assert [each.name for each in roster.definitions] == ["coder"]
+        assert [definition.name for definition in roster.definitions] == ["coder"]
         assert roster.problems == (bad,)
 
 

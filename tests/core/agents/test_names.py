@@ -44,5 +44,5 @@ class TestPick:
         """Each stands once, is plain, and no word is reserved."""
         for words in (ADJECTIVES, ANIMALS):
             assert len(words) == len(set(words))
-            assert all(each.isascii() and each.isalpha() and each.islower() for each in words)
+            assert all(word.isascii() and word.isalpha() and word.islower() for word in words)
             assert not RESERVED & set(words)

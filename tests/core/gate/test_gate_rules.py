@@ -22,7 +22,7 @@ def test_the_line_goes_by_rank_then_by_turn() -> None:
     assert sorted([SECOND, FIRST], key=rules.place_in_line) == [FIRST, SECOND]
     assert sorted([FIRST, ranked], key=rules.place_in_line) == [ranked, FIRST]
     assert sorted([ranked, replace(FIRST, rank=1)], key=rules.place_in_line) == [replace(FIRST, rank=1), ranked]
-    assert [(each.change, each.rank) for each in rules.entries([FIRST, ranked])] == [("c1", 0), ("c2", 1)]
+    assert [(entry.change, entry.rank) for entry in rules.entries([FIRST, ranked])] == [("c1", 0), ("c2", 1)]
 
 
 def test_a_change_is_proven_by_a_test_of_it_alone() -> None:

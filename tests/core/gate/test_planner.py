@@ -49,7 +49,7 @@ def planned(
 
 
 def words(stacks: tuple[Stack, ...]) -> list[str]:
-    return ["".join(each) for each in stacks]
+    return ["".join(stack) for stack in stacks]
 
 
 class TestLanding:
@@ -109,7 +109,7 @@ class TestRejecting:
         """The tree that failed was never main with one change on it."""
         trials = rebase((failed("pa"), failed("pa"), failed("pa")), ("q", "p"))
 
-        assert [each.stack for each in trials] == [("a",)] * 3
+        assert [trial.stack for trial in trials] == [("a",)] * 3
         assert planned(a_line("a"), *trials).reject == ()
 
     def test_tests_with_a_rejected_change_are_stopped_and_the_others_go_on(self) -> None:

@@ -98,10 +98,10 @@ class Line:
         while self._follow(self._planned()):
             pass
         assert self.tests or not self.entries, "nothing is under way, and changes are in line"
-        for each in self.tests:
-            due = self.step - each.begun >= LONGEST or self.chance.random() < 0.4
-            if each.trial.verdict is None and due:
-                self._end(each)
+        for test in self.tests:
+            due = self.step - test.begun >= LONGEST or self.chance.random() < 0.4
+            if test.trial.verdict is None and due:
+                self._end(test)
 
     def disturb(self) -> None:
         """A person commits to main, or takes a change out of the line."""
@@ -110,8 +110,8 @@ class Line:
             self.truth[frozenset((commit,))] = False
             self.main.append(commit)
             self.mains.append(frozenset(self.main))
-            for each in self.tests:
-                each.trial = replace(each.trial, old=True)
+            for test in self.tests:
+                test.trial = replace(test.trial, old=True)
         elif self.entries:
             self._leave((self.chance.choice(sorted(self.entries)),), "dropped")
 
@@ -122,7 +122,7 @@ class Line:
             self.failures.append(running.tree)
 
     def _planned(self) -> Plan:
-        trials = [each.trial for each in self.tests]
+        trials = [test.trial for test in self.tests]
         rates = measure(landed=self.left["landed"], rejected=self.left["rejected"], runs=0, flaked=0)
         entries = list(self.entries.values())
         found = plan(entries, trials, self.clashes, rates, self.rules)
@@ -139,7 +139,7 @@ class Line:
         if found.land:
             self._land(found.land)
             return True
-        under_way = [each.trial.stack for each in self.tests if each.trial.verdict is None]
+        under_way = [test.trial.stack for test in self.tests if test.trial.verdict is None]
         assert len(found.start) + len(under_way) <= self.rules.runners
         assert len(set(found.start)) == len(found.start)
         assert set(found.start).isdisjoint(under_way)
@@ -147,11 +147,11 @@ class Line:
         return not all(begun)
 
     def _stop(self, stacks: tuple[Stack, ...]) -> None:
-        self.tests = [each for each in self.tests if each.trial.verdict or each.trial.stack not in stacks]
+        self.tests = [test for test in self.tests if test.trial.verdict or test.trial.stack not in stacks]
 
     def _land(self, stack: Stack) -> None:
         tree = frozenset((*self.main, *stack))
-        passed = {each.tree for each in self.tests if each.trial.verdict is TrialVerdict.PASSED}
+        passed = {test.tree for test in self.tests if test.trial.verdict is TrialVerdict.PASSED}
         depths = range(1 if self.rules.strict else len(stack), len(stack) + 1)
         assert all(frozenset((*self.main, *stack[:depth])) in passed for depth in depths)
         assert not self._broken(tree)
@@ -159,9 +159,9 @@ class Line:
         self.main += stack
         self.mains.append(tree)
         self._leave(stack, "landed")
-        for each in self.tests:
-            (each.trial,) = rebase((each.trial,), stack) or (replace(each.trial, stack=()),)
-        self.tests = [each for each in self.tests if each.trial.stack]
+        for test in self.tests:
+            (test.trial,) = rebase((test.trial,), stack) or (replace(test.trial, stack=()),)
+        self.tests = [test for test in self.tests if test.trial.stack]
 
     def _reject(self, change: str) -> None:
         alone = sum(change in tree and tree - {change} in self.mains for tree in self.failures)
@@ -174,11 +174,11 @@ class Line:
             self.left[how] += 1
             self.left_at[change] = self.step
         if how != "landed":
-            self.tests = [each for each in self.tests if forget((each.trial,), stack)]
-            for each in [each for each in self.entries.values() if each.needs.intersection(stack)]:
+            self.tests = [test for test in self.tests if forget((test.trial,), stack)]
+            for each in [entry for entry in self.entries.values() if entry.needs.intersection(stack)]:
                 if each.change in self.entries:  # what needs something that went back can't be in line
                     self._leave((each.change,), "without")
-        self.clashes = [each for each in self.clashes if self.entries.keys() >= {each.change, *each.under}]
+        self.clashes = [clash for clash in self.clashes if self.entries.keys() >= {clash.change, *clash.under}]
 
     def _start(self, stack: Stack) -> bool:
         """Stage it: begin the test, or find what is in the way."""
@@ -199,7 +199,7 @@ class Line:
         for place, change in enumerate(stack):
             below = {*stack[:place], *self.main}
             assert self.entries[change].needs <= below
-            assert not any(each.change == change and set(each.under) <= below for each in self.clashes)
+            assert not any(clash.change == change and set(clash.under) <= below for clash in self.clashes)
 
 
 WORLDS = st.builds(World, bad=SHARES, flaky=SHARES, clashing=SHARES, apart=SHARES, needy=SHARES)
@@ -217,7 +217,7 @@ def test_everyone_lands_or_goes_back(seed: int, rules: Rules, world: World, chan
     """In a bounded number of steps, and only what passed as it is lands, and only who failed alone goes back."""
     line = Line(random.Random(seed), rules, world)
     for _ in range(changes):
-        older = [each for each in line.entries if line.chance.random() < world.needy / 4]
+        older = [entry for entry in line.entries if line.chance.random() < world.needy / 4]
         line.arrive(frozenset(older), rank=line.chance.choice((0, 0, 0, 1)))
     while line.entries:
         if line.step in disturbed:

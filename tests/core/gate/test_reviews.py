@@ -165,9 +165,9 @@ class TestReport:
     )
     def test_any_text_can_be_read(self, text: str) -> None:
         """Whatever an agent wrote, each comment has words and a place that can be."""
-        for each in read_report(text).comments:
-            assert each.body.strip()
-            assert compose(each.body, file=each.file, line=each.line)
+        for comment in read_report(text).comments:
+            assert comment.body.strip()
+            assert compose(comment.body, file=comment.file, line=comment.line)
 
 
 def test_what_is_only_good_to_know_wakes_nobody() -> None:

@@ -180,7 +180,7 @@ def test_whatever_is_written_reads_back_as_one_message(sender: str, to: list[str
     before, after = b"[tester-to-coder]: before\n", b"[tester-to-coder]: after\n"
     items = read(before + written + after)
 
-    assert [(each.sender, each.to, each.body) for each in items if isinstance(each, ChatEntry)] == [
+    assert [(item.sender, item.to, item.body) for item in items if isinstance(item, ChatEntry)] == [
         ("tester", ("coder",), "before"),
         (sender, tuple(to), body),
         ("tester", ("coder",), "after"),

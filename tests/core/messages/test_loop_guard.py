@@ -18,7 +18,7 @@ LIMITS = Limits(hops=5, wakes=3)
 
 
 def braked(*messages: Message, runs: list[Run] | None = None, now: float = NOW) -> LoopStop | None:
-    letters = [Letter(each, Delivery(message=each.id, reader="alice")) for each in messages]
+    letters = [Letter(message, Delivery(message=message.id, reader="alice")) for message in messages]
     return decide_brake(runs or [], letters, LIMITS, now=now)
 
 
@@ -94,4 +94,4 @@ def test_who_is_woken_too_often_rests_until_the_minute_is_over() -> None:
     found = braked(SAID, runs=runs)
     assert found == LoopStop("it was woken 3 times within a minute", NOW + 10)
     assert braked(SAID, runs=runs, now=NOW + 10) is None
-    assert braked(SAID, runs=[replace(each, cause=Cause.TASK) for each in runs]) is None
+    assert braked(SAID, runs=[replace(run, cause=Cause.TASK) for run in runs]) is None

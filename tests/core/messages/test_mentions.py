@@ -126,7 +126,7 @@ def test_whatever_the_text_only_known_names_come_out(text: str) -> None:
 @given(st.lists(st.sampled_from(KNOWN), unique=True))
 def test_names_come_in_the_order_of_the_text(names: list[str]) -> None:
     """Who is named first comes first."""
-    assert mentions(" ".join(f"@{each}" for each in names), KNOWN).all == tuple(names)
+    assert mentions(" ".join(f"@{name}" for name in names), KNOWN).all == tuple(names)
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="@")))
@@ -145,7 +145,7 @@ def test_fenced_text_never_mentions(text: str) -> None:
 @given(NOISE)
 def test_a_quote_never_mentions(text: str) -> None:
     """Whatever stands in quoted lines."""
-    quoted = "\n".join(f"> {each}" for each in text.replace("\r", "\n").split("\n"))
+    quoted = "\n".join(f"> {part}" for part in text.replace("\r", "\n").split("\n"))
     assert mentions(quoted, KNOWN) == Mentions()
 
 

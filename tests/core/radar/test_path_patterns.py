@@ -92,7 +92,7 @@ def _regex(pattern: str) -> str:
     """A pattern as an expression; a folder's name stands for what is in it."""
     parts = re.split(r"((?:(?<=/)|^)\*\*/|\*\*|\*|\?)", pattern)
     words = {"**/": "(?:[ab/]*/)?", "**": "[ab/]*", "*": "[ab]*", "?": "[ab]"}
-    return "".join(words.get(each, re.escape(each)) for each in parts) + "(?:/[ab/]*)?"
+    return "".join(words.get(part, re.escape(part)) for part in parts) + "(?:/[ab/]*)?"
 
 
 class TestChecked:

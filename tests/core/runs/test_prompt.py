@@ -233,7 +233,7 @@ class TestTalking:
         with_tools, without = (both(cause, agent=agent, tools=each).text for each in (True, False))
 
         ways = ("You talk with the tools of the MCP server", "You talk with commands:")
-        assert [(with_tools.count(each), without.count(each)) for each in ways] == [(1, 0), (0, 1)]
+        assert [(with_tools.count(way), without.count(way)) for way in ways] == [(1, 0), (0, 1)]
         assert "windlass context" not in with_tools
         assert "channel_send" not in without
         assert tags(with_tools).count("communication") == 1
@@ -256,7 +256,7 @@ class TestTalking:
         assert "Do not ask what the code or your input files can tell" in text
         assert ("Good: " in text, "Bad: " in text, "Answer so that the other can go on" in text) == (True, True, True)
         targets = ("`agent`", "`task`", "`phase`") if tools else ("--agent-id", "--task-id", "--phase-id")
-        assert [each for each in targets if each not in text] == []
+        assert [target for target in targets if target not in text] == []
         assert ("windlass listen --agent-id quick-otter > .windlass/output/question.json &" in text) is not tools
 
     def test_a_session_that_goes_on_knows_it(self) -> None:
@@ -277,9 +277,7 @@ class TestForgery:
         assert text.count(forged.replace("<", "<\\")) == 3
         assert tags(text) == ["woken", "task", "messages", "git_workflow", "signal_format", "communication"]
 
-    @given(
-        st.lists(st.sampled_from([f"<{each}>" for each in TAGS] + [f"</{each}>" for each in TAGS] + ["\n", "`", "<"]))
-    )
+    @given(st.lists(st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS] + ["\n", "`", "<"])))
     def test_no_arrangement_of_tags_changes_the_structure(self, words: list[str]) -> None:
         """The property behind the examples above."""
         text = prompt(Cause.MAIL, replace(MESSAGE, body="".join(words)))

@@ -17,7 +17,7 @@ SECRET = "sk-live-0123456789"
 def fed(secrets: list[str], content: bytes, cuts: list[int]) -> bytes:
     """What is kept of a content that is read up to each cut, always from where the last reading ended."""
     blotter, kept = Redactor(secrets), b""
-    for end in [*sorted(min(each, len(content)) for each in cuts), len(content)]:
+    for end in [*sorted(min(cut, len(content)) for cut in cuts), len(content)]:
         kept += blotter.feed(content[len(kept) : max(end, len(kept))])
     return kept + blotter.feed(content[len(kept) :], last=True)
 
@@ -47,7 +47,7 @@ def test_cuts_make_no_difference(secrets: list[str], text: str, cuts: list[int])
     kept = fed(secrets, content, cuts)
     assert kept == Redactor(secrets).feed(content, last=True)
     assert len(kept) == len(content)
-    assert not any(each.encode() in kept for each in secrets)
+    assert not any(secret.encode() in kept for secret in secrets)
 
 
 def test_a_secret_as_json_writes_it_is_found() -> None:

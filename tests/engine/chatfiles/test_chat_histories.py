@@ -33,8 +33,8 @@ class Crowd:
     async def begin(self) -> None:
         await self.stage.begin()
         names = (self.stage.one, self.stage.two, self.stage.three)
-        self.files = {each: await self.stage.file(each) for each in names} | {"human": self.stage.own}
-        self.wrote = {each: [] for each in self.files}
+        self.files = {name: await self.stage.file(name) for name in names} | {"human": self.stage.own}
+        self.wrote = {file: [] for file in self.files}
 
     async def step(self, number: int) -> None:
         """Something happens."""
@@ -61,7 +61,7 @@ class Crowd:
         body = self.chance.choice(
             [f"word {number}", "the same", f"word {number}\n\n  [a-to-b]: more", f"x{number}" * 900]
         )
-        to = self.chance.choice([each for each in self.files if each != writer])
+        to = self.chance.choice([file for file in self.files if file != writer])
         line = f"[{writer}-to-{to}]: " + body.replace("\n", "\n    ") + "\n"
         cut = self.chance.choice([len(line), self.chance.randrange(len(line))])
         if cut < len(line) and line[:cut].endswith("\n"):  # who pauses between two lines for long has ended it
@@ -105,8 +105,8 @@ class Crowd:
 
 def read(file: Path, names: Names) -> list[tuple[str, tuple[str, ...], str]]:
     items, _ = parse(text(file).encode(), names)
-    assert all(isinstance(each, ChatEntry) for each in items), items
-    return sorted((each.sender, each.to, each.body) for each in items if isinstance(each, ChatEntry))
+    assert all(isinstance(item, ChatEntry) for item in items), items
+    return sorted((item.sender, item.to, item.body) for item in items if isinstance(item, ChatEntry))
 
 
 def as_shown(message: Message) -> tuple[str, tuple[str, ...], str]:

@@ -78,7 +78,7 @@ def test_good_lines_between_the_bad_ones_wake_nobody_for_ever(stage: ChatStage) 
                     await stage.pass_time()
             await stage.engine.talk.send(HUMAN, Post(body="mind the form", project=project, to=(stage.one,)))
         letters = await stage.engine.talk.inbox(stage.one, everything=True)
-        woken = [each.delivery.wakes for each in letters if each.message.sender == "system"]
+        woken = [letter.delivery.wakes for letter in letters if letter.message.sender == "system"]
         assert woken == [True, True, True, False, False] * 2
 
     play(story)

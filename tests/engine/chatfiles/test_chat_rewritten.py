@@ -72,7 +72,7 @@ def test_it_may_be_longer_than_we_read_at_once(stage: ChatStage) -> None:
         stage.own.write_text("".join((lines[3], lines[0], lines[4], lines[1], lines[5], lines[2])))
         assert stage.own.stat().st_size > LIMIT
         await stage.restart_and_pass()
-        assert [each[0] for each in await stage.bodies()] == list("012345")
+        assert [body[0] for body in await stage.bodies()] == list("012345")
 
     play(story)
 

@@ -123,7 +123,7 @@ class TestIn:
 
             assert await stage.said() == []
             notes = await stage.said(system=True)
-            assert {each.to for each in notes} == {(stage.one,)}
+            assert {note.to for note in notes} == {(stage.one,)}
             assert f"line 2 says that it is from {stage.two}" in notes[0].body
             assert "line 3 says that it is from human" in notes[-1].body
 
@@ -241,8 +241,8 @@ class TestIn:
                 await stage.pass_time()
             notes = await stage.said(system=True)
             letters = await stage.engine.talk.inbox(stage.one, everything=True)
-            assert [each.delivery.wakes for each in letters] == [True, True, True, False, False]
-            assert [each.message for each in letters] == notes
+            assert [letter.delivery.wakes for letter in letters] == [True, True, True, False, False]
+            assert [letter.message for letter in letters] == notes
 
         play(story)
 

@@ -60,7 +60,7 @@ def test_of_what_has_landed_in_part_nobody_is_said_to_fail_alone(board: KnownTri
 def test_a_test_of_what_has_landed_altogether_is_waited_for_by_nobody(board: KnownTrials) -> None:
     """It says nothing that is not known."""
     board.landed(("a", "b"), "a+b")
-    assert [each.dropped for each in board.tests] == [True]
+    assert [test.dropped for test in board.tests] == [True]
     assert [each for each in board.known() if each.verdict is None] == []
 
 
@@ -99,7 +99,7 @@ def test_what_failed_on_a_main_that_was_not_found_sound_blames_nobody(
         Trial(stack=("a", "b"), old=True),
     ]
     board.ended(test, replace(GREEN, passed=False))
-    assert all(each.verdict is not TrialVerdict.FAILED for each in board.trials)
+    assert all(trial.verdict is not TrialVerdict.FAILED for trial in board.trials)
     board.ended(test, GREEN)
     assert board.trials[-1] == Trial(stack=("a", "b"), verdict=TrialVerdict.PASSED, old=True)
 

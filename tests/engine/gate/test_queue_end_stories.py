@@ -70,6 +70,6 @@ def test_a_repository_that_two_use_first_at_once_is_one_project(repo: Path, tmp_
         await asyncio.gather(stage.order("One"), stage.order("Two"), stage.order("Three"))
         assert len(await stage.store.read(lambda store: store.projects())) == 1
         tasks = await stage.store.read(lambda store: store.unfinished_tasks())
-        assert len({each.project for each in tasks}) == 1
+        assert len({task.project for task in tasks}) == 1
 
     play(story)

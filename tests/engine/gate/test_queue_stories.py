@@ -136,7 +136,7 @@ class TestHold:
             held = await now(stage, key)
             assert (held.state, held.hold) == (ChangeState.HELD, Hold.HUMAN)
             assert held.reason == "held by hand: after the release"
-            assert [each.message.body for each in await stage.engine.talk.questions()] == [
+            assert [question.message.body for question in await stage.engine.talk.questions()] == [
                 f"{key} (One) is held by hand: after the release. `windlass queue release {key}` lets it go on."
             ]
             with pytest.raises(Conflict, match="is held"):
@@ -322,7 +322,7 @@ class TestOrder:
             await stage.engine.line.resume(str(repo))
             await stage.move()
             events = await stage.store.read(lambda store: store.events(after=0, limit=10_000))
-            assert [each.subject for each in events if each.kind == "change.landed"] == ["c3", "c2", "c1"]
+            assert [event.subject for event in events if event.kind == "change.landed"] == ["c3", "c2", "c1"]
 
         play(story)
 

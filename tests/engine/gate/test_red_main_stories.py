@@ -39,7 +39,7 @@ async def project_of(stage: Stage) -> Project:
 async def mending(stage: Stage) -> list[Task]:
     project = await project_of(stage)
     tasks = await stage.store.read(lambda store: store.unfinished_tasks())
-    return [each for each in tasks if each.title == project.mending]
+    return [task for task in tasks if task.title == project.mending]
 
 
 def test_the_author_is_not_blamed_and_lands_when_main_is_green(repo: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class PairStage(Stage):
     async def states(self) -> list[ChangeState]:
         task = await self.task_of(self.name)
         changes = await self.store.read(lambda store: store.changes_of_task(task.id))
-        return [each.state for each in changes]
+        return [change.state for change in changes]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_both_are_found_by_name_and_both_land(stage: PairStage, tmp_path: Path) 
     async def story() -> None:
         await stage.begin()
         folder = await stage.folder()
-        assert sorted(each.name for each in folder.iterdir() if not each.name.startswith(".")) == ["repo", "web"]
+        assert sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) == ["repo", "web"]
         manifest = json.loads((folder / ".windlass/input/manifest.json").read_text())
         assert manifest["agentName"] == stage.name
         prompt = stage.prompt_of(await stage.run_of(stage.name))
@@ -94,7 +94,7 @@ def test_both_are_found_by_name_and_both_land(stage: PairStage, tmp_path: Path) 
         assert main_of(stage.repo) == main_of(tmp_path / "web") == "new\n"
         assert not folder.joinpath("web").resolve().exists()  # both worktrees are removed, and saved
         events = await stage.store.read(lambda store: store.events(after=0, limit=1000))
-        [retired] = [each for each in events if each.kind == "agent.retired"]
+        [retired] = [event for event in events if event.kind == "agent.retired"]
         assert len(retired.data["rescues"]) == 2
 
     play(story)

@@ -100,7 +100,7 @@ class TestReview:
             await says(stage, reviewer, key, compose("Say why."))
             await done(stage, reviewer, f"Nearly.\n\n[BLOCKING] a.txt:1 This loses\nthe lock.\n\n- {twice}\n")
             comments = [each for each in await said(stage, key) if each.kind is Kind.COMMENT]
-            assert [(each.body, each.remark and each.remark.line) for each in comments] == [
+            assert [(comment.body, comment.remark and comment.remark.line) for comment in comments] == [
                 ("Say why.", 0),
                 ("This loses\nthe lock.", 1),
             ]
@@ -380,7 +380,7 @@ class TestWanted:
             stage.clock.time += 100
             await stage.move()
             assert (await now(stage, key)).hold is Hold.REVIEW
-            [asked] = [each for each in await stage.engine.talk.questions() if each.agent.id == author]
+            [asked] = [question for question in await stage.engine.talk.questions() if question.agent.id == author]
             assert "did not come to an end" in asked.message.body
             names = [each.name for each in await stage.store.read(lambda store: store.agents())]
             assert sorted(names) == sorted([author, reviewer])

@@ -55,8 +55,8 @@ class TestChat:
             assert await room.said("alice") == []
             assert await room.store.read(lambda store: store.runs_of("carol")) == []
             notes = [each for each in await room.said("system") if "chat.md" in each.body]
-            told = "\n".join(each.body for each in notes)
-            assert {each.to for each in notes} == {("alice",)} and "only a person adds others to handoff_to in" in told
+            told = "\n".join(note.body for note in notes)
+            assert {note.to for note in notes} == {("alice",)} and "only a person adds others to handoff_to in" in told
             assert told.count("was not sent: alice may not hand work to carol: its file allows bob.") == 2
             await room.write("alice", "[alice-to-bob]: then you\n")
             assert [each.to for each in await room.said("alice")] == [("bob",)]

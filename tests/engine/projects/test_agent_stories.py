@@ -206,12 +206,12 @@ class TestOneAfterTheOther:
             assert (await stage.run_of("coder")).number == 3  # it was tried again
 
             page = await stage.engine.status.page("coder")
-            assert ["is saved as refs/windlass/rescue/coder/1/tree" in each.body for each in page.reports] == [True]
+            assert ["is saved as refs/windlass/rescue/coder/1/tree" in report.body for report in page.reports] == [True]
             assert await state(stage, second) is TaskState.ACTIVE
             (item,) = [each for each in (await stage.engine.rescue.every()).items if each[0].saved.removed]
             assert item[1].files == ("half.txt",)
-            findings = [each async for each in stage.engine.audit.findings(list)]
-            assert [each.detail for each in findings if not each.ok] == []
+            findings = [finding async for finding in stage.engine.audit.findings(list)]
+            assert [finding.detail for finding in findings if not finding.ok] == []
 
         play(story)
 
@@ -223,7 +223,7 @@ class TestOneAfterTheOther:
             await stage.move()
             assert await stage.engine.runs.stop("coder", "stopped by hand")
             await stage.move()
-            assert [await state(stage, each) for each in tasks] == [TaskState.CANCELLED] * 2
+            assert [await state(stage, task) for task in tasks] == [TaskState.CANCELLED] * 2
             assert not await stage.engine.runs.stop("coder", "again")
 
             later, _ = await give(stage, "Later")

@@ -73,14 +73,14 @@ class History:
         There the radar is not asked any more: each against main as it is would be the very merge that landing makes.
         """
         agents = [Agent(name=f"agent-{number}", project="p-1", provider="command") for number in range(AGENTS)]
-        trees = {each.id: Path((await self.git.worktree(self.project, each))[0]) for each in agents}
+        trees = {agent.id: Path((await self.git.worktree(self.project, agent))[0]) for agent in agents}
         for turn in range(ROUNDS):
-            for each in agents:
-                self._work(trees[each.id])
+            for agent in agents:
+                self._work(trees[agent.id])
             if self.chance.random() < 0.3:
                 self._work(self.repository)
                 self._commit(self.repository)
-            tracks = [Track(agent=each.id, glimpse=await self.git.glance(self.project, each)) for each in agents]
+            tracks = [Track(agent=agent.id, glimpse=await self.git.glance(self.project, agent)) for agent in agents]
             await self._judge(tracks, turn)
         self.chance.shuffle(agents)
         while agents:
@@ -120,7 +120,7 @@ class History:
     def _work(self, tree: Path) -> None:
         """A few edits; some are committed, and some are taken back in a later round."""
         for _ in range(self.chance.randint(0, 2)):
-            files = sorted(each for each in tree.rglob("*.txt") if ".git" not in each.parts)
+            files = sorted(path for path in tree.rglob("*.txt") if ".git" not in path.parts)
             edits = (
                 self._line,
                 self._line,

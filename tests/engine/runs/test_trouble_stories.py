@@ -260,10 +260,10 @@ def test_a_session_s_total_is_split_among_its_runs(stage: TalkerStage) -> None:
         await stage.say(tools=4)
         await stage.end(session="s1", total=500, ended=True)
         runs = await stage.store.read(lambda store: store.runs_of(stage.name))
-        assert [each.usage.input_tokens for each in runs] == [400, 100]
-        assert [each.usage.calls for each in runs] == [3, 2]
-        assert [each.usage.tool_uses for each in runs] == [2, 5]
-        assert [each.usage.cost_usd for each in runs] == [0.4, 0.1]
+        assert [run.usage.input_tokens for run in runs] == [400, 100]
+        assert [run.usage.calls for run in runs] == [3, 2]
+        assert [run.usage.tool_uses for run in runs] == [2, 5]
+        assert [run.usage.cost_usd for run in runs] == [0.4, 0.1]
         assert (await stage.engine.status.every())[0].cost == Cost(0.5)
         used = (await stage.engine.status.page(stage.name)).usage
         assert (used.input_tokens, used.tool_uses) == (500, 7)
@@ -297,8 +297,8 @@ def test_output_for_programs_is_read_for_people(stage: TalkerStage) -> None:
         stage.processes.say(run.id, b'ting"}\n{}\n{"say": "Bye"}')
         await stage.exit(stage.name, 0)
         await stage.move()
-        pieces = [each async for each in stage.engine.output.pieces(stage.name, number=1)]
-        assert [text for each in pieces for text in each.said or ()] == ["Reading a.py", "Writing", "Bye"]
-        assert b"".join(each.chunk.content for each in pieces).endswith(b'"Bye"}')
+        pieces = [piece async for piece in stage.engine.output.pieces(stage.name, number=1)]
+        assert [text for piece in pieces for text in piece.said or ()] == ["Reading a.py", "Writing", "Bye"]
+        assert b"".join(piece.chunk.content for piece in pieces).endswith(b'"Bye"}')
 
     play(story)

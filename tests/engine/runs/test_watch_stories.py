@@ -198,4 +198,4 @@ def test_one_that_is_over_is_left_alone_whatever_stirs(repo: Path, tmp_path: Pat
 
 async def kept(stage: Stage, run: str) -> bytes:
     chunks = await stage.store.read(lambda store: store.chunks(run))
-    return b"".join(each.content for each in chunks)
+    return b"".join(chunk.content for chunk in chunks)

@@ -19,7 +19,7 @@ def room(repo: Path, tmp_path: Path) -> Room:
 
 
 def remedy(*names: str) -> str:
-    return f'`windlass send "Go on." {" ".join(f"--to {each}" for each in names)}`'
+    return f'`windlass send "Go on." {" ".join(f"--to {name}" for name in names)}`'
 
 
 async def pass_on(room: Room, names: str, *, times: int) -> Message:
@@ -40,7 +40,7 @@ async def pass_on(room: Room, names: str, *, times: int) -> Message:
 async def told(room: Room) -> list[Message]:
     """What the system has told the person."""
     letters = await room.engine.talk.inbox("human")
-    return [each.message for each in letters if each.message.sender == "system"]
+    return [letter.message for letter in letters if letter.message.sender == "system"]
 
 
 class TestBrakes:

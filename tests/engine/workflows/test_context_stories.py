@@ -57,7 +57,7 @@ class TestContext:
         async def story() -> None:
             await stage.begin(PAIR.replace("context:\n", "context: {channel: }\n"))
             await stage.pass_time()
-            assert [each.name for each in (stage.repo / ".windlass/context/default").iterdir()] == ["channel.md"]
+            assert [path.name for path in (stage.repo / ".windlass/context/default").iterdir()] == ["channel.md"]
             with pytest.raises(NotAllowed, match="shares no document") as refused:
                 await stage.engine.documents.instance(await stage.speaker("coder@default"), "")
             assert refused.value.hint == f"Write `context: {{document: }}` into {stage.repo / 'flow.yaml'}."

@@ -86,7 +86,7 @@ class TestStopping:
             await stage.restart()
             stage.check_with("true")
             await stage.move()
-            assert [each.state for each in await stage.changes()] == [ChangeState.CLOSED]
+            assert [change.state for change in await stage.changes()] == [ChangeState.CLOSED]
 
         play(story)
 
@@ -219,7 +219,7 @@ class TestQuiet:
             await stage.leave("coder@default")
             await stage.finish("coder@default", "fix.txt", "good\n")
             await stage.move()
-            assert [each.state for each in await stage.changes()] == [ChangeState.LANDED]
+            assert [change.state for change in await stage.changes()] == [ChangeState.LANDED]
             assert ((await stage.instance()).line, (await stage.instance()).heads) == ("", {})
 
         play(story)

@@ -70,13 +70,13 @@ class QuietStage:
             file=FILE,
             agents=tuple(
                 Member(
-                    name=each,
+                    name=name,
                     provider="plain",
                     system_prompt="Do it.",
                     permissions=self.chance.choice((Permissions.EDIT, Permissions.EDIT, Permissions.READ)),
                     worktree=self.chance.choice((WorktreeChoice.SHARED, WorktreeChoice.SHARED, WorktreeChoice.OWN)),
                 )
-                for each in NAMES
+                for name in NAMES
             ),
             kickoff=kickoff,
             tasks=self.chance.choice(((), (), (first,), (first, then, last))),
@@ -113,8 +113,8 @@ class QuietStage:
         while seq != (seq := await self.store.read(lambda store: store.last_seq())):
             ticks = [*self.engine.ticks.values()]
             self.chance.shuffle(ticks)
-            for each in ticks:
-                await each.tick()
+            for tick in ticks:
+                await tick.tick()
                 await self._asks_nobody()
                 await self.engine.settle()
         assert [str(each) for each in self.engine.troubles.all()] == []
@@ -145,7 +145,7 @@ class QuietStage:
                 self.clock.time += self.chance.choice((1.0, 90.0))
 
     async def _say(self, run: Run) -> None:
-        others = [each for each in NAMES if not run.agent.startswith(each)]
+        others = [name for name in NAMES if not run.agent.startswith(name)]
         named = " ".join(f"@{each}" for each in self.chance.sample(others, self.chance.randint(1, 2)))
         await self._send(Speaker(run.agent, "project-1", run.id), Post(body=f"{named} please", project="project-1"))
 
@@ -198,10 +198,10 @@ class QuietStage:
         """By the rows alone, and not by the rule that we test."""
 
         def question(store: Any) -> list[Any]:
-            tasks = [each for each in store.unfinished_tasks() if each.agent in instance.agents]
-            runs = [each for each in store.live_runs() if each.agent in instance.agents]
+            tasks = [task for task in store.unfinished_tasks() if task.agent in instance.agents]
+            runs = [run for run in store.live_runs() if run.agent in instance.agents]
             readers = [each for each in store.readers_waiting() if each in instance.agents]
-            mail = [mail_of(store, each, store.undelivered(reader=each)) for each in readers]
+            mail = [mail_of(store, reader, store.undelivered(reader=reader)) for reader in readers]
             now = self.clock.now()
             due = [each for each in mail if each and self._wakes(self.engine._deliver.decide(each, now))]
             return [*tasks, *runs, *due]

@@ -119,7 +119,7 @@ class TestOneLineOfWork:
             assert (stage.on_main("fix.txt"), stage.on_main("test.txt")) == ("fixed\n", "tested\n")
             over = await stage.instance()
             assert (over.live, over.reason, len(over.landing)) == (False, "all is done", 1)
-            assert [each for each in over.agents if (await stage.agent(each)).retired_at is None] == []
+            assert [agent for agent in over.agents if (await stage.agent(agent)).retired_at is None] == []
 
         play(story)
 

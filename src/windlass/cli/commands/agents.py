@@ -157,7 +157,7 @@ def _runs(agent: Row) -> list[str]:
 def _setup(agent: Row) -> list[str]:
     """The end of what the set-up said, where the last run could not begin, or something was left out."""
     lines = (agent.get("setup") or "").rstrip().splitlines()
-    notes = [each for each in lines if each.startswith("note: ")]
+    notes = [line for line in lines if line.startswith("note: ")]
     began = any(run["pid"] for run in agent["runs"][-1:])
     shown = notes if began else lines[-_OUTPUT_LINES:]
     return [dim("The set-up of its worktree said"), block("\n".join(shown), "  ")] if shown else []
@@ -263,7 +263,7 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
     elif stopped:
         say(f"Stopped {', '.join(map(one_line, stopped))}.")
         for name, files in kept.items():
-            where = ", ".join(one_line(each) for each in files.values())
+            where = ", ".join(one_line(file) for file in files.values())
             say(f"What was said stays: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
     elif not problems:
         say("Nothing was running.")

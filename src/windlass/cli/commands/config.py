@@ -15,7 +15,7 @@ from windlass.cli.output import one_line, page, say, say_json
 def _keys(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     from windlass.core.settings.schema import keys  # noqa: PLC0415
 
-    return [each for each in keys() if each.startswith(incomplete)]
+    return [key for key in keys() if key.startswith(incomplete)]
 
 
 @click.group("config", epilog='\b\nExamples:\n  windlass config get\n  windlass config set checks.command "make test"')

@@ -92,7 +92,7 @@ def status_command(daemon: Client, as_json: bool) -> None:
         ("Up", age(status["uptime_seconds"])),
         ("Home", status["home"]),
         ("Agents", status["agents"]),
-        *(("Trouble", f"{each['tick']}: {each['message']} ({each['times']} times)") for each in troubles),
+        *(("Trouble", f"{trouble['tick']}: {trouble['message']} ({trouble['times']} times)") for trouble in troubles),
     )
     say("\n".join(page(facts)))
 

@@ -35,10 +35,10 @@ def doctor_command(ctx: click.Context, check: bool, as_json: bool) -> None:
     if as_json:
         say_json(items)
     else:
-        room = max((cells(one_line(each["name"])) for each in items), default=0)
-        say("\n".join(line for each in items for line in _lines(each, room)))
+        room = max((cells(one_line(item["name"])) for item in items), default=0)
+        say("\n".join(line for item in items for line in _lines(item, room)))
         say(as_of(answer))
-    ctx.exit(0 if all(each["ok"] for each in items) else 1)
+    ctx.exit(0 if all(item["ok"] for item in items) else 1)
 
 
 def _checked(daemon: Client, *, as_json: bool) -> int:
@@ -80,5 +80,5 @@ def _lines(item: Row, room: int) -> list[str]:
     mark = paint("ok ", "green") if item["ok"] else paint("bad", "red")
     lines = [f"{mark}  {name}{' ' * (room - cells(name))}  {one_line(item['detail'])}".rstrip()]
     if item["hint"] and not item["ok"]:
-        lines += [dim(f"     {' ' * room}  {one_line(each)}") for each in item["hint"].splitlines()]
+        lines += [dim(f"     {' ' * room}  {one_line(line)}") for line in item["hint"].splitlines()]
     return lines

@@ -87,8 +87,8 @@ def _row(name: str, path: Path) -> dict[str, Any]:
     return {
         "name": name,
         "summary": _summary(path.read_text("utf-8")),
-        "agents": [each.name for each in workflow.agents] if workflow else [],
-        "params": [each.name for each in workflow.params] if workflow else [],
+        "agents": [agent.name for agent in workflow.agents] if workflow else [],
+        "params": [param.name for param in workflow.params] if workflow else [],
     }
 
 

@@ -117,7 +117,7 @@ class _Printer:
         if not self.times or not text:
             return text
         stamp = time.strftime("%H:%M:%S  ", time.localtime(when))
-        lines = "".join(stamp + each for each in text.splitlines(keepends=True))
+        lines = "".join(stamp + line for line in text.splitlines(keepends=True))
         return lines if self.ended else lines.removeprefix(stamp)
 
     def _heading(self, number: int) -> None:

@@ -201,9 +201,9 @@ def say_sent(sent: Row | None, as_json: bool) -> None:
     else:
         readers = sent["readers"]
         say(f"{bold(sent['id'])} {_addressees(sent)}")
-        room = max((len(each["name"]) for each in readers), default=0)
-        for each in readers:
-            say(f"  {one_line(each['name']).ljust(room)}  {one_line(each['outlook'])}")
+        room = max((len(reader["name"]) for reader in readers), default=0)
+        for reader in readers:
+            say(f"  {one_line(reader['name']).ljust(room)}  {one_line(reader['outlook'])}")
 
 
 def _addressees(sent: Row) -> str:
@@ -245,9 +245,9 @@ def _quiet(_seconds: float) -> None:
 
 def say_messages(items: Sequence[Row], none: str, *, full: bool = True) -> None:
     """Each message; where one is very long and not wanted in full, its beginning, and how to see the rest."""
-    for each in items:
-        text = each["message"]
-        say(_headline(each))
+    for item in items:
+        text = item["message"]
+        say(_headline(item))
         say(block(text if full else text[:LONGEST_SHOWN], "  "))
         if not full and len(text) > LONGEST_SHOWN:
             more = f"{click.get_current_context().command_path} --full"

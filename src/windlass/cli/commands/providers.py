@@ -20,7 +20,7 @@ def providers_command(daemon: Client, as_json: bool) -> None:
     if as_json:
         say_json(items)
         return
-    say("\n\n".join("\n".join(_lines(each)) for each in items))
+    say("\n\n".join("\n".join(_lines(item)) for item in items))
     say()
     say(dim(paragraph(_kept(items[0]["sandbox"]))))
 

@@ -75,7 +75,7 @@ def answer_command(
         _settle(ctx.obj, conversation, given_text(name, "TEXT"), as_json=as_json)
         return
     who = AgentName().convert(name, None, ctx)
-    given = [given_text(each, "TEXT") for each in words]
+    given = [given_text(word, "TEXT") for word in words]
     key = os.urandom(10).hex()  # said again after a broken connection, it is the same answer
     post = partial(Client.post, words=given, key=key)
     answer = retried(ctx.obj, lambda client: post(client, "agents", who, "answer"), "it was NOT answered")

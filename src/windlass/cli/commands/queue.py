@@ -110,16 +110,16 @@ def _paused(pause: Row) -> str:
 
 
 def _what_is_next(items: list[Row]) -> str:
-    moving = [each for each in items if not each.get("paused")]
+    moving = [item for item in items if not item.get("paused")]
     testing = [each["id"] for each in moving if each["state"] == "testing"]
     queued = [each["id"] for each in moving if each["state"] == "queued"]
-    held = [each["id"] for each in items if each["state"] == "held"]
+    held = [item["id"] for item in items if item["state"] == "held"]
     if testing:
         words = f"Next: {', '.join(testing)}, being tested" + (f"; then {', '.join(queued)}" if queued else "") + "."
     elif queued:
         words = f"Next: {queued[0]}."
     else:
-        paused = any(each.get("paused") and each["state"] == "queued" for each in items)
+        paused = any(item.get("paused") and item["state"] == "queued" for item in items)
         words = "Nothing lands now." if paused else "Nothing waits to land."
     return words + (f" Held until someone acts: {', '.join(held)}." if held else "")
 

@@ -44,7 +44,7 @@ def receipt_lines(receipt: Row) -> list[str]:
                 *(("Check", check_line(each)) for each in receipt["checks"]),
                 ("Tests", _tests(receipt["tests"], "these" if receipt["tested_with"] else receipt["agent"] or "this")),
                 ("Failed", _before(receipt["failed_before"])),
-                ("Commits", f"{len(commits)}: {', '.join(short(each) for each in commits)}"),
+                ("Commits", f"{len(commits)}: {', '.join(short(commit) for commit in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
                 ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
             )

@@ -77,6 +77,6 @@ def _wait(daemon: Client, begun: Row, deadline: float | None, *, as_json: bool) 
         )
     if last["opinion"] != "approve":
         raise WindlassError(
-            f"{begun['agent']} wants changes: {', '.join(each['id'] for each in comments if each['open'])}.",
+            f"{begun['agent']} wants changes: {', '.join(comment['id'] for comment in comments if comment['open'])}.",
             hint=f"Run `windlass change show {begun['change']}` to see them; its author is told.",
         )

@@ -165,7 +165,7 @@ def _begin(
 
 def _variables(workflow: Workflow) -> dict[str, str]:
     """The variables of the environment that its texts use. Raises BadInput for those that are not set."""
-    templates = [workflow.kickoff, *(each.shell for each in workflow.setup), *(each.brief for each in workflow.tasks)]
+    templates = [workflow.kickoff, *(each.shell for each in workflow.setup), *(task.brief for task in workflow.tasks)]
     named = {each.name for template in templates for each in template.references if each.name.startswith("env.")}
     missing = sorted(each.removeprefix("env.") for each in named if each.removeprefix("env.") not in os.environ)
     if missing:

@@ -85,7 +85,7 @@ def simulate_command(ctx: click.Context, /, seeds: int, as_json: bool, **options
     from windlass.core.gate.simulation import Setting, summed  # noqa: PLC0415
     from windlass.core.gate.stacks import Rules  # noqa: PLC0415
 
-    rules = Rules(**{each: options.pop(each) for each in _RULES})
+    rules = Rules(**{rule: options.pop(rule) for rule in _RULES})
     setting = Setting(**options, rules=rules)
     total = summed(_played(setting, seeds))
     answer = _answer(setting, total, seeds)
@@ -115,7 +115,7 @@ def _answer(setting: Setting, total: WorldResult, seeds: int) -> dict[str, Any]:
     means = ("runs", "rounds", "serial_rounds", "landed", "rejected", "returned")
     sums = ("broken_mains", "wrong_landings", "wrong_rejections", "unlucky_rejections", "stuck")
     world = {each: getattr(setting, each) for each in ("branches", "bad", "flaky", "conflict", "together", "proven")}
-    rules = {each: getattr(setting.rules, each) for each in _RULES}
+    rules = {rule: getattr(setting.rules, rule) for rule in _RULES}
     return {
         **world,
         **rules,

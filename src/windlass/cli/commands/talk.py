@@ -173,7 +173,7 @@ def read(daemon: Client, *, as_json: bool, **which: Any) -> None:
         say_messages(items, "Nothing new.")
         if told:
             say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
-    if seen := [*told, *(each["id"] for each in items)]:
+    if seen := [*told, *(item["id"] for item in items)]:
         retried(daemon, lambda client: client.post("inbox", "ack", ids=seen), "it was NOT acknowledged")
 
 
@@ -201,9 +201,9 @@ def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = Fal
     """Acknowledge messages. One that was never sent keeps none of the others."""
     acked: list[Row] = []
     problems: list[WindlassError] = []
-    for each in dict.fromkeys(messages):
+    for name in dict.fromkeys(messages):
         try:
-            acked.append(retried(daemon, partial(_acknowledged, each, before), f"{each} was NOT acknowledged"))
+            acked.append(retried(daemon, partial(_acknowledged, name, before), f"{name} was NOT acknowledged"))
         except WindlassError as error:
             problems.append(error)
     if as_json and acked:

@@ -69,8 +69,8 @@ def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...], eve
     change.landed    has in became which files main has got
     """
     wanted = partial(_is_wanted, kinds)
-    for each in kinds:
-        _check_kind(each)
+    for kind in kinds:
+        _check_kind(kind)
     path = None if everywhere or inside_a_run() else repository()
     for event in _once(events(daemon, since, feed=any(map(wanted, _DERIVED)), path=path)):
         if wanted(event["kind"]):
@@ -79,7 +79,7 @@ def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...], eve
 
 def _check_kind(pattern: str) -> None:
     """Say so where nothing of that kind is known; it is waited for all the same."""
-    if any(fnmatchcase(each, pattern) for each in KINDS):
+    if any(fnmatchcase(kind, pattern) for kind in KINDS):
         return
     from windlass.core.did_you_mean import near_miss  # noqa: PLC0415
 

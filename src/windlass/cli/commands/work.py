@@ -85,7 +85,7 @@ _LONGEST_SCRIPT = 3_000_000
 @click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
 @click.option(
     "--permissions",
-    type=click.Choice([str(each) for each in Permissions]),
+    type=click.Choice([str(permission) for permission in Permissions]),
     help="What the agent may do. Default: edit, which is to edit and run inside its worktree.",
 )
 @click.option(

@@ -46,7 +46,7 @@ class WorkflowFile(click.ParamType[str]):
         from windlass.library.workflows import own, shipped  # noqa: PLC0415
 
         names = sorted({**shipped(), **own(Path.cwd())})
-        found = [CompletionItem(each, help="workflow") for each in names if each.startswith(incomplete)]
+        found = [CompletionItem(name, help="workflow") for name in names if name.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")]
 
 
@@ -123,8 +123,8 @@ def migrate_command(given: str, *, write: bool, as_json: bool) -> None:
         return
     if made.changes and not write:
         say(block(made.diff(shown)))
-    for each in (*made.notes, *(f"still to do: {each}" for each in left)):
-        tell(f"note: {one_line(each)}")
+    for note in (*made.notes, *(f"still to do: {each}" for each in left)):
+        tell(f"note: {one_line(note)}")
     tell(f"{one_line(shown)} {_ENDINGS[write if made.changes else None]}")
 
 
@@ -151,9 +151,9 @@ def shown_path(path: Path, here: Path) -> str:
 
 
 def _say(file: str, loaded: Loaded) -> None:
-    for each in loaded.problems:
-        line = one_line(each)
-        say(line.replace(f" {each.gravity}: ", f" {paint(each.gravity, _COLOURS[each.gravity])}: ", 1))
+    for problem in loaded.problems:
+        line = one_line(problem)
+        say(line.replace(f" {problem.gravity}: ", f" {paint(problem.gravity, _COLOURS[problem.gravity])}: ", 1))
     if loaded.workflow:
         say(f"{one_line(file)}: {bold(loaded.workflow.name)} is fine.")
         say("\n".join(f"  {each}" for each in page(_facts(loaded.workflow))))
@@ -162,15 +162,15 @@ def _say(file: str, loaded: Loaded) -> None:
 def _facts(workflow: Workflow) -> list[tuple[str, object]]:
     from windlass.core.messages.mentions import mentions  # noqa: PLC0415
 
-    names = [each.name for each in workflow.agents]
+    names = [agent.name for agent in workflow.agents]
     captured = [each.name for each in workflow.setup if each.name]
     shared = _shared(workflow).values()
     return [
         ("agents", ", ".join(names)),
         ("context", ", ".join(shared) or "none: the agents can't talk to one another"),
         ("setup", _counted(len(workflow.setup), "command") + (f", giving {', '.join(captured)}" if captured else "")),
-        ("params", ", ".join(f"--{each.name} ({each.kind})" for each in workflow.params) or "none"),
-        ("tasks", ", ".join(each.name for each in workflow.tasks)),
+        ("params", ", ".join(f"--{param.name} ({param.kind})" for param in workflow.params) or "none"),
+        ("tasks", ", ".join(task.name for task in workflow.tasks)),
         ("kickoff", ", ".join(f"@{each}" for each in mentions(workflow.kickoff.spoken, names).addressed)),
         ("gate", "what they commit wants to land" if workflow.gate else "what they commit stays on its branch"),
     ]
@@ -192,7 +192,7 @@ def _plain(file: str, loaded: Loaded) -> dict[str, Any]:
     from windlass.core import codec  # noqa: PLC0415
 
     answer: dict[str, Any] = {"file": file, "ok": loaded.workflow is not None}
-    answer["problems"] = [codec.plain(each) for each in loaded.problems]
+    answer["problems"] = [codec.plain(problem) for problem in loaded.problems]
     return answer | (_contents(loaded.workflow) if loaded.workflow else {})
 
 
@@ -201,15 +201,15 @@ def _contents(workflow: Workflow) -> dict[str, Any]:
     from windlass.core import codec  # noqa: PLC0415
     from windlass.core.messages.mentions import mentions  # noqa: PLC0415
 
-    names = [each.name for each in workflow.agents]
+    names = [agent.name for agent in workflow.agents]
     return {
         "name": workflow.name,
-        "agents": [codec.plain(each) for each in workflow.agents],
+        "agents": [codec.plain(agent) for agent in workflow.agents],
         "setup": [
             {"shell": each.shell.script()[0], "as": each.name, "seconds": each.seconds} for each in workflow.setup
         ],
-        "params": [codec.plain(each) for each in workflow.params],
-        "tasks": [{"name": each.name, "agent": each.agent, "needs": list(each.needs)} for each in workflow.tasks],
+        "params": [codec.plain(param) for param in workflow.params],
+        "tasks": [{"name": task.name, "agent": task.agent, "needs": list(task.needs)} for task in workflow.tasks],
         "limits": codec.plain(workflow.limits),
         "context": _shared(workflow),
         "addressed": list(mentions(workflow.kickoff.spoken, names).addressed),

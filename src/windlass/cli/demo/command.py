@@ -102,7 +102,7 @@ def _follow(daemon: Client, board: Storyline) -> None:
             if board.finished:
                 return
     except TimedOut as error:
-        missing = ", ".join(each.agent for each in board.parts.values() if each.ended is None)
+        missing = ", ".join(part.agent for part in board.parts.values() if part.ended is None)
         raise TimedOut(f"The demo did not end within {_PATIENCE:.0f} s: {missing} did not land.") from error
     raise WindlassError("The daemon left before the demo had ended.", hint="Run `windlass demo --keep` to see its log.")
 

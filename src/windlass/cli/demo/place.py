@@ -196,7 +196,7 @@ def _kill(found: list[int]) -> list[int]:
 def _inhabitants(folder: Path) -> list[int]:
     """Processes whose home or working folder is in the place: only the demo can have started them."""
     ours = os.fsencode(folder)
-    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and _lives_there(each, ours)]
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and _lives_there(path, ours)]
 
 
 def _lives_there(process: Path, folder: bytes) -> bool:

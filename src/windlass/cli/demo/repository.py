@@ -78,8 +78,8 @@ class Repository:
     def compare(self, receipts: Sequence[Row]) -> tuple[str, bool]:
         """Where main is, and whether every commit that it ever was at has the very tree that the checks passed on."""
         tips = self._git("log", "-g", "--format=%H %T", MAIN).splitlines()
-        proven = {f"{each['moved_to']} {each['tested_tree']}" for each in receipts if _passed(each)}
-        landed = [*self.beginning, *(f"{each['after']} {each['tree']}" for each in receipts)]
+        proven = {f"{receipt['moved_to']} {receipt['tested_tree']}" for receipt in receipts if _passed(receipt)}
+        landed = [*self.beginning, *(f"{receipt['after']} {receipt['tree']}" for receipt in receipts)]
         return tips[0].split()[0], {*tips} <= proven | {*self.beginning} and self._history() == landed
 
     def _history(self) -> list[str]:
@@ -100,4 +100,4 @@ class Repository:
 
 def _passed(receipt: Row) -> bool:
     checks = receipt["checks"]
-    return bool(checks) and all(each["passed"] and each["tree"] == receipt["tested_tree"] for each in checks)
+    return bool(checks) and all(check["passed"] and check["tree"] == receipt["tested_tree"] for check in checks)

@@ -155,7 +155,7 @@ class Storyline:
 def _line(lines: Iterable[str], part: Part) -> str:
     """The line of a refusal that says the most."""
     wanted = part.story.returned or "\0"
-    return next((each.strip() for each in lines if each.strip().startswith(wanted)), part.reason)
+    return next((line.strip() for line in lines if line.strip().startswith(wanted)), part.reason)
 
 
 _STEPS: dict[str, Callable[[Storyline, Part, Any, Any], None]] = {

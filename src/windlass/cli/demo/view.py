@@ -82,7 +82,7 @@ class StepLines:
         self.board = board
 
     def tell(self, who: str, words: str) -> None:
-        room = max((len(each.agent) for each in self.board.parts.values()), default=0) if self.board else 0
+        room = max((len(part.agent) for part in self.board.parts.values()), default=0) if self.board else 0
         say(f"{time.monotonic() - self.began:4.1f} s  {one_line(who).ljust(room)}  {one_line(words)}")
 
     def end(self) -> None:
@@ -138,7 +138,7 @@ class Live(StepLines):
         with self._drawing:
             lines = _picture(self.board) if self.board else []
             up = f"\x1b[{self._drawn}F" if self._drawn else ""
-            sys.stdout.write(up + "".join(f"{each}\x1b[K\n" for each in lines) + "\x1b[J")
+            sys.stdout.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
             sys.stdout.flush()
             self._drawn = len(lines)
 
@@ -174,8 +174,8 @@ def say_result(receipts: Sequence[Row], board: Storyline, seconds: float) -> Non
     say()
     say("\n".join(table(_RECEIPTS, receipts)))
     say()
-    returned = sum(len(each.told) for each in board.parts.values())
-    moves = len({each["moved_to"] for each in receipts})
+    returned = sum(len(part.told) for part in board.parts.values())
+    moves = len({receipt["moved_to"] for receipt in receipts})
     say(
         paragraph(
             f"Main moved {moves} times in {seconds:.1f} s and was never red: git confirms that every commit it "

@@ -224,15 +224,15 @@ class Bridge:
                 self.open.pop(name, None)
 
     def _pass_on(self, message: Message, status: int, answers: Iterator[Message], *, again: bool) -> None:
-        for each in answers:
-            if "jsonrpc" not in each:
-                raise Unavailable(refusal(each, status))
-            if "method" in each:
-                self._write(each)
-                if again and each["method"] == ACKNOWLEDGED:
+        for answer in answers:
+            if "jsonrpc" not in answer:
+                raise Unavailable(refusal(answer, status))
+            if "method" in answer:
+                self._write(answer)
+                if again and answer["method"] == ACKNOWLEDGED:
                     self._say_updated(wanted(message), message["id"])
                 continue
-            self._answered(message, each)
+            self._answered(message, answer)
             return  # whatever becomes of the stream now, this is answered
         if "id" in message and "method" in message:
             raise Gone("The daemon went away before it had answered.", hint="Look whether it was done, or ask again.")
@@ -374,8 +374,8 @@ class Bridge:
             if status == 200:
                 self._say_updated(list(self.watched))
                 is_open.set()
-                for each in values(head, wire.body(head)):
-                    self._write(each)
+                for value in values(head, wire.body(head)):
+                    self._write(value)
             return status != 404
         finally:
             wire.line.close()

@@ -109,11 +109,11 @@ class Roster:
     problems: tuple[FileProblem, ...] = ()
 
     def find(self, name: str) -> Definition | None:
-        return next((each for each in self.definitions if each.name == name), None)
+        return next((definition for definition in self.definitions if definition.name == name), None)
 
     def check(self, name: str) -> None:
         """Refuse an agent whose file is broken, and say where."""
-        spoilt = [each for each in self.problems if each.file.endswith(f"/{name}.md")]
+        spoilt = [problem for problem in self.problems if problem.file.endswith(f"/{name}.md")]
         if self.find(name) is None and spoilt:
             raise BadInput(
                 f"The agent {name} can't be used: {spoilt[0].file}:{spoilt[0].line}: {spoilt[0].words}",
@@ -160,7 +160,7 @@ class _Reader:
             self.refuse(entry.line, f"{key} must be a list of texts, such as [one, two].")
             return ()
         parts = entry.value.split(",") if isinstance(entry.value, str) else entry.value
-        return tuple(dict.fromkeys(" ".join(each.split()) for each in parts if each.strip()))
+        return tuple(dict.fromkeys(" ".join(part.split()) for part in parts if part.strip()))
 
     def flag(self, key: str) -> bool:
         word = self.text(key).lower()

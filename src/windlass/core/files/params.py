@@ -96,24 +96,24 @@ def _refuse_ambiguous(text: str) -> None:
 
 def bind(params: Sequence[Param], arguments: Sequence[str]) -> dict[str, str]:
     """By name, the value of each parameter: as given, or its default. Raises BadInput with all that is wrong."""
-    known = {each.name: each for each in params}
+    known = {param.name: param for param in params}
     given, wrong = _given(known, list(arguments))
     for name, text in given.items():
         try:
             given[name] = value_of(known[name].kind, text, known[name].choices)
         except BadInput as error:
             wrong.append(f"--{name} {error} {error.hint}".rstrip())
-    wrong += [f"--{each.name} is missing." for each in params if each.required and each.name not in given]
+    wrong += [f"--{param.name} is missing." for param in params if param.required and param.name not in given]
     if wrong:
         raise BadInput(" ".join(wrong), hint=usage(params))
-    return {each.name: given.get(each.name, each.default or "") for each in params}
+    return {param.name: given.get(param.name, param.default or "") for param in params}
 
 
 def usage(params: Sequence[Param]) -> str:
     """What can be said to a workflow."""
     if not params:
         return "This workflow takes no parameters."
-    shown = (f"--{each.name} {each.kind.upper()}" for each in params)
+    shown = (f"--{param.name} {param.kind.upper()}" for param in params)
     return f"Parameters: {', '.join(shown)}. They stand after `--`."
 
 

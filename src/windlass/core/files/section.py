@@ -178,9 +178,9 @@ class Section:
         value = self.node(key)
         found: list[Leaf] = []
         if isinstance(value, Leaf):
-            found = [Leaf(each.strip(), value.at) for each in value.text.split(",")]
-        elif isinstance(value, Items) and all(isinstance(each, Leaf) for each in value.items):
-            found = [each for each in value.items if isinstance(each, Leaf)]
+            found = [Leaf(part.strip(), value.at) for part in value.text.split(",")]
+        elif isinstance(value, Items) and all(isinstance(item, Leaf) for item in value.items):
+            found = [item for item in value.items if isinstance(item, Leaf)]
         elif value is not None:
             self.refuse(key, "must be a list of texts.", "Write it such as [one, two].")
         self._count(key, len(found))
@@ -190,9 +190,9 @@ class Section:
         """A text with places for values."""
         text = self.text(key, required=required)
         template, slips = parse(text)
-        for each in slips:
+        for slip in slips:
             self.notes.refuse(
-                self.spot(key, each.number), self.field(key), each.words, "Write `$${{` for the signs alone."
+                self.spot(key, slip.number), self.field(key), slip.words, "Write `$${{` for the signs alone."
             )
         return template
 

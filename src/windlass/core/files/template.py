@@ -52,16 +52,16 @@ class Template:
 
     @property
     def references(self) -> tuple[Reference, ...]:
-        return tuple(each for each in self.pieces if isinstance(each, Reference))
+        return tuple(piece for piece in self.pieces if isinstance(piece, Reference))
 
     @property
     def spoken(self) -> str:
         """The text in which mentions count: the author's words, with a letter in the place of each value."""
-        return "".join(each if isinstance(each, str) else _UNNAMED for each in self.pieces)
+        return "".join(piece if isinstance(piece, str) else _UNNAMED for piece in self.pieces)
 
     def render(self, values: Mapping[str, str]) -> str:
         """The text with its values, each as it is. Every name must be there: check first."""
-        return "".join(each if isinstance(each, str) else values[each.name] for each in self.pieces)
+        return "".join(piece if isinstance(piece, str) else values[piece.name] for piece in self.pieces)
 
     def script(self) -> tuple[str, dict[str, str]]:
         """The text as a shell's, with variables in the places of values; and by variable, the name of its value.
@@ -69,13 +69,13 @@ class Template:
         A value arrives as one word, whatever is in it, and whether it stands between quotes or not.
         """
         parts, variables, shell = list[str](), dict[str, str](), _Shell()
-        for each in self.pieces:
-            if isinstance(each, str):
-                shell.read(each)
-                parts.append(each)
+        for piece in self.pieces:
+            if isinstance(piece, str):
+                shell.read(piece)
+                parts.append(piece)
                 continue
-            variable = f"WINDLASS_VALUE_{each.number + 1}"
-            variables[variable] = each.name
+            variable = f"WINDLASS_VALUE_{piece.number + 1}"
+            variables[variable] = piece.name
             parts.append(shell.word().format(f"${{{variable}}}"))
         return "".join(parts), variables
 
@@ -147,7 +147,7 @@ def parse(text: str) -> tuple[Template, list[Slip]]:
             pieces += [text[done : opening.start()], Reference(name, number)]
             done = opening.end() + len(inside) + len(_END)
     pieces.append(text[done:])
-    return Template(tuple(each for each in pieces if each)), slips
+    return Template(tuple(piece for piece in pieces if piece)), slips
 
 
 def _no_name(text: str) -> str:

@@ -33,7 +33,7 @@ _RECIPES = {
 def guarded(files: Iterable[str], settings: Settings, always: Iterable[str]) -> str:
     """The first of these files that waits for a person."""
     guards = (*always, *settings.gate.guarded, *_tests(settings))
-    return next((each for each in files if any(_covers(each, guard) for guard in guards)), "")
+    return next((file for file in files if any(_covers(file, guard) for guard in guards)), "")
 
 
 def decides(file: str, settings: Settings, always: Iterable[str]) -> str:
@@ -64,7 +64,7 @@ def _executed(part: str) -> Iterator[str]:
     name = words[0].rpartition("/")[2]
     yield from _RECIPES.get(name, ())
     if _INTERPRETERS.fullmatch(name):
-        script = next((each for each in words[1:] if not each.startswith("-") or each in ("-c", "-m", "-e")), "")
+        script = next((word for word in words[1:] if not word.startswith("-") or word in ("-c", "-m", "-e")), "")
         if not script.startswith("-"):
             yield script
 

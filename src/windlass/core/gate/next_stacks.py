@@ -41,13 +41,13 @@ class Draft:
         self.busy = {change for each in under_way for change in each.stack}.union(*passed)
         self.needs = {each.change: self._needs(each) for each in line if each.needs}
         self.clashes: dict[str, list[frozenset[str]]] = {}
-        for each in clashes:
-            self.clashes.setdefault(each.change, []).append(frozenset(each.under))
+        for clash in clashes:
+            self.clashes.setdefault(clash.change, []).append(frozenset(clash.under))
 
     def _needs(self, entry: QueuedChange) -> frozenset[str]:
         """What must be below it: of a circle, only what comes before it."""
         places = self.beliefs.places
-        return frozenset(each for each in entry.needs if places.get(each, len(places)) < places[entry.change])
+        return frozenset(need for need in entry.needs if places.get(need, len(places)) < places[entry.change])
 
     def starts(self, free: int) -> list[Stack]:
         """Stacks to test, at most as many as there are free runners."""
@@ -110,14 +110,14 @@ class Draft:
     def _pool(self) -> list[str]:
         """Changes of which nothing is known, those that share parts side by side if so ruled."""
         unknown = [each for each in self.line if self._idle(each.change) and each.change not in self.beliefs.proven]
-        return [each.change for each in (_by_parts(unknown) if self.rules.partition else unknown)]
+        return [part.change for part in (_by_parts(unknown) if self.rules.partition else unknown)]
 
     def _idle(self, change: str) -> bool:
         return change not in self.busy and change not in self.beliefs.group_of
 
     def _units(self) -> list[list[str]]:
         """What can be tested apart from one another, in the order of the line."""
-        groups = [list(each.members) for each in self.beliefs.groups if self.busy.isdisjoint(each.members)]
+        groups = [list(group.members) for group in self.beliefs.groups if self.busy.isdisjoint(group.members)]
         units = [*groups, self._pool] if self._pool else groups
         return sorted(units, key=lambda each: self.beliefs.places[each[0]])
 
@@ -181,15 +181,15 @@ class Draft:
         for each in base:
             before = odds.add(each)
         room = min(self.rules.largest, len(base) + size if size else self.rules.largest)
-        for each in candidates:
+        for candidate in candidates:
             if len(stack) >= room:
                 break
-            if not self._fits(each, stack):
+            if not self._fits(candidate, stack):
                 continue
-            after = odds.add(each)
+            after = odds.add(candidate)
             if len(stack) > len(base) and abs(after - aim) > abs(before - aim):
                 break
-            stack.append(each)
+            stack.append(candidate)
             before = after
         return tuple(stack) if len(stack) > len(base) else ()
 
@@ -212,8 +212,8 @@ def _by_parts(entries: Sequence[QueuedChange]) -> list[QueuedChange]:
             part = owner[part]
         return part
 
-    for each in entries:
-        first, *others = sorted(each.parts) or [""]
+    for entry in entries:
+        first, *others = sorted(entry.parts) or [""]
         for part in others:
             owner[root(part)] = root(first)
     places: dict[str, int] = {}

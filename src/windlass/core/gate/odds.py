@@ -37,7 +37,7 @@ class Beliefs:
     def __init__(self, line: Sequence[QueuedChange], trials: Iterable[Trial], rates: Rates, *, strict: bool) -> None:
         self.places = {each.change: place for place, each in enumerate(line)}
         self.flaky = max(rates.flaky, _LEAST)
-        known = [each for each in trials if each.verdict and self.places.keys() >= set(each.stack)]
+        known = [trial for trial in trials if trial.verdict and self.places.keys() >= set(trial.stack)]
         self.failed = [each for each in known if each.verdict is TrialVerdict.FAILED]
         earlier = [each.stack for each in known if each.verdict is TrialVerdict.PASSED and each.old]
         self.passed = [frozenset(each.stack) for each in known if each.verdict is TrialVerdict.PASSED and not each.old]
@@ -85,7 +85,7 @@ class Beliefs:
         members = tuple(sorted(suspects, key=self.places.__getitem__))
         if len(members) == 1:
             self.good[members[0]] = min(self.good[members[0]], 1 - max(rates.bad, _LEAST))
-        return Suspects(members, prod(self.good[each] for each in members), self.flaky**times)
+        return Suspects(members, prod(self.good[member] for member in members), self.flaky**times)
 
     def chance(self, stack: Iterable[str]) -> float:
         """How likely a stack is to pass."""

@@ -35,10 +35,10 @@ def plan(
         beliefs = Beliefs(left, forget(trials, reject), rates, strict=rules.strict)
     passed = [each for each in _passed(trials) if beliefs.places.keys() >= set(each)]
     land = _landing(left, passed, trials, beliefs, rules)
-    stop = _stopped([each for each in trials if each.verdict is None], land, beliefs)
+    stop = _stopped([trial for trial in trials if trial.verdict is None], land, beliefs)
     if land:
         return Plan(land=land, reject=reject, stop=stop)
-    under_way = [each for each in trials if each.verdict is None and each.stack not in stop]
+    under_way = [trial for trial in trials if trial.verdict is None and trial.stack not in stop]
     draft = Draft(left, beliefs, rules, clashes=clashes, under_way=under_way, passed=passed)
     start = draft.starts(rules.runners - len(under_way))
     return Plan(reject=reject, start=tuple(start), stop=stop)
@@ -54,7 +54,7 @@ def _without(line: Sequence[QueuedChange], gone: Sequence[str]) -> list[QueuedCh
 
 
 def _passed(trials: Sequence[Trial]) -> list[Stack]:
-    return [each.stack for each in trials if each.verdict is TrialVerdict.PASSED and not each.old]
+    return [trial.stack for trial in trials if trial.verdict is TrialVerdict.PASSED and not trial.old]
 
 
 def _landing(
@@ -67,7 +67,7 @@ def _landing(
     head = line[0].change if line else ""
     if head in beliefs.proven_before:
         able = [each for each in able if head in each] or able
-        waits = any(head in each.stack and each.verdict is None and not each.old for each in trials)
+        waits = any(head in trial.stack and trial.verdict is None and not trial.old for trial in trials)
         able = [each for each in able if head in each or not waits]
     return max(able, key=lambda each: (len(each), [-beliefs.places[change] for change in each]), default=())
 

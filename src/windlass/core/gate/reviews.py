@@ -103,8 +103,8 @@ def _split(part: str) -> tuple[str, str]:
 def open_blocking(said: Iterable[Message]) -> list[Message]:
     """Blocking comments that nobody who may has settled, in order. `said`: all messages of a change's channel."""
     messages = list(said)
-    settled = {each.reply_to for each in messages if each.kind is Kind.ANSWER}
-    return [each for each in messages if _blocks(each) and each.id not in settled]
+    settled = {message.reply_to for message in messages if message.kind is Kind.ANSWER}
+    return [message for message in messages if _blocks(message) and message.id not in settled]
 
 
 def _blocks(message: Message) -> bool:
@@ -203,8 +203,8 @@ def review_brief(change: Change, main: str, said: Sequence[Message]) -> str:
     open_ones = open_blocking(said)
     if open_ones:
         lines += ["", "These comments are open:"]
-    for each in open_ones:
-        lines += ["", f"{each.id} by {each.sender} {place_of(each)}".rstrip(), "", fenced(each.body)]
+    for one in open_ones:
+        lines += ["", f"{one.id} by {one.sender} {place_of(one)}".rstrip(), "", fenced(one.body)]
     return "\n".join(lines)
 
 

@@ -29,7 +29,7 @@ def entries(queue: Sequence[Change]) -> list[QueuedChange]:
 
 def _parts(change: Change) -> frozenset[str]:
     """The top folders that a change touches, and files at the top, as far as it was put together once."""
-    return frozenset(each.partition("/")[0] for each in change.candidate.files) if change.candidate else frozenset()
+    return frozenset(file.partition("/")[0] for file in change.candidate.files) if change.candidate else frozenset()
 
 
 def place_in_line(change: Change) -> tuple[int, int]:
@@ -39,7 +39,7 @@ def place_in_line(change: Change) -> tuple[int, int]:
 
 def _proven(change: Change) -> bool:
     """Whether a check has passed with nothing but this change on main, whatever main was then."""
-    return any(each.passed and each.stack == (change.id,) for each in change.checks)
+    return any(check.passed and check.stack == (change.id,) for check in change.checks)
 
 
 def may_mend(change: Change, project: Project) -> bool:
@@ -49,7 +49,7 @@ def may_mend(change: Change, project: Project) -> bool:
 
 def fail_alike(trials: Iterable[Trial]) -> bool:
     """Whether so many different changes fail alone, and nothing passes, that it may not be their fault."""
-    known = [each for each in trials if not each.old and each.verdict]
+    known = [trial for trial in trials if not trial.old and trial.verdict]
     alone = {each.stack for each in known if each.verdict is TrialVerdict.FAILED and len(each.stack) == 1}
     return len(alone) >= ALIKE and not any(each.verdict is TrialVerdict.PASSED for each in known)
 
@@ -60,18 +60,18 @@ def tests_of(past: Sequence[Change]) -> Tally | None:
     if landed is None or landed.landing is None:
         return None
     tree = landed.landing.tested
-    return next((each.tests for each in landed.checks if each.passed and each.tree == tree), None)
+    return next((check.tests for check in landed.checks if check.passed and check.tree == tree), None)
 
 
 def rates(past: Sequence[Change]) -> Rates:
     """How often changes were bad, and checks failed by chance, as far as these tell."""
     results = [each for change in past for each in change.checks]
-    green = {(each.tree, each.command) for each in results if each.passed}
+    green = {(result.tree, result.command) for result in results if result.passed}
     return measure(
         landed=sum(each.landing is not None for each in past),
         rejected=sum(each.failures for each in past),
         runs=len(results),
-        flaked=sum(not each.passed and (each.tree, each.command) in green for each in results),
+        flaked=sum(not result.passed and (result.tree, result.command) in green for result in results),
     )
 
 
@@ -95,7 +95,7 @@ def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container
 
 def _knows_no_better(change: Change, checks: CheckSettings) -> bool:
     """Whether the command that could not be run is still the one in the settings."""
-    return any(each.exit_code in NOT_RUN and each.command == checks.command for each in change.checks)
+    return any(check.exit_code in NOT_RUN and check.command == checks.command for check in change.checks)
 
 
 def blames_author(result: CheckResult, files: Iterable[str]) -> bool:
@@ -118,10 +118,10 @@ def known_results(
     since = health.started_at if health else -1.0
     said = (result for change in queue for result in change.checks)
     return [
-        each
-        for each in dict.fromkeys(said)
-        if (each.tree, each.command) == (tree, checks.command)
-        and (each.passed or (each.exit_code not in NOT_RUN and each.started_at > since))
+        name
+        for name in dict.fromkeys(said)
+        if (name.tree, name.command) == (tree, checks.command)
+        and (name.passed or (name.exit_code not in NOT_RUN and name.started_at > since))
     ]
 
 

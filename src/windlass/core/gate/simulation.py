@@ -65,7 +65,7 @@ class World:
     red: frozenset[frozenset[str]]
 
     def conflicting(self, change: str, others: Iterable[str]) -> bool:
-        return any(frozenset((change, each)) in self.conflicts for each in others)
+        return any(frozenset((change, other)) in self.conflicts for other in others)
 
     def broken(self, changes: Iterable[str]) -> bool:
         """Whether a tree with these is truly red."""
@@ -76,17 +76,17 @@ class World:
 def imagine(setting: Setting, chance: Chance) -> World:
     """One world of that kind."""
     changes = tuple(f"c{number}" for number in range(1, setting.branches + 1))
-    bad = frozenset(each for each in changes if chance.random() < setting.bad)
+    bad = frozenset(change for change in changes if chance.random() < setting.bad)
     conflicts = _pairs(changes, setting.conflict, chance)
     red = _pairs(changes, setting.together, chance)
-    inside = tuple(each for each in changes if each not in bad) if setting.proven else changes
+    inside = tuple(change for change in changes if change not in bad) if setting.proven else changes
     return World(inside, bad, conflicts, red)
 
 
 def _pairs(changes: Sequence[str], share: float, chance: Chance) -> frozenset[frozenset[str]]:
-    chosen = [each for each in changes if chance.random() < share]
+    chosen = [change for change in changes if chance.random() < share]
     pairs = (frozenset((each, changes[int(chance.random() * len(changes))])) for each in chosen)
-    return frozenset(each for each in pairs if len(each) == 2)
+    return frozenset(pair for pair in pairs if len(pair) == 2)
 
 
 @dataclass(slots=True)
@@ -115,9 +115,9 @@ class WorldResult:
 def summed(outcomes: Iterable[WorldResult]) -> WorldResult:
     """All of these in one."""
     total = WorldResult()
-    for each in outcomes:
+    for outcome in outcomes:
         for count in fields(WorldResult):
-            setattr(total, count.name, getattr(total, count.name) + getattr(each, count.name))
+            setattr(total, count.name, getattr(total, count.name) + getattr(outcome, count.name))
     return total
 
 
@@ -190,9 +190,9 @@ class _Gate:
         """Plan and land; test what can be put together; and when that is all, wait for what ends next."""
         done = self.outcome
         rates = measure(landed=done.landed, rejected=done.rejected, runs=done.runs, flaked=self.flaked)
-        trials = (*self.trials, *(each.trial for each in self.tests))
+        trials = (*self.trials, *(test.trial for test in self.tests))
         plans = plan(tuple(self.line.values()), trials, self.clashes, rates, self.setting.rules)
-        self.tests = [each for each in self.tests if each.trial.stack not in plans.stop]
+        self.tests = [test for test in self.tests if test.trial.stack not in plans.stop]
         for change in plans.reject:
             self._reject(change)
         if plans.land:
@@ -237,7 +237,7 @@ class _Gate:
 
     def _land(self, stack: Stack) -> None:
         passed = any(
-            each.stack == stack and each.verdict is TrialVerdict.PASSED and not each.old for each in self.trials
+            trial.stack == stack and trial.verdict is TrialVerdict.PASSED and not trial.old for trial in self.trials
         )
         self.outcome.wrong_landings += sum(not passed or each in self.world.bad for each in stack)
         self.main += stack
@@ -246,7 +246,7 @@ class _Gate:
         self.outcome.landed += len(stack)
         self.flaked += flakes(self.trials, stack)
         self.trials = rebase(self.trials, stack)
-        moved = [(each, rebase((each.trial,), stack)) for each in self.tests]
+        moved = [(test, rebase((test.trial,), stack)) for test in self.tests]
         self.tests = [each for each, left in moved if left]
         for each, left in moved:
             each.trial = left[0] if left else each.trial
@@ -266,8 +266,8 @@ class _Gate:
         for change in gone:
             self.line.pop(change, None)
         self.trials = forget(self.trials, gone)
-        self.tests = [each for each in self.tests if forget((each.trial,), gone)]
+        self.tests = [test for test in self.tests if forget((test.trial,), gone)]
         self._keep_clashes()
 
     def _keep_clashes(self) -> None:
-        self.clashes = [each for each in self.clashes if self.line.keys() >= {each.change, *each.under}]
+        self.clashes = [clash for clash in self.clashes if self.line.keys() >= {clash.change, *clash.under}]

@@ -97,7 +97,7 @@ class Plan:
 
 def rebase(trials: Iterable[Trial], landed: Stack) -> tuple[Trial, ...]:
     """Trials as they count after this stack landed: what begins with it is the same tree still, the rest is old."""
-    return tuple(kept for each in trials if (kept := _rebased(each, landed)).stack)
+    return tuple(kept for trial in trials if (kept := _rebased(trial, landed)).stack)
 
 
 def _rebased(trial: Trial, landed: Stack) -> Trial:
@@ -109,12 +109,12 @@ def _rebased(trial: Trial, landed: Stack) -> Trial:
 
 def forget(trials: Iterable[Trial], gone: Collection[str]) -> tuple[Trial, ...]:
     """Trials without those that held a change which has left the line: it may have been the reason."""
-    return tuple(each for each in trials if not set(gone).intersection(each.stack))
+    return tuple(trial for trial in trials if not set(gone).intersection(trial.stack))
 
 
 def flakes(trials: Iterable[Trial], landed: Stack) -> int:
     """How many of these trials failed by chance, as the landing of this stack shows."""
-    failed = [each.stack for each in trials if each.verdict is TrialVerdict.FAILED and not each.old]
+    failed = [trial.stack for trial in trials if trial.verdict is TrialVerdict.FAILED and not trial.old]
     return sum(each == landed[: len(each)] for each in failed)
 
 
@@ -130,8 +130,8 @@ def in_order(entries: Iterable[QueuedChange]) -> list[QueuedChange]:
     places = {each.change: place for place, each in enumerate(ranked)}
     line: dict[str, QueuedChange] = {}
     for entry in ranked:
-        for each in _with_needs(entry, ranked, places, line) if entry.needs else (entry,):
-            line.setdefault(each.change, each)
+        for need in _with_needs(entry, ranked, places, line) if entry.needs else (entry,):
+            line.setdefault(need.change, need)
     return list(line.values())
 
 
@@ -141,8 +141,8 @@ def _with_needs(
     """All that it needs and that is not in line yet, and itself, in an order that puts needs first."""
     path, seen = [first], {first.change}
     while path:
-        needs = (each for each in path[-1].needs if each in places and each not in line and each not in seen)
-        place = min((places[each] for each in needs), default=None)
+        needs = (need for need in path[-1].needs if need in places and need not in line and need not in seen)
+        place = min((places[need] for need in needs), default=None)
         if place is None:
             yield path.pop()
         else:

@@ -33,7 +33,7 @@ def opening(time: str) -> Said:
 
 def write_timeline(entries: Iterable[Said]) -> str:
     """The entries, one below the other."""
-    return "".join(_entry(each) for each in entries)
+    return "".join(_entry(entry) for entry in entries)
 
 
 def _entry(said: Said) -> str:

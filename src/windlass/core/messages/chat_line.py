@@ -122,7 +122,7 @@ def digest_of(text: str) -> str:
 def digests(content: bytes) -> list[tuple[int, str]]:
     """Each message of a text, or what else stands in its place: where it ends, and its digest."""
     whole, newline, _ = content.rpartition(b"\n")
-    return [(each.end, _digest(each.lines)) for each in _blocks(whole.split(b"\n"), 1)] if newline else []
+    return [(block.end, _digest(block.lines)) for block in _blocks(whole.split(b"\n"), 1)] if newline else []
 
 
 def parse(
@@ -207,8 +207,8 @@ def _own_part(lines: Sequence[bytes], ours: Counter[str]) -> tuple[int, str]:
 def _digests(lines: Iterable[bytes]) -> Iterator[str]:
     """What tells the first line from all others, the first two, the first three …"""
     so_far = hashlib.blake2b(digest_size=8)
-    for each in lines:
-        so_far.update(each.removesuffix(b"\r") + b"\n")
+    for line in lines:
+        so_far.update(line.removesuffix(b"\r") + b"\n")
         yield so_far.hexdigest()
 
 
@@ -238,7 +238,7 @@ def _decode(block: _Block) -> tuple[list[str], str]:
     except UnicodeDecodeError:
         text, odd = content.decode("utf-8", "replace"), NOT_TEXT
     lines = (text.removeprefix("\N{BYTE ORDER MARK}") if block.line == 1 else text).split("\n")
-    return [each.removesuffix("\r") for each in lines] if lines[0].endswith("\r") else lines, odd
+    return [line.removesuffix("\r") for line in lines] if lines[0].endswith("\r") else lines, odd
 
 
 def _body(text: str, lines: Sequence[str]) -> str:
@@ -251,10 +251,10 @@ def _body(text: str, lines: Sequence[str]) -> str:
 
 
 def _dedented(lines: Sequence[str]) -> list[str]:
-    sample = next((each for each in lines if each.strip()), _INDENT)
+    sample = next((line for line in lines if line.strip()), _INDENT)
     spaces = sum(1 for _ in takewhile(" ".__eq__, sample[: len(_INDENT)]))
     indent = " " * spaces if spaces else "\t"
-    return [each[len(indent) :] if each.startswith(indent) else each.lstrip(" \t") for each in lines]
+    return [line[len(indent) :] if line.startswith(indent) else line.lstrip(" \t") for line in lines]
 
 
 def _header(line: str, names: Names) -> tuple[str, tuple[str, ...], str]:
@@ -265,11 +265,11 @@ def _header(line: str, names: Names) -> tuple[str, tuple[str, ...], str]:
     if not found:
         raise BadInput(f"is no message: {_shown(line)}")
     sender, first = _pair(found[1].strip(), names)
-    others = [each.strip().removeprefix("@") for each in (found[2] or "").split(",") if each.strip()]
-    for each in others:
-        if each not in names.recipients:
-            raise _Unknown(each)
-    to = tuple(dict.fromkeys(_person(each) for each in (first, *others)))
+    others = [part.strip().removeprefix("@") for part in (found[2] or "").split(",") if part.strip()]
+    for other in others:
+        if other not in names.recipients:
+            raise _Unknown(other)
+    to = tuple(dict.fromkeys(_person(other) for other in (first, *others)))
     return _person(sender), to, found[3].removeprefix(" ")
 
 

@@ -39,7 +39,7 @@ class LoopStop:
 
 def remedy(*readers: str) -> str:
     """The command with which a person lets them go on."""
-    return f'`windlass send "Go on." {" ".join(f"--to {each}" for each in readers)}`'
+    return f'`windlass send "Go on." {" ".join(f"--to {reader}" for reader in readers)}`'
 
 
 def linked(sender: str, before: Sequence[Message]) -> tuple[int, tuple[str, ...]]:
@@ -53,7 +53,7 @@ def linked(sender: str, before: Sequence[Message]) -> tuple[int, tuple[str, ...]
 
 def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits, *, now: float) -> LoopStop | None:
     """Whether agents alone want to wake this one, and have done so too often."""
-    calling = [each.message for each in letters if each.calls]
+    calling = [letter.message for letter in letters if letter.calls]
     if not calling or any(each.sender in (str(HUMAN), str(SYSTEM)) for each in calling):
         return None
     worst = max(calling, key=lambda each: each.hops)
@@ -65,7 +65,7 @@ def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits,
 
 
 def _pace(runs: Sequence[Run], limits: Limits, now: float) -> LoopStop | None:
-    woken = [each.starting_at for each in runs if each.cause in (Cause.MAIL, Cause.CALL)]
+    woken = [run.starting_at for run in runs if run.cause in (Cause.MAIL, Cause.CALL)]
     lately = sorted(each for each in woken if now - MINUTE < each <= now)
     if not limits.wakes or len(lately) < limits.wakes:
         return None

@@ -54,7 +54,7 @@ def mentions(text: str, known: Collection[str]) -> Mentions:
 def strangers(text: str, known: Collection[str]) -> tuple[str, ...]:
     """Names that stand there like mentions, and that nobody has."""
     words = {each["name"].rstrip("-_") for each in _AT.finditer(text)} if "@" in text else set()
-    return mentions(text, {each for each in words if each and each not in known}).all
+    return mentions(text, {word for word in words if word and word not in known}).all
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:

@@ -66,7 +66,7 @@ def is_notification(text: str) -> bool:
 
 def notification_of(task: Task | None, runs: Sequence[Run]) -> Notification | None:
     """What whoever waits for a task may be told: nothing while it is still at it."""
-    own = [each for each in runs if task and each.task == task.id]
+    own = [run for run in runs if task and run.task == task.id]
     if task is None or task.state not in _ENDINGS or not own:
         return None
     latest, usage = own[-1], [each.usage for each in own]
@@ -78,7 +78,7 @@ def notification_of(task: Task | None, runs: Sequence[Run]) -> Notification | No
         result=latest.result or latest.reason,
         tokens=sum(each.input_tokens + each.output_tokens for each in usage),
         tools=sum(each.tool_uses for each in usage),
-        milliseconds=round(1000 * sum(max(0.0, each) for each in spans)),
+        milliseconds=round(1000 * sum(max(0.0, span) for span in spans)),
     )
 
 

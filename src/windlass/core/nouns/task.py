@@ -89,5 +89,5 @@ SHORT_TITLE = 100
 
 def title_of(text: str) -> str:
     """What to call a task that begins with these words: their first line, shortened."""
-    words = " ".join(next((each for each in text.splitlines() if each.strip()), "A message").replace("\0", "").split())
+    words = " ".join(next((line for line in text.splitlines() if line.strip()), "A message").replace("\0", "").split())
     return words if len(words) <= SHORT_TITLE else f"{words[: SHORT_TITLE - 1]}…"

@@ -174,7 +174,7 @@ def _in_the_way(path: str, other: Track) -> bool:
 
 def first_meeting(wanted: Sequence[str], paths: Sequence[str], files: Iterable[str]) -> str:
     """The first file, or else declared path, of another's that someone wants to change; nothing if there is none."""
-    changed = sorted(each for each in files if any(path_patterns.names(path, each) for path in wanted))
+    changed = sorted(file for file in files if any(path_patterns.names(path, file) for path in wanted))
     declared = (each for each in paths if any(path_patterns.meet(path, each) for path in wanted))
     return next(iter(changed), "") or next(declared, "")
 

@@ -27,7 +27,7 @@ def _checked(pattern: str) -> str:
     parts = text.split("/")
     if not text or len(text) > LONGEST or not text.isprintable():
         raise BadInput(f"{pattern[:80]!r} is not a path of at most {LONGEST} characters.", hint=_FORM)
-    if any(each in ("", ".", "..") for each in parts):
+    if any(part in ("", ".", "..") for part in parts):
         raise BadInput(f"{pattern[:80]!r} does not stay in the repository.", hint=_FORM)
     return text
 
@@ -109,7 +109,7 @@ def _share(one: _Machine, other: _Machine) -> bool:
         here, there = todo.pop()
         if here in one.ends and there in other.ends:
             return True
-        found = [(each, there) for each in one.skips[here]] + [(here, each) for each in other.skips[there]]
+        found = [(skip, there) for skip in one.skips[here]] + [(here, skip) for skip in other.skips[there]]
         for kind, onward in one.steps[here]:
             found += [(onward, each) for like, each in other.steps[there] if _agree(kind, like)]
         fresh = [each for each in found if each not in seen]

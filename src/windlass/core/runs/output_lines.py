@@ -56,4 +56,4 @@ def _read(whole: list[bytes]) -> tuple[list[str], set[str]]:
     if max(map(len, whole)) > LONGEST:
         return [each[:LONGEST].removesuffix(b"\r").decode("utf-8", "replace") for each in whole], found
     lines = text.split("\n")
-    return [each.removesuffix("\r") for each in lines] if "\r" in text else lines, found
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines, found

@@ -26,7 +26,7 @@ class Redactor:
     """Knows some secrets, as they are and as JSON writes them, and makes them unreadable."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        long = {each for each in secrets if len(each) >= SHORTEST}
+        long = {secret for secret in secrets if len(secret) >= SHORTEST}
         told = {json.dumps(each, ensure_ascii=plain)[1:-1] for each in long for plain in (True, False)}
         self._secrets = sorted(each.encode("utf-8", "surrogateescape") for each in long | told)
 
@@ -58,7 +58,7 @@ class Redactor:
         if isinstance(value, Mapping):
             return {self._whole(key): self._whole(each) for key, each in value.items()}
         if is_dataclass(value) and not isinstance(value, type):
-            return replace(value, **{each.name: self._whole(getattr(value, each.name)) for each in fields(value)})
+            return replace(value, **{field.name: self._whole(getattr(value, field.name)) for field in fields(value)})
         return value
 
     def _found(self, content: bytes) -> list[tuple[int, int]]:

@@ -94,7 +94,7 @@ def enclosure(
     own = places if may_write else [f"{places[0]}/.windlass"]
     return Sandbox(
         own=own_folder(home, site.agent),
-        hidden=(home, *(each.path for each in site.projects)),
+        hidden=(home, *(project.path for project in site.projects)),
         readable=(f"{home}/{DOOR}", *places, *readable, *settings.readable),
         writable=(*own, *writable, *provider.folders, *settings.writable),
         protected=provider.protected,

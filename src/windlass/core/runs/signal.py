@@ -120,7 +120,7 @@ def _questions(value: Any) -> SaidQuestions | str:
     if len(value) > MOST_QUESTIONS:
         return f'"questions" has more than {MOST_QUESTIONS}; ask what matters most'
     questions = tuple(_question(index, each) for index, each in enumerate(value, start=1))
-    if not all(each.question.strip() for each in questions):
+    if not all(question.question.strip() for question in questions):
         return 'each question must have a "question" text'
     return SaidQuestions(questions)
 

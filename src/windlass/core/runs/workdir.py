@@ -23,7 +23,7 @@ class Site:
     @property
     def names(self) -> tuple[str, ...]:
         """What each repository is called in the agent's folder."""
-        return tuple(each.path.rstrip("/").rpartition("/")[2] for each in self.projects)
+        return tuple(project.path.rstrip("/").rpartition("/")[2] for project in self.projects)
 
     def folder(self, home: str, worktree: str) -> str:
         """Where its runs are started: in the only worktree, or in a folder that leads to all."""

@@ -265,7 +265,7 @@ def parse_value(key: str, text: str) -> Any:
     except (ValueError, KeyError):
         raise BadInput(f"{key} must be {_words(kind)}, not {text!r}.") from None
     if typing.get_origin(kind) is tuple:
-        return [each.strip() for each in text.split(",") if each.strip()]
+        return [part.strip() for part in text.split(",") if part.strip()]
     return str(_fitting(kind, text, key))
 
 
@@ -277,7 +277,7 @@ def _checked(kind: type[Any], values: Mapping[str, Any], source: str, prefix: st
         if name not in hints:
             raise BadInput(
                 f"{source}: there is no setting {full}.",
-                hint=near_miss(full, _known() | {prefix + each for each in hints})
+                hint=near_miss(full, _known() | {prefix + hint for hint in hints})
                 or "Run `windlass config get` to see them all.",
             )
         if inner := _named_tables(hints[name]):

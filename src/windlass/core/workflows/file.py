@@ -53,10 +53,10 @@ class _Known:
     """What commands of setup give that have not been read yet."""
 
     def check(self, section: Section, key: str, template: Template) -> None:
-        for each in template.references:
+        for reference in template.references:
             if section.notes.full:
                 return
-            at, name = section.spot(key, each.number), each.name
+            at, name = section.spot(key, reference.number), reference.name
             head, _, rest = name.partition(".")
             if head == ENVIRONMENT and rest and "." not in rest:
                 if self.environment is not None and rest not in self.environment:
@@ -86,7 +86,7 @@ def read(file: str, top: Node | None, default_name: str, around: Surroundings, n
     known.names.update(dict.fromkeys((INSTANCE, "workflow.name", "workflow.instance")))
     context = _context(section, known)
     params = read_params(section)
-    known.names.update(dict.fromkeys(f"{PARAMETERS}.{each.name}" for each in params))
+    known.names.update(dict.fromkeys(f"{PARAMETERS}.{param.name}" for param in params))
     agents = read_agents(section, around.prompt, around.providers)
     setup = _setup(section, known)
     workflow = Workflow(
@@ -97,7 +97,7 @@ def read(file: str, top: Node | None, default_name: str, around: Surroundings, n
         setup=setup,
         params=params,
         kickoff=_kickoff(section, known, agents),
-        tasks=read_tasks(section, [each.name for each in agents], known.check),
+        tasks=read_tasks(section, [agent.name for agent in agents], known.check),
         limits=_limits(section),
         gate=section.flag("gate", default=True),
     )
@@ -182,7 +182,7 @@ def _folder(section: Section, known: _Known) -> Template:
         return parse(CONTEXT_FOLDER)[0]
     folder = section.template("dir")
     known.check(section, "dir", folder)
-    if any(each.name.startswith(f"{ENVIRONMENT}.") for each in folder.references):
+    if any(reference.name.startswith(f"{ENVIRONMENT}.") for reference in folder.references):
         section.refuse("dir", "the environment can't say where the context is.", "Use ${{ instance }}.")
     path = section.text("dir")
     if path.startswith(("/", "~")) or ".." in path.split("/"):
@@ -194,25 +194,25 @@ def _folder(section: Section, known: _Known) -> Template:
 
 def _is_taken(path: str) -> bool:
     """Whether a folder is git's or ours, where files are obeyed, or could be by what stands for a name in it."""
-    parts = [each.lower() for each in path.split("/") if each not in ("", ".")]
+    parts = [part.lower() for part in path.split("/") if part not in ("", ".")]
     ours = parts[:1] == [".windlass"] and parts[1:2] != ["context"]
-    return ours or any(each == ".git" or (each.startswith(".") and "${{" in each) for each in parts)
+    return ours or any(part == ".git" or (part.startswith(".") and "${{" in part) for part in parts)
 
 
 def _setup(section: Section, known: _Known) -> tuple[SetupStep, ...]:
     made = []
     steps = section.listed("setup")
-    known.later = {leaf.text for each in steps if isinstance(leaf := each.node("as"), Leaf)}
-    for each in steps:
-        each.only(("shell", "as", "timeout"), {"run": "Did you mean shell?", "name": "Did you mean as?"})
-        shell = each.template("shell", required="Write the command to run.")
-        known.check(each, "shell", shell)
-        name = each.checked("as", _value_name)
+    known.later = {leaf.text for step in steps if isinstance(leaf := step.node("as"), Leaf)}
+    for step in steps:
+        step.only(("shell", "as", "timeout"), {"run": "Did you mean shell?", "name": "Did you mean as?"})
+        shell = step.template("shell", required="Write the command to run.")
+        known.check(step, "shell", shell)
+        name = step.checked("as", _value_name)
         if name and name in known.names:
-            each.refuse("as", f"{name} is already the output of an earlier command.", "Choose another name.")
+            step.refuse("as", f"{name} is already the output of an earlier command.", "Choose another name.")
         if name:
             known.names[name] = None
-        made.append(SetupStep(shell=shell, name=name, seconds=each.seconds("timeout") or DEFAULT_SETUP_SECONDS))
+        made.append(SetupStep(shell=shell, name=name, seconds=step.seconds("timeout") or DEFAULT_SETUP_SECONDS))
     return tuple(made)
 
 
@@ -230,10 +230,10 @@ def _kickoff(section: Section, known: _Known, agents: tuple[Member, ...]) -> Tem
     tasked = section.node("tasks") not in (None, Keys((), section.place("tasks")))
     kickoff = section.template("kickoff", required="" if tasked else _KICKOFF)
     known.check(section, "kickoff", kickoff)
-    names = [each.name for each in agents if is_agent_name(each.name)]
+    names = [agent.name for agent in agents if is_agent_name(agent.name)]
     if not kickoff.pieces or len(names) != len(agents) or not names:
         return kickoff
-    strange = [each for each in strangers(kickoff.spoken, names)[:MOST_PARTS] if near_miss(each, names)]
+    strange = [stranger for stranger in strangers(kickoff.spoken, names)[:MOST_PARTS] if near_miss(stranger, names)]
     nobody = not mentions(kickoff.spoken, names).addressed
     for each in strange:
         note = section.refuse if nobody else section.warn

@@ -125,17 +125,17 @@ def _tools(section: Section, permissions: Permissions) -> tuple[ToolKind, ...] |
     if section.node("tools") is None:
         return None
     tools = list[ToolKind]()
-    for each in section.texts("tools"):
-        if each.text in _BROUGHT:
-            words = f"{each.text} comes with context, for every agent."
-            section.notes.warn(each.at, section.field("tools"), words, "Leave it out.")
-        elif each.text not in list(ToolKind):
-            _refuse_tool(section, each)
-        elif each.text == ToolKind.EDIT and permissions is Permissions.READ:
+    for text in section.texts("tools"):
+        if text.text in _BROUGHT:
+            words = f"{text.text} comes with context, for every agent."
+            section.notes.warn(text.at, section.field("tools"), words, "Leave it out.")
+        elif text.text not in list(ToolKind):
+            _refuse_tool(section, text)
+        elif text.text == ToolKind.EDIT and permissions is Permissions.READ:
             words = "edit contradicts `permissions: read`, under which nothing is changed."
-            section.notes.refuse(each.at, section.field("tools"), words, "Keep one of the two.")
+            section.notes.refuse(text.at, section.field("tools"), words, "Keep one of the two.")
         else:
-            tools.append(ToolKind(each.text))
+            tools.append(ToolKind(text.text))
     return tuple(dict.fromkeys(tools))
 
 

@@ -40,7 +40,7 @@ def _param(name: str, section: Section, top: Section) -> Param:
 
 
 def _choices(section: Section, kind: ParamKind) -> tuple[str, ...]:
-    choices = tuple(dict.fromkeys(each.text for each in section.texts("choices")))
+    choices = tuple(dict.fromkeys(text.text for text in section.texts("choices")))
     if kind is ParamKind.CHOICE and not choices:
         section.refuse("choices", "a choice needs what can be chosen.", "Write `choices: [one, two]`.")
     elif kind is not ParamKind.CHOICE and "choices" in section:

@@ -68,14 +68,14 @@ def _worker(section: Section, agents: Sequence[str]) -> str:
 
 def _needs(section: Section, name: str, names: list[str]) -> tuple[str, ...]:
     known = []
-    for each in section.texts("needs"):
-        if each.text == name:
-            section.notes.refuse(each.at, section.field("needs"), f"{name} needs itself.", "Leave it out.")
-        elif each.text not in names and not section.notes.full:
-            words = f"there is no task {each.text}."
-            section.notes.refuse(each.at, section.field("needs"), words, near_miss(each.text, names))
-        elif each.text in names:
-            known.append(each.text)
+    for text in section.texts("needs"):
+        if text.text == name:
+            section.notes.refuse(text.at, section.field("needs"), f"{name} needs itself.", "Leave it out.")
+        elif text.text not in names and not section.notes.full:
+            words = f"there is no task {text.text}."
+            section.notes.refuse(text.at, section.field("needs"), words, near_miss(text.text, names))
+        elif text.text in names:
+            known.append(text.text)
     return tuple(dict.fromkeys(known))
 
 
@@ -113,7 +113,7 @@ def _ordered(tasks: Mapping[str, WorkflowTask]) -> list[WorkflowTask]:
 def _explain_first_version(section: Section) -> None:
     value = section.node("tasks")
     steps = value.items if isinstance(value, Items) else ()
-    counted = {kind: sum(kind in _keys(each) for each in steps) for kind in ("shell", "send", "wait_mention")}
+    counted = {kind: sum(kind in _keys(step) for step in steps) for kind in ("shell", "send", "wait_mention")}
     shown = ", ".join(f"{number} {kind}" for kind, number in counted.items() if number) or "none that is known"
     words = f"this is the form of version 1, a list of steps ({shown})."
     convert = f"`windlass migrate {section.notes.file}` converts it."

@@ -95,7 +95,7 @@ class Instance:
             return not self.draining or agent not in self.agents
         if task is not None and task.created_at > self.ended_at:
             return True
-        said = (each.message for each in letters if each.calls)
+        said = (letter.message for letter in letters if letter.calls)
         return any(each.sender == str(HUMAN) and each.sent_at > self.ended_at for each in said)
 
     def start_of(self, agent: Agent) -> str:
@@ -147,7 +147,7 @@ def decide_turn(agent: Agent, at_work: Iterable[Agent], askers: Iterable[str]) -
         return ""
     waits = {*askers}
     others = (each for each in at_work if each.shares and each.permissions is not Permissions.READ)
-    there = (each for each in others if (each.project, each.instance) == (agent.project, agent.instance))
+    there = (other for other in others if (other.project, other.instance) == (agent.project, agent.instance))
     return next((each.id for each in there if each.id != agent.id and each.id not in waits), "")
 
 
@@ -183,7 +183,7 @@ class Facts:
 
 def motion_of(facts: Facts) -> Motion:
     """Whether anything moves, or could."""
-    under_way = [each for each in facts.tasks if each.id not in facts.settled]
+    under_way = [task for task in facts.tasks if task.id not in facts.settled]
     if facts.live or facts.waking or under_way:
         return Motion.MOVING
     return Motion.WAITING if facts.tasks or facts.stuck else Motion.QUIET

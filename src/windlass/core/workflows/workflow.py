@@ -121,6 +121,6 @@ class Workflow:
         known = {"instance": instance, "workflow.name": self.name, "workflow.instance": instance}
         if self.context is None:
             return known
-        folder = "/".join(each for each in self.context.folder.render(known).split("/") if each not in ("", "."))
+        folder = "/".join(part for part in self.context.folder.render(known).split("/") if part not in ("", "."))
         shared = {"context.channel": self.context.channel, "context.document": self.context.document}
         return known | {name: f"{folder}/{file}" if folder else file for name, file in shared.items() if file}

@@ -66,7 +66,11 @@ async def corners(ports: Ports) -> list[ChatFile]:
     """Every file that is read and written: of projects that were set up for it, and of all agents."""
     projects = {each.id: each for each in await ports.store.read(lambda store: store.projects())}
     agents = await ports.store.read(lambda store: store.agents(limit=MOST)) if projects else []
-    own = [ChatFile(each, None, each.path) for each in projects.values() if ports.workdirs.has_mirrors(each.path)]
+    own = [
+        ChatFile(project, None, project.path)
+        for project in projects.values()
+        if ports.workdirs.has_mirrors(project.path)
+    ]
     sites = ((projects[key], agent) for agent in agents for key in agent.projects if key in projects)
     return own + _there(ports, sites)
 
@@ -92,7 +96,7 @@ def _own_sites(speaker: Speaker, store: Reading) -> list[tuple[Project, Agent]]:
 
 def newest(projects: Collection[str], store: Reading) -> dict[str, int]:
     """The number of the last message in each project."""
-    last = ((each, store.said(each, limit=1)) for each in projects)
+    last = ((project, store.said(project, limit=1)) for project in projects)
     return {each: number(said[0]) if said else 0 for each, said in last}
 
 

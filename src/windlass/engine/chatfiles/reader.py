@@ -335,7 +335,7 @@ class ChatReader:
 
 
 def _others(items: Sequence[Item]) -> int:
-    return sum(not isinstance(each, Own) for each in items)
+    return sum(not isinstance(item, Own) for item in items)
 
 
 def _rest(found: Slice, items: Sequence[Item]) -> Rest:

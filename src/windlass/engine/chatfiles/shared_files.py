@@ -313,12 +313,12 @@ class Pages:
 
 def _sharing(project: Project, store: Reading) -> list[Shared]:
     """The project itself, and every instance that has an agent or a page. Of two with one file, the later shows it."""
-    agents = [each for each in store.agents(limit=MOST) if each.project == project.id]
-    pages = [each.name.split("/")[1] for each in store.documents(project.id, "context/")]
-    began: dict[str, float] = {each: 0.0 for each in pages if each != "main"}
-    for each in agents:
-        if not is_home(each.instance, project.name):
-            began[each.instance] = min(began.get(each.instance) or each.created_at, each.created_at)
+    agents = [agent for agent in store.agents(limit=MOST) if agent.project == project.id]
+    pages = [document.name.split("/")[1] for document in store.documents(project.id, "context/")]
+    began: dict[str, float] = {page: 0.0 for page in pages if page != "main"}
+    for agent in agents:
+        if not is_home(agent.instance, project.name):
+            began[agent.instance] = min(began.get(agent.instance) or agent.created_at, agent.created_at)
     started = {each.name: each for each in instances.of_project(store, project.id)}
     by_age = sorted(began, key=lambda name: started[name].started_at if name in started else began[name])
     home = _shared(project, "", None, 0.0)

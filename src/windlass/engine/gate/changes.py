@@ -81,10 +81,10 @@ class Changes:
         if not changes:
             return False
         async with AsyncExitStack() as still:
-            for project in sorted({each.project for each in changes}):
+            for project in sorted({change.project for change in changes}):
                 await still.enter_async_context(self.moves[project])
-            for each in changes:
-                await self.must_not_have_landed(each)
+            for change in changes:
+                await self.must_not_have_landed(change)
             withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
         self.bell.ring()
         return withdrawn
@@ -128,7 +128,7 @@ def _wanted(store: Reading, agent: str) -> list[Change]:
     """The changes that an agent wants to land now."""
     task = current_task(store, agent)
     changes = store.changes_of_task(task.id) if task is not None and task.state is TaskState.LANDING else []
-    return [each for each in changes if not each.ended]
+    return [change for change in changes if not change.ended]
 
 
 def _unlanded(tasks: Sequence[str], store: Reading) -> list[Change]:

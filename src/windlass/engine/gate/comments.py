@@ -24,7 +24,7 @@ def said_about(store: Reading, change: str) -> list[Message]:
 
 def reviewers_of(store: Reading, change: str, *states: TaskState) -> list[Task]:
     """The reviews of a change that have not ended; of these states, where any are named."""
-    found = [each for each in store.unfinished_tasks() if each.reviews == change]
+    found = [task for task in store.unfinished_tasks() if task.reviews == change]
     return [each for each in found if not states or each.state in states]
 
 
@@ -58,8 +58,8 @@ def _readers(store: Reading, who: str, change: Change, reply_to: str) -> tuple[s
         return (change.agent,) if _hears(store, change.agent) else (() if who == str(HUMAN) else (str(HUMAN),))
     answered = store.find(Message, reply_to) if reply_to else None
     open_ones = [answered] if answered else reviews.open_blocking(said_about(store, change.id))
-    readers = dict.fromkeys(each.sender for each in open_ones if each.sender != who)
-    return tuple(each for each in readers if each == str(HUMAN) or _hears(store, each))
+    readers = dict.fromkeys(one.sender for one in open_ones if one.sender != who)
+    return tuple(reader for reader in readers if reader == str(HUMAN) or _hears(store, reader))
 
 
 def _hears(store: Reading, agent: str) -> bool:

@@ -128,7 +128,7 @@ class Holds:
     def _is_proven(self, project: Project, change: Change) -> bool:
         command = self.settings.at(project.path).checks.command
         tree = change.candidate.tree if change.candidate else ""
-        return any(each.passed and (each.tree, each.command) == (tree, command) for each in change.checks)
+        return any(check.passed and (check.tree, check.command) == (tree, command) for check in change.checks)
 
     async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
         """A person took a held change into main by hand, or we had moved main before it was held."""

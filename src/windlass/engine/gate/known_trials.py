@@ -72,7 +72,7 @@ class KnownTrials:
         size = len(stack)
         self.staged = {each[size:]: it for each, it in self.staged.items() if each[:size] == stack and each != stack}
         self.told = {each[size:] for each in self.told if each[:size] == stack and each != stack}
-        over = [each for each in self.clashes if each.under[:size] == stack and each.under != stack]
+        over = [clash for clash in self.clashes if clash.under[:size] == stack and clash.under != stack]
         self.clashes = [Clash(under=each.under[size:], change=each.change) for each in over]
         self.trials = [*rebase(self.trials, stack)]
         for test in self.tests:
@@ -85,14 +85,14 @@ class KnownTrials:
 
     def known(self) -> list[Trial]:
         """All trials, those that have ended and those under way."""
-        return [*self.trials, *(each.trial for each in self.tests if not each.dropped)]
+        return [*self.trials, *(test.trial for test in self.tests if not test.dropped)]
 
     def tell(self, stack: Stack, results: Iterable[CheckResult]) -> bool:
         """Take stored results of a stack's tree for trials, once. True: there were some."""
         if stack in self.told:
             return False
         self.told.add(stack)
-        found = [Trial(stack=stack, verdict=_verdict(each)) for each in results]
+        found = [Trial(stack=stack, verdict=_verdict(result)) for result in results]
         self.trials += found
         return bool(found)
 
@@ -106,7 +106,7 @@ class KnownTrials:
 
     def pardon(self) -> None:
         """Main itself is red: whatever failed on it says nothing about anyone."""
-        self.trials = [each for each in self.trials if each.verdict is TrialVerdict.PASSED]
+        self.trials = [trial for trial in self.trials if trial.verdict is TrialVerdict.PASSED]
         for test in self.tests:
             test.dropped = True
 
@@ -124,8 +124,8 @@ class KnownTrials:
         gone = set(changes)
         self.staged = {each: it for each, it in self.staged.items() if gone.isdisjoint(each)}
         self.told = {each for each in self.told if gone.isdisjoint(each)}
-        self.clashes = [each for each in self.clashes if gone.isdisjoint((*each.under, each.change))]
-        self.trials = [each for each in self.trials if gone.isdisjoint(each.stack)]
+        self.clashes = [clash for clash in self.clashes if gone.isdisjoint((*clash.under, clash.change))]
+        self.trials = [trial for trial in self.trials if gone.isdisjoint(trial.stack)]
         for test in self.tests:
             test.dropped = test.dropped or not gone.isdisjoint(test.stack)
 
@@ -133,7 +133,7 @@ class KnownTrials:
         self.staged.clear()
         self.told.clear()
         self.clashes.clear()
-        self.trials = [replace(each, old=True) for each in self.trials]
+        self.trials = [replace(trial, old=True) for trial in self.trials]
         for test in self.tests:
             test.trial = replace(test.trial, old=True)
         self._doubt()
@@ -143,7 +143,7 @@ class KnownTrials:
     def _doubt(self) -> None:
         """Main leaves a tip that was not found sound: nobody is blamed for what has failed, or fails, on it."""
         if not self.sound:
-            self.trials = [each for each in self.trials if not each.old or each.verdict is TrialVerdict.PASSED]
+            self.trials = [trial for trial in self.trials if not trial.old or trial.verdict is TrialVerdict.PASSED]
             for test in self.tests:
                 test.doubtful = test.doubtful or test.trial.old
 

@@ -115,7 +115,7 @@ class Gate:
         if board.sound is False and sound is not False:  # main was found red while we looked elsewhere
             return True
         decided = plan(gate_rules.entries(queue), trials, board.clashes, rates, rules)
-        self._stop(board, [each for each in board.tests if each.dropped or each.stack in decided.stop])
+        self._stop(board, [test for test in board.tests if test.dropped or test.stack in decided.stop])
         if self._is_main_to_blame(project, board, decided, trials, settings):
             decided = replace(decided, reject=())
         done = await self._act(project, board, decided, {each.id: each for each in queue}, settings)
@@ -152,9 +152,9 @@ class Gate:
         if self.holds.is_over(f"{project.id} red", CHECKS_RETRY_SECONDS):
             self._look(project, board, settings)
         others = [each for each in queue if not gate_rules.may_mend(each, project)]
-        for each in others:
-            if each.state is ChangeState.TESTING:
-                await self.verdicts.again(each, f"{project.main} is red")
+        for other in others:
+            if other.state is ChangeState.TESTING:
+                await self.verdicts.again(other, f"{project.main} is red")
         return [each for each in queue if each not in others]
 
     def _is_main_to_blame(
@@ -294,17 +294,17 @@ class Gate:
         async with self.moves[project.id]:
             if (await self.projects.get(project.id)).paused:
                 return True
-            if any([await self.holds.given_up(project, each) or await self._objected(each) for each in changes]):
+            if any([await self.holds.given_up(project, change) or await self._objected(change) for change in changes]):
                 return True
-            if any([await self.holds.in_doubt(each) for each in changes]):
+            if any([await self.holds.in_doubt(change) for change in changes]):
                 return False
-            stack = tuple(each.id for each in changes)
+            stack = tuple(change.id for change in changes)
             chain = board.chain(stack)
             top = chain[-1]
             if len(chain) > 1:
                 chain = [replace(each, top=top.commit, proof=top.tree) for each in chain]
             pairs = [*zip(changes, chain, strict=True)]
-            passed = [each for each in await self._results(project, top.tree, settings) if each.passed]
+            passed = [result for result in await self._results(project, top.tree, settings) if result.passed]
             if not passed or not await self.verdicts.chosen(pairs, passed[-1]):
                 board.forget(stack)
                 return True
@@ -346,13 +346,15 @@ class Gate:
 
 def _past(project: str, store: Reading) -> list[Change]:
     """What has lately become of changes, and what is known of those in line."""
-    return [each for each in (*store.changes(ended=True, limit=PAST), *store.changes()) if each.project == project]
+    return [
+        change for change in (*store.changes(ended=True, limit=PAST), *store.changes()) if change.project == project
+    ]
 
 
 def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]:
     """The newest test with this change on top that failed, and what it printed."""
     found = store.find(Change, change)
-    failed = [each for each in found.checks if not each.passed] if found else []
+    failed = [check for check in found.checks if not check.passed] if found else []
     kept = store.find(Document, f"{found.project}/{failed[-1].document}") if found and failed else None
     return (failed[-1] if failed else None), kept.body if kept else ""
 

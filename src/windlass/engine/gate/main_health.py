@@ -106,7 +106,7 @@ class Health:
             await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
             return
         tasks = await self.store.read(lambda store: store.unfinished_tasks())
-        if any((each.project, each.title) == (project.id, project.mending) for each in tasks):
+        if any((task.project, task.title) == (project.id, project.mending) for task in tasks):
             return
         try:
             brief = red_main(project.main, result, output)
@@ -128,13 +128,13 @@ def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind
 
 def _ask(store: Writing, project: Project, body: str, now: float) -> None:
     """Once, until it is answered or over."""
-    if not any(each.channel == _channel(project) for each in store.open_asks(limit=1000)):
+    if not any(ask.channel == _channel(project) for ask in store.open_asks(limit=1000)):
         _tell(store, project, body, now, kind=Kind.ASK)
 
 
 def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change | None:
     """A change that landed on the test of this very tree."""
-    landed = (each for each in store.changes(ended=True, limit=20) if each.project == project and each.landing)
+    landed = (change for change in store.changes(ended=True, limit=20) if change.project == project and change.landing)
     green = (
         each for each in landed if any(it.passed and (it.tree, it.command) == (tree, command) for it in each.checks)
     )

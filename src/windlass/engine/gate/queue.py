@@ -99,7 +99,9 @@ class Queue:
 
 def _of_branch(wanted: Change, store: Reading) -> Change | None:
     """The change of a branch that has not ended."""
-    waiting = (each for each in store.changes() if (each.project, each.branch) == (wanted.project, wanted.branch))
+    waiting = (
+        change for change in store.changes() if (change.project, change.branch) == (wanted.project, wanted.branch)
+    )
     return next(waiting, None)
 
 

@@ -53,7 +53,7 @@ class GateRecord:
         """Main is about to move to the last of them, whose tree passed. False: one of them was given up."""
 
         def intended(current: Change, candidate: Candidate) -> Change:
-            others = tuple(each for each in current.checks if each != proof)
+            others = tuple(check for check in current.checks if check != proof)
             return replace(current, candidate=candidate, checks=(*others, proof)[-MOST_RESULTS:])
 
         return await self._all(stack, intended)
@@ -187,7 +187,7 @@ class GateRecord:
 def _superseded(store: Writing, change: Change, now: float) -> bool:
     """Whether its author has brought a later one since. Then nobody mends this one, and it is closed."""
     others = store.changes_of_task(change.task) if change.task else []
-    later = [each for each in others if each.project == change.project and each.turn > change.turn]
+    later = [other for other in others if other.project == change.project and other.turn > change.turn]
     if later:
         reason = f"{later[-1].id} has taken its place"
         store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))

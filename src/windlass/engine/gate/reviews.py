@@ -201,14 +201,14 @@ def _others(store: Reading, change: Change) -> list[str]:
 
 def _over(store: Reading) -> list[Task]:
     """Reviews that wait for nothing any more: the change has ended, or all is settled."""
-    waiting = [each for each in store.unfinished_tasks() if each.reviews and each.state is TaskState.WAITING]
+    waiting = [task for task in store.unfinished_tasks() if task.reviews and task.state is TaskState.WAITING]
     return [each for each in waiting if _is_over(store, each)]
 
 
 def _is_over(store: Reading, task: Task) -> bool:
     change = store.find(Change, task.reviews)
     open_ones = reviews.open_blocking(comments.said_about(store, task.reviews))
-    return change is None or change.ended or all(each.sender != task.agent for each in open_ones)
+    return change is None or change.ended or all(one.sender != task.agent for one in open_ones)
 
 
 def _end(key: str, now: float, store: Writing) -> None:

@@ -59,11 +59,11 @@ class Directory:
         """Every name that may be used in a project, by whoever speaks, and the id that it stands for."""
         agents = await self.store.read(lambda store: _agents(store, project))
         roster = await self.library.roster(project.path)
-        names = {each.name: "" for each in roster.definitions}
-        names |= {each.id: each.id for each in agents}
-        names |= {each.name: each.id for each in agents if is_home(each.instance, project.name)}
+        names = {definition.name: "" for definition in roster.definitions}
+        names |= {agent.id: agent.id for agent in agents}
+        names |= {agent.name: agent.id for agent in agents if is_home(agent.instance, project.name)}
         own = Address.parse(speaker.address).instance if not speaker.is_person else ""
-        names |= {each.name: each.id for each in agents if own and each.instance == own}
+        names |= {agent.name: agent.id for agent in agents if own and agent.instance == own}
         return names | {str(HUMAN): str(HUMAN)}
 
     async def missed(self, project: Project, speaker: Speaker, body: str) -> str:
@@ -76,20 +76,20 @@ class Directory:
     async def unmet(self, project: Project) -> list[tuple[str, str]]:
         """Agents that the repository defines and that have never worked, each with its role: a word starts them."""
         agents = await self.store.read(lambda store: _agents(store, project))
-        met = {each.name for each in agents if is_home(each.instance, project.name)}
+        met = {agent.name for agent in agents if is_home(agent.instance, project.name)}
         roster = await self.library.roster(project.path)
-        return [(each.name, each.role) for each in roster.definitions if each.name not in met]
+        return [(definition.name, definition.role) for definition in roster.definitions if definition.name not in met]
 
     async def meant(self, project: Project, body: str) -> str:
         """Whom a person's words are for that name nobody: by triggers, or the only one at work. Raises BadInput."""
         roster = await self.library.roster(project.path)
         own = await self.store.read(partial(_triggers, project.id))
-        triggers = {each.name: each.triggers for each in roster.definitions} | own
+        triggers = {definition.name: definition.triggers for definition in roster.definitions} | own
         called = called_by(body, triggers)
         if len(called) == 1:
             return called[0]
         agents = await self.store.read(lambda store: _agents(store, project))
-        active = [each.id for each in agents if each.retired_at is None]
+        active = [agent.id for agent in agents if agent.retired_at is None]
         if not called and len(active) == 1:
             return active[0]
         listed = candidates(triggers, called or dict.fromkeys((*active, *triggers)))
@@ -148,7 +148,7 @@ class Directory:
     async def all(self, project: Project, speaker: Speaker, channel: str = "") -> Readers:
         """Everyone at work in a project, or at home in a channel, but the speaker."""
         agents = await self.store.read(lambda store: _agents(store, project))
-        at_work = [each for each in agents if each.retired_at is None]
+        at_work = [agent for agent in agents if agent.retired_at is None]
         there = [each for each in at_work if channel in ("", home_of(each.instance, project.name))]
         others = [each.id for each in there if each.id != speaker.address]
         return Readers(tuple(others) if speaker.is_person else (*others, str(HUMAN)))
@@ -157,7 +157,7 @@ class Directory:
         """An agent that the repository defines, and that has never worked; under its own name, or in an instance."""
         roster.check(address.name)
         if roster.find(address.name) is None:
-            known = [each for each in names if each]
+            known = [name for name in names if name]
             listed = f"There are: {', '.join(sorted(known))}."
             raise NotFound(
                 f"There is no agent {address} here.", hint=f"{near_miss(str(address), known)} {listed}".strip()
@@ -216,7 +216,7 @@ def _check_near(speaker: Speaker, address: Address, project: Project) -> None:
 
 def _check_place(speaker: Speaker, address: Address, agents: list[Agent]) -> None:
     """Only a person begins an instance: else one agent could start any number of others."""
-    there = {each.instance for each in agents}
+    there = {agent.instance for agent in agents}
     if address.instance and address.instance not in there and not speaker.is_person:
         raise NotAllowed(
             f"There is no instance @{address.instance}, and only a person begins one.",
@@ -225,8 +225,8 @@ def _check_place(speaker: Speaker, address: Address, agents: list[Agent]) -> Non
 
 
 def _everyone(agents: list[Agent], instance: str, speaker: Speaker, text: str, names: Mapping[str, str]) -> list[str]:
-    members = [each for each in agents if each.instance == instance]
-    there = [each.id for each in members if each.retired_at is None]
+    members = [agent for agent in agents if agent.instance == instance]
+    there = [member.id for member in members if member.retired_at is None]
     if not there:
         raise NotFound(f"Nobody is in {text}.", hint=_instead(text, [*members], agents, names))
     return [each for each in there if each != speaker.address]
@@ -238,6 +238,6 @@ def _instead(text: str, gone: list[Agent], agents: list[Agent], names: Mapping[s
         return f"All there have finished; name one to wake it, like {gone[-1].id}."
     if text[1:] in names:
         return f"{text[1:]} is an agent: write {text[1:]}, without the @."
-    known = sorted({f"@{each.instance}" for each in agents if each.instance and each.retired_at is None})
+    known = sorted({f"@{agent.instance}" for agent in agents if agent.instance and agent.retired_at is None})
     listed = f"There are: {', '.join(known)}." if known else "No agent here belongs to one."
     return f"{near_miss(text, known)} {listed}".strip()

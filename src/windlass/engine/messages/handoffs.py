@@ -64,7 +64,7 @@ class Handoffs:
             return
         if kind is not Kind.HANDOFF:
             heard = await self.store.read(lambda store: store.wrote_to(agent.id, others))
-            others = [each for each in others if each not in heard]
+            others = [other for other in others if other not in heard]
         if others:
             raise NotAllowed(
                 f"{agent.name} may not hand work to {others[0]}: its file allows {', '.join(terms.names)}.",

@@ -48,7 +48,7 @@ class Sending:
             check_same(known, Repeated.of(self.message), self.project.name)
             return known
         names = {each.id: settled(store, each, self.project) for each in self.new}
-        fresh = [each for each in names.values() if store.find(Agent, each.id) is None]
+        fresh = [name for name in names.values() if store.find(Agent, name.id) is None]
         for each in fresh:
             store.record("agent.added", each.id, each)
         hops, chain = linked(self.speaker.address, _heard(store, self.speaker, self.message.reply_to))
@@ -73,8 +73,8 @@ def _heard(store: Reading, speaker: Speaker, answered: str = "") -> list[Message
 def _channel(store: Reading, speaker: Speaker, message: Message) -> str:
     """Where it stands if nobody said: with its speaker, or where all of a person's readers are."""
     names = message.to if speaker.is_person else (speaker.address,)
-    agents = [store.find(Agent, each) for each in names]
-    homes = {home_channel(store, each) if each else "main" for each in agents}
+    agents = [store.find(Agent, name) for name in names]
+    homes = {home_channel(store, agent) if agent else "main" for agent in agents}
     return homes.pop() if len(homes) == 1 else "main"
 
 
@@ -173,7 +173,7 @@ def _is_told(delivery: Delivery, run: str) -> bool:
 
 def ack(speaker: Speaker, messages: Sequence[str], before: bool, store: Writing) -> list[Delivery]:
     """Acknowledge messages, all of them or none; or also what came before them. Again, it changes nothing."""
-    named = [_delivery(store, speaker, each) for each in dict.fromkeys(messages)]
+    named = [_delivery(store, speaker, name) for name in dict.fromkeys(messages)]
     last = max(map(place, messages), default=0) if before else 0
     earlier = store.deliveries_to(speaker.address, limit=MOST) if before else []
     every = [*named, *(each for each in earlier if each not in named and place(each.message) < last)]

@@ -44,6 +44,6 @@ class Definitions:
         if found is not None:
             return found
         roster.check(name)
-        known = [each.name for each in roster.definitions]
+        known = [definition.name for definition in roster.definitions]
         listed = f"The agents here are: {', '.join(known)}." if known else "Write .windlass/agents/NAME.md to have one."
         raise NotFound(f"No agent {name} is defined here.", hint=f"{near_miss(name, known)} {listed}".strip())

@@ -50,7 +50,7 @@ class Projects:
     async def others(self, project: Project) -> list[Project]:
         """The other repositories that agents of a project change, too; each is a project with checks of its own."""
         paths = self.settings.at(project.path).project.repositories
-        found = [await self.at(str(PurePath(project.path, each))) for each in paths]
+        found = [await self.at(str(PurePath(project.path, path))) for path in paths]
         names = [PurePath(each.path).name for each in (project, *found)]
         twice = next((name for name in names if names.count(name) > 1), "")
         if twice:

@@ -96,11 +96,11 @@ class Tasks:
         self.settings.check(project.path)
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
         others = await self.projects.others(project) if not order.reviews else []
-        agent = replace(self._engaged(order, project, defined), also=tuple(each.id for each in others))
+        agent = replace(self._engaged(order, project, defined), also=tuple(other.id for other in others))
         await self.fences.check(agent, project, reviews=bool(order.reviews))
-        for each in (project, *others):
-            self.settings.check(each.path)
-            await self.git.main(each)
+        for other in (project, *others):
+            self.settings.check(other.path)
+            await self.git.main(other)
         while True:
             if defined is None:
                 agent = replace(agent, name=await self._free_name(project, *others))
@@ -222,7 +222,7 @@ class Tasks:
         options = dict(order.options)
         if "command" in provider.options and work.command:
             options.setdefault("command", work.command)
-        missing = [each for each in provider.options if each not in options]
+        missing = [option for option in provider.options if option not in options]
         if missing:
             setting = ", or run `windlass config set work.command CMD`" if missing[0] == "command" else ""
             raise BadInput(
@@ -246,7 +246,7 @@ class Tasks:
         while True:
             name = names.pick(taken, self.random)
             branch = Agent(name=name, project="", provider="").branch
-            if not any([await self.git.branch_taken(each, branch) for each in projects]):
+            if not any([await self.git.branch_taken(project, branch) for project in projects]):
                 return name
             taken.add(name)
 
@@ -314,7 +314,7 @@ def _refuse_other_terms(known: Agent, wanted: Agent, store: Writing) -> None:
     """An agent that is at something goes on with what it was begun with: its session is its provider's own."""
     if (known.provider, dict(known.options)) == (wanted.provider, dict(wanted.options)):
         return
-    at = [each.id for each in store.unfinished_tasks() if each.agent == known.id]
+    at = [task.id for task in store.unfinished_tasks() if task.agent == known.id]
     if at:
         raise Conflict(
             f"{known.id} works on {at[0]} with the provider {known.provider}, and can't change to {wanted.provider} now"

@@ -127,7 +127,7 @@ class Radar:
     async def _look_at_one(self) -> bool:
         """Says whether anyone wants to know."""
         last, projects = await self.store.read(lambda store: (store.last_seq(), store.projects()))
-        wanted = {each.id for each in projects if self._is_wanted(each)}
+        wanted = {project.id for project in projects if self._is_wanted(project)}
         watched = self.clock.monotonic() < self._watched_until
         if not wanted or (last == self._read and not watched):
             return bool(wanted)
@@ -147,7 +147,7 @@ class Radar:
         async with self._one_at_a_time:
             targets = await self._targets()
             gone = self._forget(targets)
-            shown = [each for each in targets if project in ("", each.project.id)]
+            shown = [target for target in targets if project in ("", target.project.id)]
             if look:
                 await self._look_at_many([each for each in shown if self._may_have_changed(each, FRESH)])
             await self._judge_all(gone | {each.project.id for each in shown if look}, targets)
@@ -237,7 +237,7 @@ class Radar:
 
     def _forget(self, targets: Iterable[Target]) -> set[str]:
         """Drop what is over. Returns the projects in which that may have made a difference."""
-        gone = self._seen.keys() - {each.key for each in targets}
+        gone = self._seen.keys() - {target.key for target in targets}
         for key in gone:
             del self._seen[key]
         return {project for project, _ in gone}
@@ -246,7 +246,7 @@ class Radar:
 
     async def _judge_all(self, projects: Iterable[str], targets: Sequence[Target]) -> None:
         for key in projects:
-            own = [each for each in targets if each.project.id == key]
+            own = [target for target in targets if target.project.id == key]
             with self.troubles.noted("radar"):
                 if own:
                     await self._judge(own[0].project, own)
@@ -274,7 +274,7 @@ class Radar:
 
         Whoever is not running is left alone: it waits for a person, or its change is in line already.
         """
-        running = {each.agent.id: each.task.id for each in targets if each.running}
+        running = {target.agent.id: target.task.id for target in targets if target.running}
         now = self.clock.now()
         notes = [
             Note(project, running[reader], each, reader, now)
@@ -283,7 +283,7 @@ class Radar:
             for reader in each.agents
             if reader in running
         ]
-        return any([await self.store.write(each.tell) for each in notes])
+        return any([await self.store.write(note.tell) for note in notes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class Note:
 
     def tell(self, store: Writing) -> bool:
         """Within a transaction: say it, and remember the files, unless the agent was told of all of them before."""
-        other = next((each for each in self.collision.agents if each != self.reader), self.project.main)
+        other = next((agent for agent in self.collision.agents if agent != self.reader), self.project.main)
         name = f"radar/{self.reader}/{other}"
         known = store.find(Document, f"{self.project.id}/{name}")
         told = set(known.body.splitlines()) if known else set()
@@ -325,9 +325,11 @@ def _at_work(store: Reading) -> list[Target]:
         if agent is None or agent.retired_at is not None or agent.permissions is Permissions.READ:
             continue  # who only reads has no work of its own
         stamp = (task.id, task.state, run and (run.id, run.outcome, spoke.get(run.id)))
-        projects = (store.find(Project, each) for each in agent.projects)
+        projects = (store.find(Project, project) for project in agent.projects)
         found += [
-            Target(agent=agent, project=each, task=task, run=run, stamp=stamp) for each in projects if each is not None
+            Target(agent=agent, project=project, task=task, run=run, stamp=stamp)
+            for project in projects
+            if project is not None
         ]
     return found
 

@@ -88,8 +88,8 @@ def writer_beside(agent: Agent, store: Reading) -> Agent | None:
     if not agent.shares or agent.permissions is not Permissions.READ:
         return None
     runs = sorted(store.live_runs(), key=lambda each: each.starting_at)
-    others = (store.find(Agent, each.agent) for each in reversed(runs) if each.agent != agent.id)
-    there = (each for each in others if each and (each.project, each.instance) == (agent.project, agent.instance))
+    others = (store.find(Agent, run.agent) for run in reversed(runs) if run.agent != agent.id)
+    there = (other for other in others if other and (other.project, other.instance) == (agent.project, agent.instance))
     return next((each for each in there if each.shares and each.permissions is not Permissions.READ), None)
 
 
@@ -128,14 +128,14 @@ def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str
     instance = of_agent(store, agent)
     if instance is None:
         return ""
-    live = sorted(each.agent for each in store.live_runs() if each.agent in instance.agents and each.agent != agent.id)
+    live = sorted(run.agent for run in store.live_runs() if run.agent in instance.agents and run.agent != agent.id)
     if "runs" in instance.limits and len(live) >= instance.limits["runs"]:
         lent = lenders(store, agent)
         if sum(each not in lent for each in live) >= instance.limits["runs"]:
             return live[0]
-    busy = {each.agent for each in store.unfinished_tasks() if begins(each)} | {*live}
+    busy = {task.agent for task in store.unfinished_tasks() if begins(task)} | {*live}
     found = (store.find(Agent, each) for each in sorted(busy))
-    asks = [each.message.sender for each in letters if each.message.kind is Kind.ASK]
+    asks = [letter.message.sender for letter in letters if letter.message.kind is Kind.ASK]
     return decide_turn(agent, [each for each in found if each], asks)
 
 

@@ -53,10 +53,10 @@ def say(
 def put(store: Writing, message: Message, *, quiet: Container[str] = ()) -> Message:
     """Within a transaction: append a message, and owe it to each of its readers; some of them are not woken for it."""
     readers = dict.fromkeys(message.to)
-    waits = {each: GOOD_TO_KNOW for each in readers if each in quiet and each != str(HUMAN)}
+    waits = {reader: GOOD_TO_KNOW for reader in readers if reader in quiet and reader != str(HUMAN)}
     deliveries = (
-        Delivery(message=message.id, reader=each, wakes=each not in quiet, reason=waits.get(each, ""))
-        for each in readers
+        Delivery(message=message.id, reader=reader, wakes=reader not in quiet, reason=waits.get(reader, ""))
+        for reader in readers
     )
     store.record("message.sent", message.id, message, *deliveries)
     return message
@@ -155,7 +155,7 @@ def open_questions(store: Reading, agent: str) -> list[Message]:
     instance = instances.of_agent(store, found) if found else None
     tasks = dict.fromkeys((*([task.id] if task else ()), *(instance.landing if instance else ())))
     changes = (each for key in tasks for each in store.changes_of_task(key) if each.agent == agent)
-    held = [each for each in changes if each.hold in _ASKS]
+    held = [change for change in changes if change.hold in _ASKS]
     return [*(own | {ask.id: ask for each in held for ask in asked_about(store, each)}).values()]
 
 

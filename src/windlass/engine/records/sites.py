@@ -14,8 +14,8 @@ def site_of(store: Reading, key: str) -> Site:
     agent = store.find(Agent, key)
     if agent is None:
         raise NotFound(f"There is no agent {key}.")
-    projects = [store.find(Project, each) for each in agent.projects]
-    known = tuple(each for each in projects if each is not None)
+    projects = [store.find(Project, project) for project in agent.projects]
+    known = tuple(project for project in projects if project is not None)
     if len(known) < len(projects):
         raise NotFound(f"{key} has lost one of its projects.")
     return Site(agent, known)

@@ -78,6 +78,6 @@ def task_file(task: Task) -> str:
 def context_files(store: Reading, task: Task) -> Mapping[str, str]:
     """What a task stands on, to be read only: the phase it belongs to, and the tasks that it needed."""
     phase = store.find(Task, task.parent) if task.parent else None
-    needed = (store.find(Task, each) for each in task.needs)
+    needed = (store.find(Task, need) for need in task.needs)
     files = {f"tasks/{each.id}.md": task_file(each) for each in needed if each}
     return files | ({f"phases/{phase.id}.md": task_file(phase)} if phase else {})

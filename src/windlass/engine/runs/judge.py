@@ -94,11 +94,11 @@ class Judge:
 
     async def _look(self, site: Site, run: Run) -> dict[str, WorktreeState]:
         """What its worktrees hold, by name; nothing if one is gone, or if we ended the run and can't look now."""
-        if not all(self.git.has_worktree(each, site.agent) for each in site.projects):
+        if not all(self.git.has_worktree(project, site.agent) for project in site.projects):
             return {}
         try:
             async with self._looks:
-                trees = [await self.git.look(each, site.agent, run.id) for each in site.projects]
+                trees = [await self.git.look(project, site.agent, run.id) for project in site.projects]
                 return dict(zip(site.names, trees, strict=True))
         except WindlassError as error:
             log.warning("run %s: %s", run.id, error)
@@ -166,7 +166,7 @@ def _follow_up(
         case Then.LAND:
             _submit(store, run, task, heads, now)
         case Then.ASK:
-            body = "\n".join(f"{each.id}: {each.question}" for each in verdict.questions)
+            body = "\n".join(f"{question.id}: {question.question}" for question in verdict.questions)
             store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=verdict.reason))
             _tell(store, run, body, now, kind=Kind.ASK)
         case Then.REMIND if not _is_owed(store, run.agent, verdict.note):

@@ -219,7 +219,7 @@ def _end(store: StoreReading, run: str) -> tuple[int, bytes]:
     end = store.output_end(run)
     if not end:
         return 0, b""
-    last = b"".join(each.content for each in store.chunks(run, offset=max(0, end - MARK), limit=MARK))
+    last = b"".join(chunk.content for chunk in store.chunks(run, offset=max(0, end - MARK), limit=MARK))
     return end, last[-MARK:]
 
 

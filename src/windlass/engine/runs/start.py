@@ -125,7 +125,7 @@ class Runs:
             manifest={"agentId": agent.id, "agentName": agent.name, "mode": task.mode},
             inputs={"task.md": task_file(task)},
             context=given.context,
-            files={each: agent.options[each] for each in provider.files} | {**provider.writes} | _apart(prompt),
+            files={file: agent.options[file] for file in provider.files} | {**provider.writes} | _apart(prompt),
         )
         chosen = settings_for(agent.model, self.settings.at("").models)
         start = StartRequest(
@@ -333,7 +333,7 @@ class Claim:
 
     def _called(self, store: Writing) -> Task | None:
         """What the first that starts it wants, as a task; nothing if all has been read meanwhile."""
-        mail = [each.message for each in self._letters(store) if each.calls]
+        mail = [letter.message for letter in self._letters(store) if letter.calls]
         calling = next((each for each in mail if each.spawns), mail[0] if mail else None)
         if calling is None:
             return None

@@ -155,7 +155,7 @@ class Watch:
         return now - tail.signalled_at >= self._grace
 
     def _has_worktrees(self, site: Site) -> bool:
-        return all(self.git.has_worktree(each, site.agent) for each in site.projects)
+        return all(self.git.has_worktree(project, site.agent) for project in site.projects)
 
     def _has_signal(self, key: str, tail: OutputPosition) -> bool:
         signal = self.workdirs.signal(key, tail.folder)
@@ -191,7 +191,7 @@ class Watch:
 
 
 def _live(known: frozenset[str], store: Reading) -> list[Run]:
-    return [each for each in store.live_runs() if each.id not in known]
+    return [run for run in store.live_runs() if run.id not in known]
 
 
 def _record_halt(key: str, hitch: RunTrouble, store: Writing) -> None:

@@ -69,7 +69,7 @@ class WorktreeSetups:
 
     async def place(self, run: Run, site: Site) -> RunPlace:
         """Where the run works. A new task begins at main. Raises BadInput, with the last lines, if a set-up fails."""
-        made = [await self._worktree(run, each, site.agent) for each in site.projects]
+        made = [await self._worktree(run, project, site.agent) for project in site.projects]
         worktrees = tuple(each.folder for each in made)
         folder = site.folder(self.home, worktrees[0])
         if len(worktrees) > 1:
@@ -228,7 +228,7 @@ def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
 
 def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Writing) -> PortRange | None:
     others = (_ports_of(store, each) for each in store.agents(limit=MOST_AGENTS) if each.id != agent.id)
-    given = pick_ports(settings, [each for each in others if each])
+    given = pick_ports(settings, [other for other in others if other])
     if given is not None:
         document = _revised(store, agent.project, f"ports/{agent.id}", str(given), now)
         store.record("agent.numbered", agent.id, document, ports=str(given))
@@ -237,7 +237,7 @@ def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Wri
 
 def _keep(agent: Agent, prepared: PreparedWorktree, now: float, store: Writing) -> None:
     """Keep what happened as a document, for people to read."""
-    notes = "".join(f"note: {each}\n" for each in prepared.notes)
+    notes = "".join(f"note: {note}\n" for note in prepared.notes)
     failure = f"failed: {prepared.failure}\n" if prepared.failure else ""
     body = f"{notes}{prepared.output[-MOST_KEPT:]}{failure}"
     document = _revised(store, agent.project, f"setup/{agent.id}", body, now)

@@ -243,7 +243,7 @@ class Audit:
     async def _needs(self, told: JournalFacts) -> list[Finding]:
         await self._hear(told)
         tasks = [each async for each in self._walk(Task, _undone)]
-        problems = [problem for each in tasks for problem in each]
+        problems = [problem for task in tasks for problem in task]
         return [finding("I7", counted(len(tasks), "task"), [*problems, *told.undone])]
 
     # ── processes ──
@@ -285,7 +285,9 @@ class Audit:
         saved = await self._saved()
         held = {(project, each.agent) for project, found in saved.items() for each in found.values() if each.sound}
         lost = [
-            each for each in holdings.values() if each.at_risk and any((it, each.agent) not in held for it in each.bare)
+            holding
+            for holding in holdings.values()
+            if holding.at_risk and any((it, holding.agent) not in held for it in holding.bare)
         ]
         problems = [f"{each.agent}: its worktree is gone, and it is not saved" for each in lost if not each.told_lost]
         notes = [f"{each.agent}: its worktree was taken away while it ran" for each in lost if each.told_lost]
@@ -304,7 +306,9 @@ class Audit:
         newest = store.task_of(agent.id)
         begun = newest is not None and any(run.identity is not None for run in runs if run.task == newest.id)
         # Where a task brought a further repository and no run of it began, that one never had a worktree.
-        projects = {each: store.find(Project, each) for each in (agent.projects if begun else (agent.project,))}
+        projects = {
+            project: store.find(Project, project) for project in (agent.projects if begun else (agent.project,))
+        }
         return Holding(
             agent=agent.id,
             project=agent.project,
@@ -316,7 +320,9 @@ class Audit:
     async def _saved(self) -> dict[str, dict[str, Saved]]:
         """What is saved, by project and ref."""
         projects = await self.store.read(lambda store: store.projects())
-        return {each.id: {saved.ref: saved for saved in await self.git.archive.saved(each)} for each in projects}
+        return {
+            project.id: {saved.ref: saved for saved in await self.git.archive.saved(project)} for project in projects
+        }
 
     # ── the store ──
 
@@ -378,7 +384,7 @@ def _delivery(seen: set[str], store: Reading, delivery: Delivery) -> str:
 
 
 def _undone(store: Reading, task: Task) -> list[str]:
-    return invariants.judge_needs(task, {each: store.find(Task, each) for each in task.needs})
+    return invariants.judge_needs(task, {need: store.find(Task, need) for need in task.needs})
 
 
 def _beginning(store: Reading, run: Run) -> tuple[Run, int, list[Chunk]]:

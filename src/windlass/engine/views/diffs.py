@@ -22,7 +22,7 @@ class Diffs:
     async def of(self, name: str) -> str:
         """An agent's difference from main, or the one it has landed."""
         site, landings = await self.store.read(lambda store: _about(store, name))
-        return "".join([await self._in(site, each, landings.get(each.id)) for each in site.projects])
+        return "".join([await self._in(site, project, landings.get(project.id)) for project in site.projects])
 
     async def of_change(self, change: Change) -> str:
         """What a change would do to main, or has done."""
@@ -41,4 +41,4 @@ def _about(store: Reading, name: str) -> tuple[Site, dict[str, Landing]]:
     """Where an agent works, and what of its task has landed, by project."""
     site, task = site_of(store, name), store.task_of(name)
     changes = store.changes_of_task(task.id) if task else []
-    return site, {each.project: each.landing for each in changes if each.landing}
+    return site, {change.project: change.landing for change in changes if change.landing}

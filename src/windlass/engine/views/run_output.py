@@ -59,7 +59,7 @@ class RunOutput:
         provider = self.providers.get(run.provider)
         if not provider.structured:
             return None
-        return tuple(text for text in (provider.read(each).text for each in lines) if text)
+        return tuple(text for text in (provider.read(line).text for line in lines) if text)
 
     def _unfinished(self, last: Piece, rest: LineSplitter) -> Iterator[Piece]:
         """The last line of a run that no newline ended."""
@@ -102,7 +102,7 @@ class RunOutput:
         agent, runs = await self.store.read(lambda store: (store.find(Agent, name), store.runs_of(name)))
         if agent is None:
             raise NotFound(f"There is no agent {name}.")
-        if number and number not in {each.number for each in runs}:
+        if number and number not in {run.number for run in runs}:
             raise NotFound(f"{name} has no run {number}; it has {len(runs)}.")
 
 

@@ -99,7 +99,7 @@ class Statuses:
             if retired:
                 agents = [*agents, *store.agents(retired=True, limit=PAGE)]
             if project:
-                agents = [each for each in agents if each.project == project]
+                agents = [agent for agent in agents if agent.project == project]
             return _views(store, agents, self._moment(store))
 
         return await self.store.read(question)
@@ -129,12 +129,12 @@ class Statuses:
             return Page(
                 view=view,
                 runs=runs,
-                usage=sum((each.usage for each in runs), Usage()),
+                usage=sum((run.usage for run in runs), Usage()),
                 worktree=self.git.worktree_path(project, agent) if project else "",
                 output=_failed_output(store, view.change),
                 questions=[each for each in open_questions(store, agent.id) if not each.hidden_from(viewer)],
                 setup=_setup_output(store, agent),
-                reports=[each for each in messages if str(HUMAN) in each.to and each.kind is Kind.REPORT],
+                reports=[message for message in messages if str(HUMAN) in message.to and message.kind is Kind.REPORT],
             )
 
         return await self.store.read(question)
@@ -158,7 +158,7 @@ def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View
     costs = store.costs([each.id for each in agents])
     owed = {*store.readers_waiting()}
     views = (_view(store, agent, latest.get(agent.id), spoke, moment, owed=agent.id in owed) for agent in agents)
-    return [replace(each, cost=costs.get(each.agent.id, Cost())) for each in views]
+    return [replace(view, cost=costs.get(view.agent.id, Cost())) for view in views]
 
 
 def _view(
@@ -195,7 +195,7 @@ def _newest(agent: Agent, run: Run | None, task: Task | None, change: Change | N
         times += [task.created_at, task.ended_at]
     if change:
         times += [change.queued_at, change.landing.landed_at if change.landing else None]
-    return max(each for each in times if each is not None)
+    return max(time for time in times if time is not None)
 
 
 def _evidence(
@@ -238,7 +238,7 @@ _NOTHING = "nothing to do"
 def _mail(store: Reading, agent: Agent) -> str:
     """Why it is not woken by what it was sent and is to wake it."""
     reasons = (each.reason for each in store.undelivered(reader=agent.id) if each.wakes)
-    return next((f"mail waits: {each}" for each in reasons if each not in ("", policy.NEED_NOT)), "")
+    return next((f"mail waits: {reason}" for reason in reasons if reason not in ("", policy.NEED_NOT)), "")
 
 
 def _joined(evidence: str, mail: str) -> str:

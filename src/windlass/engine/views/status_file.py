@@ -49,6 +49,6 @@ class StatusFiles:
         views = await self.status.every(retired=True, project=project.id)
         last = await self.store.read(lambda store: store.events(after=store.last_seq() - 1, limit=1))
         seen = ServerEntry(server, self.pid, self.started_at, last[-1].time if last else self.started_at)
-        text = process_status(seen, ((each.agent, each.status, each.run, each.task) for each in views), utc=utc)
+        text = process_status(seen, ((view.agent, view.status, view.run, view.task) for view in views), utc=utc)
         if not self.workdirs.shows(project.path, STATUS_FILE, text):
             await self.workdirs.mirror(project.path, STATUS_FILE, text)

@@ -65,7 +65,7 @@ class Conversations:
 
     def _given_up(self, store: Reading, question: str) -> str:
         """Why nobody will answer it, if that is so of all who were asked."""
-        reasons = [self._silence(store, each) for each in store.receipts(question)]
+        reasons = [self._silence(store, receipt) for receipt in store.receipts(question)]
         return "; ".join(reasons) if all(reasons) else ""
 
     def _silence(self, store: Reading, delivery: Delivery) -> str:

@@ -90,10 +90,10 @@ class Deliver:
 
     async def _start(self, mail: Mail, session: str) -> None:
         """Start a run. One that is called is what its file says today; what goes on, goes on as it was begun."""
-        cause = policy.cause_of([each.message for each in mail.letters], mail.task)
+        cause = policy.cause_of([letter.message for letter in mail.letters], mail.task)
         agent = await self.tasks.renewed(mail.agent) if cause is Cause.CALL else mail.agent
         same = (agent.provider, dict(agent.options)) == (mail.agent.provider, dict(mail.agent.options))
-        deliveries = [each.delivery for each in mail.letters]
+        deliveries = [letter.delivery for letter in mail.letters]
         await self.runs.start(agent, mail.task, cause, mail=deliveries, session=session if same else "")
 
     def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
@@ -117,12 +117,12 @@ class Deliver:
 
     async def _explain(self, mail: Mail, reason: str, brake: LoopStop | None = None) -> None:
         """Write down why it waits, so that whoever asks is told; what only a person can end is told to the person."""
-        if all(each.delivery.reason == reason for each in mail.letters):
+        if all(letter.delivery.reason == reason for letter in mail.letters):
             return
         now = self.clock.now()
 
         def step(store: Writing) -> None:
-            if _hold([each.delivery.id for each in mail.letters], reason, store) and brake and brake.until is None:
+            if _hold([letter.delivery.id for letter in mail.letters], reason, store) and brake and brake.until is None:
                 _report(mail.letters, brake, now, store)
 
         await self.store.write(step)
@@ -131,7 +131,7 @@ class Deliver:
 
 def _hold(keys: list[str], reason: str, store: Writing) -> bool:
     """Whether there was anything left to hold, and to say so of."""
-    found = (store.find(Delivery, each) for each in keys)
+    found = (store.find(Delivery, key) for key in keys)
     held = [replace(each, reason=reason) for each in found if each and each.owed and each.reason != reason]
     if held:
         store.record("message.held", held[0].reader, *held, reason=reason)
@@ -140,11 +140,11 @@ def _hold(keys: list[str], reason: str, store: Writing) -> bool:
 
 def _report(letters: Sequence[Letter], brake: LoopStop, now: float, store: Writing) -> None:
     """Tell the person of a chain that waits for their word; once, for all whom the same message does not wake."""
-    calling = (each.message.id for each in letters if each.calls)
+    calling = (letter.message.id for letter in letters if letter.calls)
     stopped = store.find(Message, brake.message)
     if stopped is None or any(store.keyed(str(SYSTEM), _key(each)) for each in calling):
         return
-    owed = (each.reader for each in store.receipts(stopped.id) if each.owed and each.wakes)
+    owed = (receipt.reader for receipt in store.receipts(stopped.id) if receipt.owed and receipt.wakes)
     readers = dict.fromkeys((*(each for each in owed if each != str(HUMAN)), letters[0].delivery.reader))
     whom = "it" if len(readers) == 1 else "them"
     say(
@@ -170,8 +170,8 @@ def _key(message: str) -> str:
 def waiting(store: Reading) -> list[Mail]:
     """Everyone who has not been told everything; not those who are about to begin a task, and are told then."""
     readers = store.readers_waiting()
-    ready = {each.agent for each in store.ready_tasks(limit=1000)} if readers else set()
-    mail = (mail_of(store, each, store.undelivered(reader=each)) for each in readers)
+    ready = {task.agent for task in store.ready_tasks(limit=1000)} if readers else set()
+    mail = (mail_of(store, reader, store.undelivered(reader=reader)) for reader in readers)
     return [each for each in mail if each is not None and (each.agent.id not in ready or _is_at_something(each))]
 
 
@@ -181,7 +181,7 @@ def _is_at_something(mail: Mail) -> bool:
 
 def _sent_back(store: Reading, agent: str) -> Task | None:
     """What an agent has to mend, though it has never had a run of it: what its instance wanted to land."""
-    mine = (each for each in store.unfinished_tasks() if each.agent == agent and each.state is TaskState.ACTIVE)
+    mine = (task for task in store.unfinished_tasks() if task.agent == agent and task.state is TaskState.ACTIVE)
     return next(mine, None)
 
 
@@ -196,7 +196,7 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
     if agent.workflow and (task is None or task.ended):
         task = _sent_back(store, reader) or task
     project = store.find(Project, agent.project)
-    found = ((store.find(Message, each.message), each) for each in deliveries)
+    found = ((store.find(Message, delivery.message), delivery) for delivery in deliveries)
     letters = tuple(Letter(message, each) for message, each in found if message is not None)
     turn = instances.turn_of(store, agent, letters)
     instance = instances.of_agent(store, agent)

@@ -32,7 +32,7 @@ class Outlook:
         return await self.store.read(partial(self._of, message, self.clock.now()))
 
     def _of(self, message: str, now: float, store: Reading) -> dict[str, str]:
-        return {each.reader: self._outlook(store, each, now) for each in store.receipts(message)}
+        return {receipt.reader: self._outlook(store, receipt, now) for receipt in store.receipts(message)}
 
     def _outlook(self, store: Reading, delivery: Delivery, now: float) -> str:
         if delivery.receipt is Receipt.FAILED:

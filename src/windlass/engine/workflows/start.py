@@ -117,7 +117,7 @@ class Beginning:
         store.record("document.written", after.id, after)
 
     def _kickoff(self, store: Writing, values: Mapping[str, str]) -> str:
-        template, names = self.workflow.kickoff, {each.name: each.id for each in self.agents}
+        template, names = self.workflow.kickoff, {agent.name: agent.id for agent in self.agents}
         if not template.pieces:
             return ""
         spoken = self._spoken()
@@ -134,11 +134,11 @@ class Beginning:
         return put(store, message, quiet=quiet).id
 
     def _spoken(self) -> Mentions:
-        return mentions(self.workflow.kickoff.spoken, [each.name for each in self.agents])
+        return mentions(self.workflow.kickoff.spoken, [agent.name for agent in self.agents])
 
     def _tasks(self, store: Writing, values: Mapping[str, str]) -> None:
         ids: dict[str, str] = {}
-        agents = {each.name: each.id for each in self.agents}
+        agents = {agent.name: agent.id for agent in self.agents}
         for each in self.workflow.tasks:
             brief = _fitting(f"the brief of {each.name}", rendered(each.brief, values))
             task = Task(
@@ -156,7 +156,7 @@ class Beginning:
 
 def rendered(template: Template, values: Mapping[str, str]) -> str:
     """A text with its values, each as it is."""
-    missing = sorted({each.name for each in template.references if each.name not in values})
+    missing = sorted({reference.name for reference in template.references if reference.name not in values})
     if missing:
         raise BadInput(f"Nothing was given for {', '.join(missing)}.", hint="Values are given by whoever starts it.")
     return template.render(values)
@@ -178,7 +178,7 @@ def free_name(wanted: str, project: Project, workflow: Workflow, store: Reading)
             raise BadInput(f"An instance can't be called {wanted} here.", hint="Choose another --instance.")
         return wanted
     number, name = 1, DEFAULT
-    while any(_is_of_another(store, f"{each.name}@{name}", project) for each in workflow.agents):
+    while any(_is_of_another(store, f"{agent.name}@{name}", project) for agent in workflow.agents):
         number += 1
         name = f"{DEFAULT}-{number}"
     return name

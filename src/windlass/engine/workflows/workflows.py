@@ -80,7 +80,7 @@ class Workflows:
         project = await self.projects.at(start.path)
         workflow = await self.library.workflow(start.file)
         name = await self.store.read(partial(free_name, start.instance, project, workflow))
-        agents = [await self._engaged(project, workflow, each, name) for each in workflow.agents]
+        agents = [await self._engaged(project, workflow, agent, name) for agent in workflow.agents]
         await self.git.main(project)
         values = {**start.values, **workflow.values(name)}
         return Beginning(
@@ -93,14 +93,14 @@ class Workflows:
                 project=project.id,
                 workflow=workflow.name,
                 source=workflow.file,
-                agents=tuple(each.id for each in agents),
+                agents=tuple(agent.id for agent in agents),
                 files=await self._files(project, workflow, name),
                 stays=start.stays,
                 gate=workflow.gate,
                 limits=limits_of(workflow.limits),
                 deadline=self.clock.now() + workflow.limits.seconds if workflow.limits.seconds else None,
-                handoffs={each.name: each.handoff_to for each in workflow.agents if each.handoff_to},
-                triggers={f"{each.name}@{name}": each.triggers for each in workflow.agents if each.triggers},
+                handoffs={agent.name: agent.handoff_to for agent in workflow.agents if agent.handoff_to},
+                triggers={f"{agent.name}@{name}": agent.triggers for agent in workflow.agents if agent.triggers},
                 started_at=self.clock.now(),
             ),
         )
@@ -181,7 +181,7 @@ class Workflows:
             raise NotFound(f"There is no instance {name} here.", hint=listed)
         facts = self._facts(instance, now, store)
         changes = [each for task in instance.landing for each in store.changes_of_task(task)]
-        held = [f"{each.id} is held: {each.reason}" for each in changes if each.state is ChangeState.HELD]
+        held = [f"{change.id} is held: {change.reason}" for change in changes if change.state is ChangeState.HELD]
         return Situation(
             instance=instance,
             motion=motion_of(facts),
@@ -193,13 +193,13 @@ class Workflows:
     def _facts(self, instance: Instance, now: float, store: Reading) -> Facts:
         """All that can move it."""
         own = {*instance.agents}
-        live = [each for each in store.live_runs() if each.agent in own]
-        tasks = [each for each in store.unfinished_tasks() if each.agent in own or each.id in instance.landing]
-        settled = {each.id for each in tasks if _is_settled(store, each)}
+        live = [run for run in store.live_runs() if run.agent in own]
+        tasks = [task for task in store.unfinished_tasks() if task.agent in own or task.id in instance.landing]
+        settled = {task.id for task in tasks if _is_settled(store, task)}
         moving = {each.agent for each in live} | {
-            each.agent for each in tasks if begins(each) and each.id not in settled
+            task.agent for task in tasks if begins(task) and task.id not in settled
         }
-        settled |= {each.id for each in tasks if each.state is TaskState.OPEN and _is_blocked(store, each, moving)}
+        settled |= {task.id for task in tasks if task.state is TaskState.OPEN and _is_blocked(store, task, moving)}
         waking, stuck = list[str](), list[str]()
         for each in (each for each in store.readers_waiting() if each in own and not instance.draining):
             mail = mail_of(store, each, store.undelivered(reader=each))
@@ -231,7 +231,7 @@ class Workflows:
     async def _stop(
         self, instance: Instance, reason: str, ending: InstanceEnding = InstanceEnding.STOPPED
     ) -> list[str]:
-        stopped = [each for each in instance.agents if await self.runs.stop(each, reason)]
+        stopped = [agent for agent in instance.agents if await self.runs.stop(agent, reason)]
         await self.store.write(partial(_end, instance, ending, reason, self.clock.now()))
         await self._give_up()
         self.bell.ring()
@@ -291,7 +291,7 @@ def _let_go(store: Writing, instance: Instance, now: float) -> bool:
     """End what nobody will begin or go on with: what needs something that failed, and all that is not at work while the
     instance drains. Whether there was any."""
     own = [each for each in store.unfinished_tasks() if each.agent in instance.agents]
-    live, before = {each.task for each in store.live_runs()}, store.last_seq()
+    live, before = {run.task for run in store.live_runs()}, store.last_seq()
     for task in own:
         lost = next((need for need in _needs(store, task) if need.ended and need.state is not TaskState.DONE), None)
         if task.state is TaskState.OPEN and lost is not None:
@@ -303,21 +303,21 @@ def _let_go(store: Writing, instance: Instance, now: float) -> bool:
 
 def _unsettled(store: Reading) -> list[Instance]:
     """Those that were stopped with something on its way to main."""
-    unfinished = {each.id for each in store.unfinished_tasks()}
+    unfinished = {task.id for task in store.unfinished_tasks()}
     early = (InstanceEnding.STOPPED, InstanceEnding.TIMEOUT)
     stopped = [each for each in instances.every(store) if each.ending in early] if unfinished else []
     return [each for each in stopped if not unfinished.isdisjoint(each.landing)]
 
 
 def _needs(store: Reading, task: Task) -> list[Task]:
-    return [found for each in task.needs if (found := store.find(Task, each))]
+    return [found for need in task.needs if (found := store.find(Task, need))]
 
 
 def _is_blocked(store: Reading, task: Task, moving: Container[str]) -> bool:
     """Whether a task can't begin by itself: it needs another, or it is the turn of one that waits for a person."""
     agent = store.find(Agent, task.agent)
     turn = instances.turn_of(store, agent) if agent else ""
-    return any(not each.ended for each in _needs(store, task)) or bool(turn and turn not in moving)
+    return any(not need.ended for need in _needs(store, task)) or bool(turn and turn not in moving)
 
 
 def _is_settled(store: Reading, task: Task) -> bool:
@@ -327,7 +327,7 @@ def _is_settled(store: Reading, task: Task) -> bool:
 
 
 def _asked(facts: Facts, store: Reading) -> list[str]:
-    asked = (f"{each.agent} asks: {ask.body}" for each in facts.tasks for ask in open_questions(store, each.agent)[-1:])
+    asked = (f"{task.agent} asks: {ask.body}" for task in facts.tasks for ask in open_questions(store, task.agent)[-1:])
     return [*dict.fromkeys(asked)]
 
 
@@ -377,7 +377,7 @@ def _submit(store: Writing, instance: Instance, now: float) -> None:
 def _landed(store: Reading, instance: Instance) -> Instance:
     """With its line back at main, where all that wanted to land has landed, or is given up."""
     changes = [each for task in instance.landing for each in store.changes_of_task(task)]
-    return replace(instance, line="") if changes and all(each.ended for each in changes) else instance
+    return replace(instance, line="") if changes and all(change.ended for change in changes) else instance
 
 
 def _end(begun: Instance, ending: InstanceEnding, reason: str, now: float, store: Writing) -> None:
@@ -397,6 +397,6 @@ def _drain(project: str, name: str, now: float, store: Writing) -> None:
     instance = instances.find(store, project, name)
     if instance is None or not instance.live:
         return  # it has ended by itself
-    for each in instance.agents:
-        hush(store, each, "its instance is ending")
+    for agent in instance.agents:
+        hush(store, agent, "its instance is ending")
     instances.keep(store, replace(instance, draining=True), "instance.draining", now)

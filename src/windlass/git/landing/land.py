@@ -117,8 +117,8 @@ class Gateway:
 
     async def _move(self, project: Project, hub: Path, candidate: Candidate) -> None:
         """Where main is checked out, git's own fast-forward guards the files there; else only the ref moves."""
-        places = [each for each in await self._user.checkouts(project.path) if each.branch == project.main]
-        here = [each.path for each in places if not each.prunable]
+        places = [checkout for checkout in await self._user.checkouts(project.path) if checkout.branch == project.main]
+        here = [place.path for place in places if not place.prunable]
         if len(here) > 1:
             raise NotAllowed(
                 f"{project.main} is checked out more than once: {', '.join(here)}.", hint="Leave it in all but one."
@@ -222,7 +222,7 @@ def _moved(project: Project, ran: Ran) -> Conflict:
 
 def _reason(err: str) -> str:
     """Git's sentence and the files it names, on one line."""
-    lines = [each for each in err.splitlines() if each.strip() and not each.startswith(("Please", "Aborting", "hint:"))]
-    sentence = " ".join(each.removeprefix("error: ").removeprefix("fatal: ") for each in lines if each[0] != "\t")
-    files = ", ".join(each.strip() for each in lines if each[0] == "\t")
+    lines = [line for line in err.splitlines() if line.strip() and not line.startswith(("Please", "Aborting", "hint:"))]
+    sentence = " ".join(line.removeprefix("error: ").removeprefix("fatal: ") for line in lines if line[0] != "\t")
+    files = ", ".join(line.strip() for line in lines if line[0] == "\t")
     return f"{sentence} {files}".strip()

@@ -37,9 +37,9 @@ async def merge(git: GitProgram, hub: Path, main: str, head: str, *, apart: Mapp
 
 async def explain(git: GitProgram, hub: Path, merged: Merged, main: str, head: str) -> str:
     """A conflict as its author needs it: which files, and both sides of each hunk."""
-    names = [shown(each) for each in merged.files]
+    names = [shown(file) for file in merged.files]
     text = f"{len(names)} file{'s' * (len(names) != 1)} in conflict with main: {', '.join(names)}.\n"
-    text += "".join(f"{each}\n" for each in merged.notes)
+    text += "".join(f"{note}\n" for note in merged.notes)
     for name in merged.files:
         if len(text) > LONGEST_TEXT:
             break

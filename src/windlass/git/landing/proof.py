@@ -106,8 +106,8 @@ class Proofs:
         """Whether single commits lead straight from where main was to a landing."""
         asked = ("rev-list", "--first-parent", "--parents", landing.after, f"^{landing.before}")
         ran = await self._git.ours(hub, *asked, ok=ANY)
-        lines = [] if ran.code else [each.split() for each in ran.text.splitlines()]
-        return bool(lines) and all(len(each) == 2 for each in lines) and lines[-1][1] == landing.before
+        lines = [] if ran.code else [line.split() for line in ran.text.splitlines()]
+        return bool(lines) and all(len(line) == 2 for line in lines) and lines[-1][1] == landing.before
 
     async def _merged(self, hub: Path, before: str, head: str) -> str:
         """The tree of merging two commits, whose objects go where they are forgotten."""

@@ -57,7 +57,7 @@ class Making:
         """
         trees = [await tree_of(self.git, self.hub, each) for each in (parent, tip, commit)]
         base = await self._make(trees[0], (), "base", {})
-        ours, theirs = [await self._make(each, (base,), "side", {}) for each in trees[1:]]
+        ours, theirs = [await self._make(tree, (base,), "side", {}) for tree in trees[1:]]
         ran = await self.git.ours(self.hub, "merge-tree", "--write-tree", "-z", ours, theirs, ok=ANY)
         return "" if ran.code else ran.out.partition(b"\0")[0].decode()
 
@@ -67,7 +67,7 @@ class Making:
 
     async def _make(self, tree: str, parents: tuple[str, ...], message: str, author: Mapping[str, str]) -> str:
         words = message.replace("\0", "").encode("utf-8", "replace") or b"Land a change"
-        on = [part for each in parents for part in ("-p", each)]
+        on = [part for parent in parents for part in ("-p", parent)]
         who = {**self.person, **author}
         return (await self.git.ours(self.hub, "commit-tree", tree, *on, "-F", "-", stdin=words, extra=who)).text
 

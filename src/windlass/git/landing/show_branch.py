@@ -42,4 +42,4 @@ class Showing:
     async def _ours(self, hub: Path, branch: str) -> list[str]:
         """Where we have put a branch, or were about to."""
         refs = (f"refs/windlass/{each}/{branch}" for each in ("shown", "showing"))
-        return await asyncio.gather(*(self._hubs.ref(hub, each) for each in refs))
+        return await asyncio.gather(*(self._hubs.ref(hub, ref) for ref in refs))

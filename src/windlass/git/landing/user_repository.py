@@ -89,7 +89,7 @@ class UserRepository:
     async def branches(self, path: str) -> dict[str, str]:
         """The commits of all branches of the user's, by name."""
         said = await self._git.theirs(path, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/")
-        pairs = (each.partition(" ")[::2] for each in said.text.splitlines())
+        pairs = (line.partition(" ")[::2] for line in said.text.splitlines())
         return {ref.removeprefix("refs/heads/"): commit for commit, ref in pairs}
 
     async def contains(self, project: Project, commit: str, ancestor: str) -> bool:
@@ -114,7 +114,7 @@ class UserRepository:
     async def checkouts(self, path: str) -> list[Checkout]:
         """All working trees of the user's repository, the primary one first."""
         said = await self._git.theirs(path, "worktree", "list", "--porcelain", "-z")
-        return [_checkout(each.split(b"\0")) for each in said.out.split(b"\0\0") if each.strip(b"\0")]
+        return [_checkout(part.split(b"\0")) for part in said.out.split(b"\0\0") if part.strip(b"\0")]
 
     async def occupied(self, project: Project) -> str:
         """Why main cannot move now although nobody has it checked out: it is being rebased or bisected."""

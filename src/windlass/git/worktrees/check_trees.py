@@ -51,7 +51,7 @@ class CheckTrees:
         """What lies in the tree and is not part of its commit, folders as a whole."""
         hub = await self._hubs.open(project)
         said = await self._git.ours(hub, "ls-files", "-z", "-o", "--directory", cwd=path, extra=_at(path))
-        return tuple(each.decode("utf-8", "surrogateescape") for each in said.names)
+        return tuple(name.decode("utf-8", "surrogateescape") for name in said.names)
 
     async def named(self, project: Project, commit: str, name: re.Pattern[str]) -> dict[str, str]:
         """The files of a commit whose last part matches, each with the id of its content."""

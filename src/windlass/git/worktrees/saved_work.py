@@ -57,9 +57,9 @@ class HubArchive:
         files, lacking = [await self._differing(hub, each, commit) for each in (base, main)]
         asked = ("rev-list", "--no-commit-header", "--format=%ce", f"{main}..{commit}")
         makers = (await self._git.ours(hub, *asked)).text.splitlines()
-        own = sum(1 for each in makers if each != MAKER)
+        own = sum(1 for maker in makers if maker != MAKER)
         new = not lacking.isdisjoint(files)
-        return Contents(base=base, commits=own, files=tuple(sorted(shown(each) for each in files)), new=new)
+        return Contents(base=base, commits=own, files=tuple(sorted(shown(file) for file in files)), new=new)
 
     async def difference(self, project: Project, commit: str, /, *, exact: bool) -> bytes:
         """From where the branch left main to the saved worktree; the readable one is cut where it is very long."""
@@ -121,16 +121,16 @@ class HubArchive:
     async def _beyond(self, hub: Path, known: Sequence[str], names: Iterable[str]) -> set[str]:
         """The commits behind these names that none of the known ones has in its history."""
         ends = [each for each in known if await self._hubs.ref(hub, each)]
-        asked = "".join(f"{each}\n" for each in (*names, *(f"^{end}" for end in ends))).encode()
+        asked = "".join(f"{name}\n" for name in (*names, *(f"^{end}" for end in ends))).encode()
         return set((await self._git.ours(hub, "rev-list", "--stdin", stdin=asked)).text.split()) if asked else set()
 
     async def _described(
         self, hub: Path, refs: Mapping[str, str], names: Sequence[str], known: Mapping[str, Commit], new: set[str]
     ) -> Saved:
         """One saved worktree: the ref that holds its files, and those beside it that hold more."""
-        ref = next((each for each in names if each.endswith("/tree")), names[0])
+        ref = next((name for name in names if name.endswith("/tree")), names[0])
         commit, (agent, label) = refs[ref], _whose(ref)
-        others = {refs[each]: each for each in reversed(names) if refs[each] in new and refs[each] != commit}
+        others = {refs[name]: name for name in reversed(names) if refs[name] in new and refs[name] != commit}
         if others and commit in known:
             others = {each: others[each] for each in await self._beyond(hub, [commit], others) if each in others}
         return Saved(
@@ -140,7 +140,7 @@ class HubArchive:
             label=label,
             made_at=known[commit].made_at if commit in known else 0.0,
             landed=commit in known and commit not in new and not others,
-            sound=all(refs[each] in known for each in names),
+            sound=all(refs[name] in known for name in names),
             also={each: other for other, each in sorted(others.items())},
         )
 

@@ -112,7 +112,7 @@ class Snapshots:
         """How often a worktree of this agent was saved to be removed, or to begin anew."""
         folder = f"refs/windlass/rescue/{key(agent)}"
         saved = await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/*/tree")
-        numbers = (each.removeprefix(f"{folder}/").split("/")[0] for each in saved.text.splitlines())
+        numbers = (line.removeprefix(f"{folder}/").split("/")[0] for line in saved.text.splitlines())
         return max(map(int, numbers), default=0)
 
     async def rescue(self, project: Project, agent: Agent, hub: Path, sight: SeenWorktree) -> str:
@@ -137,13 +137,13 @@ class Snapshots:
         if not file.is_file():
             make_folder(file.parent)
             names = await self._ignored(project, agent)
-            write_whole(file, "".join(f"{each}\n" for each in names if "\n" not in each))
+            write_whole(file, "".join(f"{name}\n" for name in names if "\n" not in name))
 
     async def ignored(self, project: Project, agent: Agent) -> list[str]:
         """What git ignores in a worktree, folders as a whole: no snapshot has it, and nobody gave it to the agent."""
         file = self._places.given(project, agent)
         given = file.read_text("utf-8").splitlines() if file.is_file() else []
-        known = {each.strip("/") for each in (*RUNTIME.splitlines(), *self._hubs.hidden(project), *given)}
+        known = {line.strip("/") for line in (*RUNTIME.splitlines(), *self._hubs.hidden(project), *given)}
         found = await self._ignored(project, agent)
         return [f"{each}: ignored by git" for each in found if each.strip("/") not in known]
 
@@ -234,7 +234,7 @@ class Snapshots:
                 self._git.ours(hub, *asked, extra=extra),
             )
         known = {*ours.names, *seen}
-        return [] if theirs.code else [each for each in theirs.names if each not in known]
+        return [] if theirs.code else [name for name in theirs.names if name not in known]
 
     async def _add_fit(self, hub: Path, worktree: Path, extra: dict[str, str], fit: list[bytes]) -> list[str]:
         """Add files; one that git refuses becomes a hole, and the others are tried again."""
@@ -250,7 +250,7 @@ class Snapshots:
 
     async def _update(self, hub: Path, worktree: Path, extra: dict[str, str], how: str, names: Iterable[bytes]) -> str:
         args = ("update-index", how, "--replace", "--remove") if how == "--add" else ("update-index", how)
-        stdin = b"".join(each + b"\0" for each in names)
+        stdin = b"".join(name + b"\0" for name in names)
         ran = await self._git.ours(hub, *args, "-z", "--stdin", cwd=worktree, stdin=stdin, extra=extra, ok=(0, 128))
         if ran.code and not _STUCK.search(ran.err):
             raise Conflict(f"The files of {worktree} could not be taken in: {ran.words}.")

@@ -25,8 +25,8 @@ def read_inside(root: Path, inner: str, limit: int = LARGEST) -> bytes | None:
     with ExitStack() as opened:
         try:
             at = _open(opened, root, _FOLDER, None)
-            for each in folders:
-                at = _open(opened, each, _FOLDER, at)
+            for folder in folders:
+                at = _open(opened, folder, _FOLDER, at)
             file = _open(opened, name, _FILE, at)
             facts = os.fstat(file)
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > limit:
@@ -46,8 +46,8 @@ def write_inside(root: Path, inner: str, content: bytes) -> None:
     with ExitStack() as opened:
         try:
             at = _open(opened, root, _FOLDER, None)
-            for each in folders:
-                at = _open(opened, each, _FOLDER, at)
+            for folder in folders:
+                at = _open(opened, folder, _FOLDER, at)
             with os.fdopen(os.open(draft, _NEW, 0o600, dir_fd=at), "wb") as stream:
                 stream.write(content)
             os.replace(draft, name, src_dir_fd=at, dst_dir_fd=at)
@@ -78,7 +78,7 @@ def remove_locks(worktree: Path) -> None:
             top = _open(opened, ".git", _FOLDER, _open(opened, worktree, _FOLDER, None))
             for place in (".", "refs", "logs"):
                 for _, folders, files, at in os.fwalk(place, dir_fd=top):
-                    for name in (each for each in files if each.endswith(".lock")):
+                    for name in (file for file in files if file.endswith(".lock")):
                         os.unlink(name, dir_fd=at)
                     if place == ".":
                         folders.clear()
@@ -120,7 +120,7 @@ def _loose(worktree: Path) -> Iterator[str]:
         if not all(is_folder(root / part) for part in ("", "refs", top)):
             continue
         for folder, _, files in os.walk(root / top):
-            yield from (str((Path(folder) / each).relative_to(root)) for each in files)
+            yield from (str((Path(folder) / file).relative_to(root)) for file in files)
 
 
 def _packed(worktree: Path) -> Iterator[tuple[str, str]]:

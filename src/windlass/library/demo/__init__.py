@@ -21,8 +21,8 @@ def script(name: str) -> str:
 
 
 def _files(folder: Traversable, place: str) -> Iterator[tuple[str, str]]:
-    for each in folder.iterdir():
-        if each.is_dir():
-            yield from _files(each, f"{place}{each.name}/")
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _files(path, f"{place}{path.name}/")
         else:
-            yield place + each.name.removesuffix(_SUFFIX), each.read_text(encoding="utf-8")
+            yield place + path.name.removesuffix(_SUFFIX), path.read_text(encoding="utf-8")

@@ -33,7 +33,7 @@ _INSTALL = (
 _PROBE_SECONDS = 20.0
 
 # root's processes could write to these without any capability, and change the machine outside
-_KERNEL = [Path("/proc", each) for each in "sys sysrq-trigger irq bus fs acpi asound mtrr scsi".split()]
+_KERNEL = [Path("/proc", part) for part in "sys sysrq-trigger irq bus fs acpi asound mtrr scsi".split()]
 _MACHINE = (
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
     *(word for each in _KERNEL if each.exists() for word in ("--ro-bind", str(each), str(each))),
@@ -105,8 +105,8 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
     own = _stand_ins(mounts, environment, sandbox)
     for each in (*_TEMPORARY, *(environment.get(name) or "/" for name in _MOVED)):
         mounts.empty(each)
-    for each in _SOCKETS:
-        mounts.empty(each, closed=True)
+    for socket in _SOCKETS:
+        mounts.empty(socket, closed=True)
     _follow(mounts, environment, sandbox)
     for path in (*programs.ours(), *_network_files(environment)):
         mounts.show(path)

@@ -28,12 +28,12 @@ class SandboxHome:
 
     def make_room(self, mounts: Iterable[Mount], home: str) -> None:
         """A folder or an empty file wherever something is to be put."""
-        for each in mounts:
-            place = Path(each.target).relative_to(home)
-            if each.is_link:
+        for mount in mounts:
+            place = Path(mount.target).relative_to(home)
+            if mount.is_link:
                 with self._folder(place.parent) as where:
                     _clear(where, place.name)
-            elif each.is_folder:
+            elif mount.is_folder:
                 with self._folder(place):
                     pass
             else:

@@ -31,7 +31,7 @@ def ours() -> tuple[str, ...]:
 
 def needed(path: str, program: str, hidden: Hidden) -> Iterator[str]:
     """What must be shown of hidden folders: those of the PATH, and whatever their links lead to."""
-    for folder in dict.fromkeys(each.rstrip("/") for each in path.split(":") if each.startswith("/")):
+    for folder in dict.fromkeys(part.rstrip("/") for part in path.split(":") if part.startswith("/")):
         if hidden(realpath(folder)):
             yield from _tool(folder, hidden)
             yield from _led_to(_links(folder), hidden)
@@ -69,7 +69,7 @@ def _tool(folder: str, hidden: Hidden) -> Iterator[str]:
 
 def _is_own(root: str, hidden: Hidden) -> bool:
     """Whether a folder is so deep among a tool's own files that it can only be one program's."""
-    above = [each for each in Path(root).parents if hidden(str(each))]
+    above = [parent for parent in Path(root).parents if hidden(str(parent))]
     return len(above) >= _DEEP and any(each.name.startswith(".") for each in above[:-1])
 
 
@@ -84,6 +84,6 @@ def _base_of(settings: Path, hidden: Hidden) -> Iterator[str]:
 def _links(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return [each.path for each in islice(entries, _MOST) if each.is_symlink()]
+            return [entry.path for entry in islice(entries, _MOST) if entry.is_symlink()]
     except OSError:
         return []

@@ -127,7 +127,7 @@ def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
     """What a change in the folder would alter."""
     try:
         with os.scandir(folder) as entries:
-            stats = {each.name: each.stat(follow_symlinks=False) for each in entries}
+            stats = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
     except OSError:
         return {}
     return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}

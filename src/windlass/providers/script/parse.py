@@ -162,7 +162,7 @@ class _Reader:
             return {key: self._one(verb, form, key, node)}
         pairs = self._pairs(node)
         values = {key: self._one(verb, form, key, value, key_node) for key, (key_node, value) in pairs.items()}
-        if missing := [each for each in form.needs if each not in values]:
+        if missing := [need for need in form.needs if need not in values]:
             self.refuse(node.start_mark, f"{verb} needs {' and '.join(missing)}.")
         if form.one_of and len(set(form.one_of) & values.keys()) != 1:
             self.refuse(node.start_mark, f"{verb} needs either {' or '.join(form.one_of)}.")

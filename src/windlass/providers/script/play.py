@@ -156,7 +156,7 @@ class Player:
 
     def emit(self, file: str = "", lines: Iterable[str] = (), delay: float = 0.0) -> None:
         recorded = (
-            Path(file).read_bytes().splitlines(keepends=True) if file else [f"{each}\n".encode() for each in lines]
+            Path(file).read_bytes().splitlines(keepends=True) if file else [f"{line}\n".encode() for line in lines]
         )
         for each in recorded:
             _out(each)

@@ -26,7 +26,7 @@ async def add(call: Call) -> Response:
     """A new agent that waits to be spoken to."""
     given = await http_io.body(call.request)
     names = ("path", "name", "instance", "provider", "model", "role", "prompt")
-    texts = {each: http_io.text(given, each, "") for each in names}
+    texts = {name: http_io.text(given, name, "") for name in names}
     talks = bool(given.get("context", False))
     agent = await call.engine.tasks.hire(Hiring(**texts, talks=talks, options=http_io.options(given)))
     return http_io.answer(views.agent((await call.engine.status.page(agent.id)).view), status=201)
@@ -91,7 +91,7 @@ async def stop_all(call: Call) -> Response:
     """Stop every agent that is at work."""
     ended = await call.engine.workflows.stop_all()
     tasks = await call.engine.ports.store.read(lambda store: store.unfinished_tasks())
-    names = dict.fromkeys(each.agent for each in tasks if each.agent)
+    names = dict.fromkeys(task.agent for task in tasks if task.agent)
     stopped = [name for name in names if await call.engine.runs.stop(name, "stopped by hand")]
     return http_io.answer({"stopped": [*dict.fromkeys((*ended, *stopped))]})
 
@@ -100,7 +100,7 @@ async def reply(call: Call) -> Response:
     """Answer an agent's open questions; it goes on."""
     given = await http_io.body(call.request)
     words = http_io.texts(given, "words") if "words" in given else [http_io.text(given, "body")]
-    if not all(each.strip() for each in words):
+    if not all(word.strip() for word in words):
         raise BadInput("The answer has no words.")
     key = http_io.text(given, "key", "")
     answered = await call.engine.talk.answer(await caller_context.agent(call), words, key=key)

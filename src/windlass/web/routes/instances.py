@@ -30,7 +30,7 @@ async def begin(call: Call) -> Response:
     """Start a workflow; with `check`, only say what would stand in its way."""
     given = await http_io.body(call.request, largest=LARGEST_START)
     values = given.get("values") or {}
-    if not isinstance(values, dict) or not all(isinstance(each, str) for each in values.values()):
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
         raise BadInput("values must be texts by name.")
     start = WorkflowStart(
         path=http_io.text(given, "path"),
@@ -85,7 +85,7 @@ async def _stop_members(call: Call, path: str, error: NotFound) -> list[str]:
     """Stop each agent of an instance that no workflow began; where there is none, say which was probably meant."""
     project = await call.engine.projects.known_at(path)
     agents = await call.engine.ports.store.read(lambda store: store.agents(limit=MOST))
-    here = [each for each in agents if project and each.project == project.id and each.instance]
+    here = [agent for agent in agents if project and agent.project == project.id and agent.instance]
     members = [each.id for each in here if each.instance == call.name]
     if not members:
         known = {f"@{each.instance}" for each in here} | {
@@ -93,7 +93,7 @@ async def _stop_members(call: Call, path: str, error: NotFound) -> list[str]:
         }
         error.hint = f"{near_miss(f'@{call.name}', sorted(known))} {error.hint}".strip()
         raise error
-    return [each for each in members if await call.engine.runs.stop(each, "stopped by hand")]
+    return [member for member in members if await call.engine.runs.stop(member, "stopped by hand")]
 
 
 async def _path(call: Call) -> str:
@@ -130,9 +130,9 @@ def _said(instance: Instance, after: int, store: Reading) -> list[Message]:
 
 async def _shown(engine: Engine, look: Situation, said: list[Message] | None = None) -> dict[str, Any]:
     instance, now = look.instance, engine.ports.clock.now()
-    pages = [await engine.status.page(each) for each in instance.agents]
-    branches = {each.view.agent.id: each.view.agent.branch for each in pages}
-    runs = {each.view.agent.id: [run for run in each.runs if run.starting_at >= instance.started_at] for each in pages}
+    pages = [await engine.status.page(agent) for agent in instance.agents]
+    branches = {page.view.agent.id: page.view.agent.branch for page in pages}
+    runs = {page.view.agent.id: [run for run in page.runs if run.starting_at >= instance.started_at] for page in pages}
     cost = Cost() + sum((run.usage for each in runs.values() for run in each), Usage())
     return {
         "instance": instance.name,
@@ -145,14 +145,14 @@ async def _shown(engine: Engine, look: Situation, said: list[Message] | None = N
         "reason": instance.reason,
         "waiting": list(look.waiting),
         "failed": list(look.failed),
-        "agents": [views.agent(each.view) for each in pages],
+        "agents": [views.agent(page.view) for page in pages],
         "reports": {name: each[-1].result for name, each in runs.items() if each},
         "left": {name: each[-1].reason for name, each in runs.items() if each and each[-1].outcome is Outcome.DONE},
         "runs": sum(map(len, runs.values())),
         "seconds": (now if instance.ended_at is None else instance.ended_at) - instance.started_at,
         "cost_usd": cost.known,
         "unpriced_runs": cost.unpriced,
-        "changes": [views.change(each, now=now, paused="") for each in look.changes],
-        "unlanded": {each: branches[each] for each in instance.heads},
+        "changes": [views.change(change, now=now, paused="") for change in look.changes],
+        "unlanded": {head: branches[head] for head in instance.heads},
         "messages": [message_views.message(each, ()) for each in said or []],
     }

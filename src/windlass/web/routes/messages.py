@@ -122,7 +122,9 @@ async def _listing(call: Call, found: Sequence[Message], **more: str) -> Respons
 
 async def _receipts(call: Call, messages: Sequence[Message]) -> dict[str, list[Delivery]]:
     """How far each message got with each of its readers."""
-    return await call.engine.ports.store.read(lambda store: {each.id: store.receipts(each.id) for each in messages})
+    return await call.engine.ports.store.read(
+        lambda store: {message.id: store.receipts(message.id) for message in messages}
+    )
 
 
 async def inbox(call: Call) -> Response:
@@ -165,12 +167,12 @@ async def _letters(call: Call, found: Sequence[Letter], here: str, **more: Seque
 
 
 def _names(projects: Iterable[str], store: Reading) -> dict[str, str]:
-    return {each: found.name for each in projects if (found := store.find(Project, each)) is not None}
+    return {project: found.name for project in projects if (found := store.find(Project, project)) is not None}
 
 
 def _with_own(letter: Letter, receipts: Sequence[Delivery]) -> list[Delivery]:
     """How far it got with everyone, and with its reader as far as the letter says."""
-    return [letter.delivery if each.id == letter.delivery.id else each for each in receipts]
+    return [letter.delivery if receipt.id == letter.delivery.id else receipt for receipt in receipts]
 
 
 async def ack(call: Call) -> Response:

@@ -32,8 +32,8 @@ async def definitions(call: Call) -> Response:
     """The agents that the repository at a path defines, and what is wrong with its files."""
     roster = await call.engine.definitions.at(call.path)
     answer = {
-        "agents": [views.definition(each) for each in roster.definitions],
-        "problems": [codec.plain(each) for each in roster.problems],
+        "agents": [views.definition(definition) for definition in roster.definitions],
+        "problems": [codec.plain(problem) for problem in roster.problems],
     }
     return http_io.answer(answer)
 

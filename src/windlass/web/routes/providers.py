@@ -49,7 +49,7 @@ def shape(presence: Presence) -> dict[str, Any]:
         "structured": provider.structured,
         "done_by": str(provider.claim),
         "stopped_by": f"SIG{provider.gently}",
-        "permissions": {str(each): _permission(provider, each) for each in Permissions},
+        "permissions": {str(permission): _permission(provider, permission) for permission in Permissions},
     }
 
 

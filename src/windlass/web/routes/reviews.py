@@ -74,8 +74,8 @@ async def said(call: Call, change: Change) -> dict[str, Any]:
     """What was said about a change, and what those who looked at it came to."""
     messages = await call.engine.reviews.said(change)
     open_ones = {each.id for each in reviews.open_blocking(messages)} if not change.ended else set()
-    comments = [each for each in messages if each.kind is Kind.COMMENT]
+    comments = [message for message in messages if message.kind is Kind.COMMENT]
     return {
         "comments": [views.comment(each, open_ones=open_ones, now=call.now) for each in comments],
-        "reviews": [views.review(each) for each in messages if each.remark and each.remark.opinion],
+        "reviews": [views.review(message) for message in messages if message.remark and message.remark.opinion],
     }

@@ -44,7 +44,7 @@ async def change_setting(call: Call) -> Response:
 async def doctor(call: Call) -> Response:
     """What is wrong, and what to do about it."""
     findings = await call.house.examine(call.path)
-    return http_io.listing([codec.plain(each) for each in findings], now=call.now)
+    return http_io.listing([codec.plain(finding) for finding in findings], now=call.now)
 
 
 async def check(call: Call) -> Response:

@@ -96,12 +96,12 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
     page = await engine.status.page(task.agent)
     change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
     paused = await engine.changes.halted(change) if change else ""
-    questions = [each for each in page.questions if each.channel == channel_of(task.id)]
+    questions = [question for question in page.questions if question.channel == channel_of(task.id)]
     return {
         "task": views.task(task),
         "agent": _seen_from(task, views.agent(page.view)),
         "change": views.change(change, now=engine.ports.clock.now(), paused=paused) if change else None,
-        "questions": [views.said(each) for each in questions],
+        "questions": [views.said(question) for question in questions],
         "landed": change is not None and change.state is ChangeState.LANDED,
         "settled": policy.is_settled(task, change, asked=bool(questions)),
     }
