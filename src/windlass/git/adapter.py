@@ -19,10 +19,10 @@ from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import Inspection
 from windlass.git.landing.land import Gateway
 from windlass.git.landing.show_branch import Showing
-from windlass.git.landing.user_repository import UserRepository
 from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram, no_step
 from windlass.git.quick_look import QuickLooks
+from windlass.git.user_repository import UserRepository
 from windlass.git.worktrees.check_trees import CheckTrees
 from windlass.git.worktrees.renew import Renewals
 from windlass.git.worktrees.saved_work import LONGEST_DIFF, HubArchive

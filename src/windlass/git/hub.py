@@ -11,9 +11,9 @@ from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.nouns.project import Project
 from windlass.git.files import beside, config_text, pattern, write_whole
-from windlass.git.landing.user_repository import UPLOAD, Habits, UserRepository
 from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
+from windlass.git.user_repository import UPLOAD, Habits, UserRepository
 
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
 """What we put into a worktree ourselves: no part of anyone's work."""

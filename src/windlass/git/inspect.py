@@ -11,8 +11,8 @@ from pathlib import Path
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, NotAllowed
 from windlass.git.files import there
-from windlass.git.landing.user_repository import UserRepository
 from windlass.git.program import ANY, GitProgram, Ran
+from windlass.git.user_repository import UserRepository
 
 _LFS = re.compile(rb"(?m)^\s*[^#\s].*\sfilter=lfs(?:\s|$)")
 

@@ -14,9 +14,9 @@ from windlass.git.files import shown, there
 from windlass.git.hub import LOST, Hubs, Locks
 from windlass.git.landing.merge import explain, merge
 from windlass.git.landing.shapes import Making, second_parent, stands_on
-from windlass.git.landing.user_repository import RECEIVE, UserRepository
 from windlass.git.locks import locked
 from windlass.git.program import ANY, GitProgram, Ran
+from windlass.git.user_repository import RECEIVE, UserRepository
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_NAMED = 20

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from windlass.core.nouns.project import Project
 from windlass.git.hub import Hubs
-from windlass.git.landing.user_repository import RECEIVE, UserRepository
 from windlass.git.program import ANY, GitProgram
+from windlass.git.user_repository import RECEIVE, UserRepository
 
 
 class Showing:

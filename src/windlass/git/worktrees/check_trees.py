@@ -12,8 +12,8 @@ from windlass.core.errors import Unavailable
 from windlass.core.nouns.project import Project
 from windlass.git.files import all_there, make_folder, pattern, remove_tree, shown
 from windlass.git.hub import Hubs
-from windlass.git.landing.user_repository import UserRepository
 from windlass.git.program import GitProgram
+from windlass.git.user_repository import UserRepository
 from windlass.git.worktrees.clone import make_clone, put_habits
 from windlass.git.worktrees.untrusted import is_folder
 

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from windlass.git.files import config_text, write_whole
-from windlass.git.landing.user_repository import Habits
 from windlass.git.program import GitProgram
+from windlass.git.user_repository import Habits
 
 
 async def make_clone(git: GitProgram, hub: Path, folder: Path, main: str, *, head: str) -> None:

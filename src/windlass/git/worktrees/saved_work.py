@@ -15,9 +15,9 @@ from windlass.core.ports.archive import Contents, Proof, Saved
 from windlass.git.files import all_there, beside, shown, there
 from windlass.git.hub import Hubs
 from windlass.git.landing.proof import Commit, Proofs, commits
-from windlass.git.landing.user_repository import RECEIVE, UserRepository
 from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram
+from windlass.git.user_repository import RECEIVE, UserRepository
 from windlass.git.worktrees.snapshot import MAKER
 
 LONGEST_DIFF = 10 << 20

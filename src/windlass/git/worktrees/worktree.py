@@ -12,9 +12,9 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
 from windlass.git.files import all_there, beside, config_text, make_folder, remove_tree, write_whole
 from windlass.git.hub import Hubs
-from windlass.git.landing.user_repository import Habits, UserRepository
 from windlass.git.paths import HubPaths
 from windlass.git.program import GitProgram
+from windlass.git.user_repository import Habits, UserRepository
 from windlass.git.worktrees.clone import habit_lines, make_clone, put_branch, put_habits
 from windlass.git.worktrees.untrusted import is_folder, remove_locks, write_inside
 
