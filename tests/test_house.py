@@ -22,7 +22,7 @@ SOURCE = TOP / "src" / "windlass"
 
 FLOORS = (
     {"core"},
-    {"engine"},
+    {"engine", "system"},
     {"web", "mcp", "ui", "providers", "store", "git", "process", "workdir", "checks", "library", "fleet", "model"},
     {"daemon"},
     {"cli"},

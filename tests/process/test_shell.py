@@ -14,7 +14,6 @@ import pytest
 from process_stage import Stage, descriptors, play, until
 
 from windlass.core.errors import BadInput
-from windlass.process.capture import Capture
 from windlass.process.proc import process
 from windlass.process.shell import ShellResult, run_shell, sweep
 
@@ -218,15 +217,3 @@ def test_a_sweep_ends_what_a_dead_daemon_left_and_no_more(tmp_path: Path) -> Non
         assert await stage.port.stop("r1", run, grace=5) == 2
 
     play(tmp_path, story)
-
-
-@pytest.mark.parametrize("step", [1, 2, 7, 1000])
-@pytest.mark.parametrize("limit", [0, 1, 10, 100])
-def test_a_capture_is_the_same_in_pieces_of_any_size(step: int, limit: int) -> None:
-    """However it arrives, what is kept are the first and last bytes, and the count of the rest is right."""
-    whole = bytes(range(250)) * 2
-    capture = Capture(limit)
-    for start in range(0, len(whole), step):
-        capture.add(whole[start : start + step])
-    head, tail = whole[: limit // 3], whole[len(whole) - (limit - limit // 3) :]
-    assert capture.kept() == head + b"\n[... %d bytes left out ...]\n" % (500 - limit) + tail

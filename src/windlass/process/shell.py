@@ -12,12 +12,12 @@ from typing import Any, Self, TypeVar
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Identity
-from windlass.process.capture import Capture
 from windlass.process.end_tree import ProcessTree
 from windlass.process.proc import MARKER
 from windlass.process.process_table import Survey
 from windlass.process.spawn import SHELL, Action, check_folder, spawn
 from windlass.process.watching.exits import all_gone
+from windlass.system.capture import Capture
 
 # $1 where to work, $2 the command; OLDPWD would tell where we work. The command's parent is this shell: one that kills
 # its parent must not hit us. What the shell itself would say about a killed command stays out of the output.
