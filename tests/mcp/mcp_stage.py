@@ -12,10 +12,9 @@ from urllib.parse import quote
 import httpx2
 import pytest
 from e2e_stage import WITHIN, Stage, stage, until
+from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
-
-from mcp import Client, StdioServerParameters
 
 OLDER, NEWER = "legacy", "2026-07-28"
 ERAS = {"older": OLDER, "newer": NEWER}
