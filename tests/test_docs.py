@@ -52,6 +52,20 @@ def exists(name: str, sub: str) -> bool:
     return found is not None
 
 
+def test_every_file_that_a_page_names_is_there() -> None:
+    """Pages that name files of the source name files that exist, so that a hop can be looked up."""
+    named = re.compile(
+        r"\b((?:core|engine|web|mcp|cli|daemon|git|process|store|workdir|checks|library|providers)/[\w/]+\.py)\b"
+    )
+    missing = {
+        f"{path.relative_to(TOP)}: {name}"
+        for path in TEXTS
+        for name in named.findall(path.read_text())
+        if not (TOP / "src/windlass" / name).exists() and not (TOP / "tests" / name).exists()
+    }
+    assert missing == set()
+
+
 def test_every_exit_code_is_explained() -> None:
     """The page that lists the exit codes names as many as there are kinds of errors."""
     line = (TOP / "README.md").read_text().partition("Exit codes:")[2].partition(".")[0]
