@@ -102,7 +102,7 @@ class TestReady:
         assert not asyncio.run(presence.look(lambda: [bare], {}))[0].installed
         with pytest.raises(Unavailable, match="needs an extra of ours, which is not installed") as refused:
             load().require(bare, SONNET)
-        assert refused.value.hint == "Run `pip install 'windlass[models]'`."
+        assert refused.value.hint == "Run `pip install 'windlass-agents[models]'`."
 
     def test_only_its_own_key(self) -> None:
         """A run gets the variables of its vendor, and of no other."""

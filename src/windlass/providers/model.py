@@ -21,7 +21,7 @@ from windlass.providers.output.events import Event, amount, call, count, reader,
 from windlass.providers.output.troubles import hitch
 
 LIBRARY = "pydantic_ai"
-EXTRA = "pip install 'windlass[models]'"
+EXTRA = "pip install 'windlass-agents[models]'"
 
 
 @dataclass(frozen=True, slots=True)
