@@ -15,7 +15,7 @@ from measure import Result
 from whole import git, repository, whole
 
 from windlass.core.nouns.run import Run
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.engine import Engine
 from windlass.engine.projects.tasks import Order
 from windlass.process.detached import DetachedProcesses

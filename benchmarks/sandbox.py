@@ -17,7 +17,7 @@ from measure import Result
 
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.core.runs.sandbox import Sandbox, enclosure
 from windlass.core.runs.workdir import Site
 from windlass.core.settings.schema import SandboxSettings

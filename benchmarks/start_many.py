@@ -13,7 +13,7 @@ from statistics import median
 
 from measure import Result
 
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import words_of
 

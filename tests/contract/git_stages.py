@@ -14,7 +14,7 @@ from fakes.repository import Edits
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Candidate
 from windlass.core.nouns.project import Project
-from windlass.core.ports import Git
+from windlass.core.ports.git import Git
 from windlass.git import HubGit
 
 FIRST = {"a.txt": "one\n", "b.txt": "two\n", "dir/c.txt": "three\n", ".gitignore": "*.log\n"}

@@ -10,7 +10,7 @@ from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, stage
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.nouns.agent import Permissions
-from windlass.core.ports import Git
+from windlass.core.ports.git import Git
 
 
 @pytest.fixture(params=STAGES)

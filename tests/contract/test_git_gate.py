@@ -10,8 +10,8 @@ from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, stage
 
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
 from windlass.core.nouns.change import Change, ChangeState, Landing, LandingShape
-from windlass.core.ports import Git
 from windlass.core.ports.archive import Whereabouts
+from windlass.core.ports.git import Git
 
 
 @pytest.fixture(params=STAGES)
@@ -315,7 +315,7 @@ class TestArchive:
         async def story(port: Git) -> None:
             path, _ = await port.worktree(stage.project, an_agent())
             stage.litter(path, "given")
-            await port.furnish(stage.project, an_agent())
+            await port.record_extra_files(stage.project, an_agent())
             stage.litter(path, "own")
             with pytest.raises(NotAllowed) as caught:
                 await port.remove_worktree(stage.project, an_agent())

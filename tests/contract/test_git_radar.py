@@ -9,7 +9,7 @@ from git_stages import STAGES, GitStage, an_agent, committed, play
 
 from fakes.repository import Edits
 from windlass.core.errors import NotFound
-from windlass.core.ports import Git
+from windlass.core.ports.git import Git
 from windlass.core.radar.collisions import QuickLook
 
 
@@ -22,7 +22,7 @@ async def glimpse(stage: GitStage, edits: Edits, name: str) -> QuickLook:
     """An agent's work with edits that it has not committed."""
     path, _ = await stage.port.worktree(stage.project, an_agent(name))
     stage.write(path, edits)
-    return await stage.port.glance(stage.project, an_agent(name))
+    return await stage.port.quick_look(stage.project, an_agent(name))
 
 
 class TestGlance:
@@ -44,7 +44,7 @@ class TestGlance:
 
         async def story(port: Git) -> None:
             first = await glimpse(stage, {"a.txt": "mine\n"}, "coder")
-            assert first.work == (await port.glance(stage.project, an_agent())).work
+            assert first.work == (await port.quick_look(stage.project, an_agent())).work
             assert first.work != (await glimpse(stage, {"a.txt": "mine, too\n"}, "coder")).work
 
         play(stage, story)
@@ -55,7 +55,7 @@ class TestGlance:
         async def story(port: Git) -> None:
             path, _ = await port.worktree(stage.project, an_agent())
             stage.agent_commits(path, {"a.txt": "mine\n"})
-            await port.glance(stage.project, an_agent())
+            await port.quick_look(stage.project, an_agent())
             with pytest.raises((KeyError, AssertionError)):
                 stage.tip("work/coder")
             assert await port.archive.saved(stage.project, an_agent()) == []
@@ -63,24 +63,24 @@ class TestGlance:
         play(stage, story)
 
     def test_a_lost_worktree_is_said(self, stage: GitStage) -> None:
-        """There is nothing to glance at."""
+        """An agent without a worktree has nothing to look at."""
 
         async def story(port: Git) -> None:
             path, _ = await port.worktree(stage.project, an_agent())
             stage.lose(path)
             with pytest.raises(NotFound):
-                await port.glance(stage.project, an_agent())
+                await port.quick_look(stage.project, an_agent())
 
         play(stage, story)
 
     def test_a_snapshot_after_it_is_whole(self, stage: GitStage) -> None:
-        """What a glance has seen is in the next snapshot and in what is rescued, although the glance's own is gone."""
+        """Work that a quick look saw is in the next snapshot and rescue, although the quick look's own copy is gone."""
 
         async def story(port: Git) -> None:
             await glimpse(stage, {"a.txt": "mine\n", "new.txt": "new\n"}, "coder")
             tree = await port.look(stage.project, an_agent(), "r1")
             assert (tree.changed, tree.untracked) == (("a.txt",), ("new.txt",))
-            await port.glance(stage.project, an_agent())
+            await port.quick_look(stage.project, an_agent())
             ref = await port.remove_worktree(stage.project, an_agent())
             saved = {each.ref: each.commit for each in await port.archive.saved(stage.project, an_agent())}
             await port.archive.to_folder(stage.project, saved[ref], stage.folder("back"))

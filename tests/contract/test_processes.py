@@ -16,7 +16,7 @@ import pytest
 from fakes import FakeProcesses
 from windlass.core.errors import BadInput
 from windlass.core.nouns.run import Identity
-from windlass.core.ports import Launch, Processes
+from windlass.core.ports.processes import Launch, Processes
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import living
 

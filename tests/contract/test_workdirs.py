@@ -13,7 +13,7 @@ import pytest
 
 from fakes import FakeWorkdirs
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Workdirs
+from windlass.core.ports.workdirs import Workdirs
 from windlass.core.runs.signal import BadSignal, SaidDone, SaidError, SaidQuestions
 from windlass.core.runs.workdir import Briefing
 from windlass.workdir import RunFolders

@@ -31,7 +31,7 @@ class RadarStage(Stage):
     def count(self) -> None:
         """Count the calls of the engine's git from now on."""
         git: Any = self.engine.ports.git
-        for name in ("glance", "clash", "since"):
+        for name in ("quick_look", "clash", "since"):
             setattr(git, name, self._counted(name, getattr(git, name)))
 
     def _counted(self, name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -134,7 +134,7 @@ class FakeGit:
         del agent  # it counts for all of them
         self._hub(project).hidden.update(names)
 
-    async def furnish(self, project: Project, agent: Agent, /) -> None:
+    async def record_extra_files(self, project: Project, agent: Agent, /) -> None:
         if worktree := self.worktrees.get(self.worktree_path(project, agent)):
             self._hub(project).given.setdefault(_key(agent), frozenset(worktree.ignored))
 
@@ -213,7 +213,7 @@ class FakeGit:
 
     # ── comparing ──
 
-    async def glance(self, project: Project, agent: Agent, /) -> QuickLook:
+    async def quick_look(self, project: Project, agent: Agent, /) -> QuickLook:
         async with self._lock(self.worktree_path(project, agent)):
             sight = self._see(project, agent)
             base = self.objects.base(sight.main, sight.head) or sight.main

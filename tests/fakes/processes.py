@@ -10,7 +10,7 @@ from signal import Signals
 
 from windlass.core.errors import BadInput, WindlassError
 from windlass.core.nouns.run import Identity
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.core.runs.sandbox import SandboxKeeper
 
 

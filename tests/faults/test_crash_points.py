@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from crash_stage import CrashStage
 
-from windlass.core import ports
-from windlass.core.messages.chat_file import Chats
-from windlass.core.runs.worktree_setup import Setups
+from windlass.core.ports import Ports
 from windlass.daemon.crash_points import EFFECTS
 
 SHARDS = 8
@@ -37,7 +35,7 @@ QUESTIONS = {
         "landed",
         "diff",
         "diff_between",
-        "glance",  # what it keeps is thrown away by the next daemon
+        "quick_look",  # what it keeps is thrown away by the next daemon
         "since",
         "clash",
         "diff_of",
@@ -75,11 +73,11 @@ def uncrashed() -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def test_every_effect_of_every_port_has_its_steps() -> None:
     """A port's method is known as an effect, which has steps, or as a question; a new one must choose."""
-    kinds = {"git": ports.Git, "processes": ports.Processes, "workdirs": ports.Workdirs, "checks": ports.Checks}
-    kinds |= {"setups": Setups, "chats": Chats}
-    for port, kind in kinds.items():
-        methods = {name for name in vars(kind) if not name.startswith("_")}
-        assert methods == set(EFFECTS[port]) | QUESTIONS[port], port
+    kinds = get_type_hints(Ports)
+    for port, questions in QUESTIONS.items():
+        methods = {name for name in dir(kinds[port]) if not name.startswith("_")}
+        assert methods == set(EFFECTS[port]) | questions, port
+    assert set(EFFECTS) == set(QUESTIONS)
 
 
 def test_the_scenario_goes_through_every_effect() -> None:

@@ -20,7 +20,7 @@ def world(tmp_path: Path) -> World:
 async def glimpse(world: World, name: str, files: Mapping[str, str]) -> QuickLook:
     agent, path = await world.agent(name)
     world.write(files, path)
-    return await world.git.glance(world.project, agent)
+    return await world.git.quick_look(world.project, agent)
 
 
 def objects(world: World) -> set[str]:

@@ -181,9 +181,9 @@ class TestFurnish:
             (path / "deps.log/x").write_text("made by the set-up")
             (path / ".windlass/output").mkdir(parents=True)
             (path / ".windlass/process-status.json").write_text("{}")
-            await world.git.furnish(world.project, agent)
+            await world.git.record_extra_files(world.project, agent)
             (path / "own.log").write_text("the agent's")
-            await world.git.furnish(world.project, agent)
+            await world.git.record_extra_files(world.project, agent)
 
             with pytest.raises(NotAllowed, match=r"cannot hold all of it: own\.log: ignored by git\."):
                 await world.git.remove_worktree(world.project, agent)

@@ -11,7 +11,7 @@ import pytest
 from gitkit import World, an_agent
 
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
-from windlass.core.ports import Git
+from windlass.core.ports.git import Git
 from windlass.git import HubGit
 
 

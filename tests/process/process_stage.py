@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from windlass.core.nouns.run import Identity
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import Process, living, words_of
 

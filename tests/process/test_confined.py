@@ -11,7 +11,7 @@ import pytest
 from process_stage import Stage, play, until
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.core.runs.sandbox import Sandbox
 from windlass.process.caller_run import trace
 from windlass.process.detached import DetachedProcesses

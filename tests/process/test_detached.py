@@ -15,7 +15,7 @@ from process_stage import Stage, descriptors, play, until, when_gone
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.run import Identity
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.process.identity import identify
 from windlass.process.proc import process
 

@@ -210,7 +210,7 @@ def test_a_run_is_adopted_after_its_starter_was_killed(tmp_path: Path) -> None:
     starter = """
 import asyncio, json, os, sys
 from pathlib import Path
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
 async def main():
     port = DetachedProcesses(Path(sys.argv[1]), sys.argv[2])

@@ -14,7 +14,7 @@ from windlass.core import policy
 from windlass.core.errors import BadInput
 from windlass.core.nouns.message import Receipt
 from windlass.core.nouns.run import Outcome, Run
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.engine import background, slots, tidy
 from windlass.engine.gate import record as verdicts
 from windlass.engine.gate import reviews

@@ -19,7 +19,7 @@ from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Identity, Run
 from windlass.core.nouns.task import TaskState
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.core.settings.schema import CheckSettings
 from windlass.engine.gate.comments import said_about
 

@@ -24,7 +24,7 @@ RECORD = "WINDLASS_STEPS"
 
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": (
-        *("main", "renew", "worktree", "hide", "furnish", "look"),
+        *("main", "renew", "worktree", "hide", "record_extra_files", "look"),
         *("stage", "land", "receipt", "take", "branch", "checkout", "revert", "remove_worktree"),
     ),
     "processes": ("start", "stop", "discard"),

@@ -56,7 +56,7 @@ class HubGit:
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
         self._renewals = Renewals(self._git, self._places, self._hubs, self._worktrees, self._snapshots)
-        self._glances = QuickLooks(self._git, self._places, self._hubs, self._snapshots)
+        self._quick_looks = QuickLooks(self._git, self._places, self._hubs, self._snapshots)
         self._showing = Showing(self._git, self._hubs, self._user)
         self._gateway = Gateway(self._git, self._hubs, self._user, now)
         self._locks = Locks()
@@ -116,10 +116,10 @@ class HubGit:
         async with self._locks(self.worktree_path(project, agent)):
             await self._worktrees.hide(project, agent, names)
 
-    async def furnish(self, project: Project, agent: Agent, /) -> None:
+    async def record_extra_files(self, project: Project, agent: Agent, /) -> None:
         """Remember what a new worktree has besides the repository's files: it was given to the agent."""
         async with self._locks(self.worktree_path(project, agent)):
-            await self._snapshots.furnish(project, agent)
+            await self._snapshots.record_extra_files(project, agent)
 
     async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
         """The files of main, and whether there are more than were asked for."""
@@ -159,18 +159,18 @@ class HubGit:
                 await self._showing.show(project, hub, agent.branch, sight.head, new=bool(tree.commits))
         return tree
 
-    async def glance(self, project: Project, agent: Agent, /) -> QuickLook:
-        """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next glance."""
+    async def quick_look(self, project: Project, agent: Agent, /) -> QuickLook:
+        """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next quick look."""
         async with self._locks(self.worktree_path(project, agent)):
-            return await self._glances.glance(project, agent)
+            return await self._quick_looks.quick_look(project, agent)
 
     async def since(self, project: Project, base: str, /) -> QuickLook:
         """What main has become since a commit, as if that were someone's work."""
-        return await self._glances.since(project, base)
+        return await self._quick_looks.since(project, base)
 
     async def clash(self, project: Project, one: QuickLook, other: QuickLook, /) -> tuple[str, ...]:
         """The files in which two works can't be merged, or git's words about it; nothing if they can."""
-        return await self._glances.clash(project, one, other)
+        return await self._quick_looks.clash(project, one, other)
 
     async def stage(
         self, project: Project, head: str, message: str, /, *, onto: str = "", shape: LandingShape = LandingShape.MERGE

@@ -38,7 +38,7 @@ class HubPaths:
         return self.hub(project) / "windlass" / "checkout"
 
     def glimpse(self, project: Project, agent: Agent) -> Path:
-        """Objects of an agent's work that are only there until the next glance."""
+        """Objects of an agent's work that are only there until the next quick look."""
         return self.hub(project) / "windlass" / "glimpses" / key(agent)
 
     def given(self, project: Project, agent: Agent) -> Path:

@@ -35,7 +35,7 @@ class QuickLooks:
         self._hubs = hubs
         self._snapshots = snapshots
 
-    async def glance(self, project: Project, agent: Agent) -> QuickLook:
+    async def quick_look(self, project: Project, agent: Agent) -> QuickLook:
         """An agent's work as it is in its worktree, against the commit of main that its branch stands on."""
         hub = await self._hubs.open(project)
         kept = self._places.glimpse(project, agent)

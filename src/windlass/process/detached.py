@@ -12,7 +12,7 @@ from pathlib import Path
 from signal import Signals
 
 from windlass.core.nouns.run import Identity
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.core.runs.sandbox import SandboxKeeper
 from windlass.process.end_tree import ProcessTree
 from windlass.process.environment import granted

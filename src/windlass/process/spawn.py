@@ -10,7 +10,7 @@ from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable, WindlassError
 from windlass.core.nouns.run import Identity
-from windlass.core.ports import Launch
+from windlass.core.ports.processes import Launch
 from windlass.process.identity import identify
 from windlass.process.proc import process, words_of
 from windlass.process.run_folder import RunFolder

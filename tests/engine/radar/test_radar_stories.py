@@ -67,16 +67,16 @@ class TestShowing:
             await stage.pass_time(12)
             assert not stage.asked
             assert await stage.found()
-            seen = stage.asked["glance"]
+            seen = stage.asked["quick_look"]
             await stage.write(one, "shared.txt", "".join(LINES))
             await stage.pass_time(3)
-            assert stage.asked["glance"] > seen
+            assert stage.asked["quick_look"] > seen
             assert await stage.found(look=False) == []
             stage.clock.time += tick.WATCHED + 1
-            seen = stage.asked["glance"]
+            seen = stage.asked["quick_look"]
             await stage.write(one, "shared.txt", with_line(5, "again"))
             await stage.pass_time(12)
-            assert stage.asked["glance"] == seen
+            assert stage.asked["quick_look"] == seen
 
         play(story)
 
@@ -91,7 +91,7 @@ class TestShowing:
             assert len(await stage.found()) == stage.asked["clash"] == 3
             for _ in range(3):
                 assert len(await stage.found()) == 3
-            assert stage.asked["glance"] > 3, "they were looked at again"
+            assert stage.asked["quick_look"] > 3, "they were looked at again"
             assert stage.asked["clash"] == 3
             await stage.write(names[0], "shared.txt", with_line(5, "otherwise"))
             await stage.found()
@@ -145,14 +145,14 @@ class TestShowing:
             for name in (one, other, third):
                 await stage.write(name, "shared.txt", with_line(5, name))
             git: Any = stage.engine.ports.git
-            glance = git.glance
+            quick_look = git.quick_look
 
             async def refuse(project: Any, agent: Any) -> Any:
                 if agent.id == third:
                     raise Unavailable("This tree can't be read.")
-                return await glance(project, agent)
+                return await quick_look(project, agent)
 
-            git.glance = refuse
+            git.quick_look = refuse
             await stage.move()
             (collision,) = await stage.found()
             assert set(collision.agents) == {one, other}
@@ -222,18 +222,18 @@ class TestRate:
             for name in names:
                 await stage.mutter(name)
             await stage.move()
-            before = stage.asked["glance"]
+            before = stage.asked["quick_look"]
             await stage.pass_time(1)
             for _ in range(3):
                 await stage.engine.ticks["radar"].tick()
-            assert stage.asked["glance"] == before + 1
+            assert stage.asked["quick_look"] == before + 1
             await stage.pass_time(9)
-            settled = stage.asked["glance"]
+            settled = stage.asked["quick_look"]
             await stage.pass_time(20)
-            assert stage.asked["glance"] == settled
+            assert stage.asked["quick_look"] == settled
             await stage.mutter(names[2])
             await stage.pass_time(3)
-            assert stage.asked["glance"] == settled + 1
+            assert stage.asked["quick_look"] == settled + 1
 
         play(story)
 
@@ -245,20 +245,20 @@ class TestRate:
             names = await stage.begin("One", "Other")
             await stage.pass_time(5)
             git: Any = stage.engine.ports.git
-            glance = git.glance
+            quick_look = git.quick_look
 
             async def slow(*given: Any) -> Any:
                 stage.clock.time += 4.0
-                return await glance(*given)
+                return await quick_look(*given)
 
-            git.glance = slow
-            seen = stage.asked["glance"]
+            git.quick_look = slow
+            seen = stage.asked["quick_look"]
             for name in names:
                 await stage.mutter(name)
             await stage.pass_time(30)
-            assert stage.asked["glance"] == seen + 1
+            assert stage.asked["quick_look"] == seen + 1
             await stage.pass_time(10)
-            assert stage.asked["glance"] == seen + 2
+            assert stage.asked["quick_look"] == seen + 2
 
         play(story)
 
@@ -269,13 +269,13 @@ class TestRate:
             stage = RadarStage(shared, tmp_path / "home")
             await stage.begin(*"ABCDEF")
             git: Any = stage.engine.ports.git
-            glance = git.glance
+            quick_look = git.quick_look
 
             async def slow(*given: Any) -> Any:
                 stage.clock.time += tick.PATIENCE
-                return await glance(*given)
+                return await quick_look(*given)
 
-            git.glance = slow
+            git.quick_look = slow
             picture = await stage.engine.radar.picture()
             unseen = [target for target, seen in picture.looks if seen is None]
             assert 0 < len(unseen) < 6

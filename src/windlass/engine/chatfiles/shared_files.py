@@ -19,7 +19,8 @@ from windlass.core.messages.chat_file import Slice
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
-from windlass.core.ports import Clock, Ports
+from windlass.core.ports import Ports
+from windlass.core.ports.clock import Clock
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.workflows.instance import Instance
 from windlass.engine.messages.directory import Speaker

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from windlass.core.errors import Conflict
 from windlass.core.nouns.project import Project
-from windlass.core.ports import Git
+from windlass.core.ports.git import Git
 from windlass.core.radar import collisions
 from windlass.core.radar.collisions import Collision, QuickLook, Track
 

@@ -226,7 +226,7 @@ class Radar:
         """Take a glimpse; one that can't be looked at is looked at again when there is news of it."""
         glimpse: QuickLook | None = None
         try:
-            glimpse = await self.git.glance(target.project, target.agent)
+            glimpse = await self.git.quick_look(target.project, target.agent)
         except NotFound:  # its worktree has gone since
             self._seen.pop(target.key, None)
             return

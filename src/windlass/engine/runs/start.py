@@ -15,7 +15,8 @@ from windlass.core.nouns.message import Delivery, Letter, Message, Receipt
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cause, Outcome, Run
 from windlass.core.nouns.task import Mode, Task, TaskState, title_of
-from windlass.core.ports import Launch, Ports
+from windlass.core.ports import Ports
+from windlass.core.ports.processes import Launch
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs.prompt import Prompt
 from windlass.core.runs.provider import StartRequest

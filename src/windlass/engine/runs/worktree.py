@@ -146,7 +146,7 @@ class WorktreeSetups:
         )
         prepared = await self._unless_stopped(run, preparing)
         if run.number == 1:  # later, what git ignores there may be the agent's own
-            await self.git.furnish(project, agent)
+            await self.git.record_extra_files(project, agent)
         if prepared.notes or prepared.output or prepared.failure:
             await self.store.write(partial(_keep, agent, prepared, self.clock.now()))
             self.bell.ring()

@@ -131,7 +131,7 @@ class Snapshots:
         await self.keep(hub, sight, ref)
         return ref
 
-    async def furnish(self, project: Project, agent: Agent) -> None:
+    async def record_extra_files(self, project: Project, agent: Agent) -> None:
         """Remember what git ignores in a worktree that its agent has not begun in: none of it is the agent's work."""
         file = self._places.given(project, agent)
         if not file.is_file():
