@@ -16,10 +16,10 @@ from typing import Any
 
 import httpx2
 from crowd import PROJECT, daemon, populate
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from measure import Result, percentile
 
-from mcp import Client
 from windlass.core.nouns.message import Delivery, Message
 from windlass.core.ports.store import Writing
 from windlass.daemon.clock import SystemClock
