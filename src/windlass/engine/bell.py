@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Bell:
@@ -22,6 +27,30 @@ class Bell:
         ear = asyncio.Event()
         (self._readers if output else self._ears)[ear] = None
         return ear
+
+    async def rings(self, *, output: bool = False, every: float | None = None) -> AsyncIterator[None]:
+        """Now, and after each ring (with `output`, also each hum) or `every` so many seconds, to the last ring."""
+        ear = self.ear(output=output)
+        while True:
+            ear.clear()  # before the caller looks, so that a ring during the look is not lost
+            yield
+            if self.silent:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(every):
+                    await ear.wait()
+
+    async def until(self, look: Callable[[], Awaitable[T]], found: Callable[[T], object], *, patience: float) -> T:
+        """Look now and after each ring, until a look has `found` something; the last look, when the time is over."""
+        ear = self.ear()
+        seen = await look()  # also for a caller without any patience
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while not found(seen) and not self.silent:
+                    await ear.wait()
+                    ear.clear()
+                    seen = await look()
+        return seen
 
     @property
     def followed(self) -> bool:

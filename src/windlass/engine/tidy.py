@@ -6,10 +6,10 @@ import logging
 from dataclasses import dataclass, replace
 from functools import partial
 
-from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.address import HUMAN
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.message import Kind, Letter, Message
+from windlass.core.nouns.message import Letter, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
@@ -20,7 +20,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.chatfiles.tick import Chat
 from windlass.engine.records import instances
 from windlass.engine.records.closing import hush
-from windlass.engine.records.messages import channel_of, say
+from windlass.engine.records.messages import channel_of, tell_person
 from windlass.engine.troubles import Troubles
 from windlass.engine.views.status_file import StatusFiles
 
@@ -92,15 +92,7 @@ class Tidy:
                 "agent.retired", agent.id, replace(agent, retired_at=now), rescue=first, rescues=rescues, kept=kept
             )
             if finished.landed and kept:
-                say(
-                    store,
-                    sender=str(SYSTEM),
-                    to=(str(HUMAN),),
-                    body=kept,
-                    channel=channel_of(finished.task),
-                    now=now,
-                    kind=Kind.REPORT,
-                )
+                tell_person(store, kept, channel=channel_of(finished.task), now=now)
 
         await self.store.write(step)
         self.bell.ring()

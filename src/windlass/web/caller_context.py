@@ -14,6 +14,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Reading
 from windlass.engine.messages.directory import Speaker
+from windlass.engine.records.lookup import project_here
 from windlass.web.request import Call
 
 MOST = 10_000
@@ -80,9 +81,7 @@ async def near_agent(call: Call, name: str) -> str:
 
 async def resolved(call: Call, who: Speaker, project: str, name: str) -> str:
     """The id of an agent that someone names. Raises NotFound with the near miss."""
-    found = await call.engine.ports.store.read(lambda store: store.find(Project, project))
-    if found is None:
-        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
+    found = await call.engine.ports.store.read(lambda store: project_here(store, project))
     key = await call.engine.directory.known(found, who, name)
     return await call.engine.ports.store.read(partial(_at_home, found, key))
 

@@ -18,6 +18,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.messages.directory import Speaker
+from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import home_channel, put
 
 LONGEST_SHOWN = 16_000
@@ -116,10 +117,8 @@ def revived(text: str, begin: int) -> ReadPosition:
 
 def save(store: Writing, corner: ChatFile, place: ReadPosition, now: float) -> None:
     """Within a transaction: keep how far a file was read."""
-    blank = Document(project=corner.project.id, name=corner.key, body="", author=str(SYSTEM), revision=0)
-    before = store.find(Document, corner.mark) or blank
-    after = before.revise(codec.encode(place).decode(), author=str(SYSTEM), now=now)
-    store.record("chat.read", corner.mark, after)
+    text = codec.encode(place).decode()
+    store.record("chat.read", corner.mark, revised(store, corner.project.id, corner.key, text, now=now))
 
 
 def begin(project: Project, agent: Agent, now: float, store: Writing) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from functools import partial
 
-from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.address import HUMAN
 from windlass.core.agents.definition import is_home
 from windlass.core.display import harmless_lines
 from windlass.core.errors import Unavailable
@@ -26,7 +26,8 @@ from windlass.core.workflows.instance import Instance
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.documents import LARGEST, NOTES, Documents
 from windlass.engine.records import instances
-from windlass.engine.records.messages import put
+from windlass.engine.records.documents import revised
+from windlass.engine.records.messages import tell_person
 from windlass.engine.troubles import Troubles
 
 MOST = 20_000
@@ -302,12 +303,9 @@ class Pages:
 
         def step(store: Writing) -> None:
             key = f"{shared.project.id}/{shared.record}"
-            blank = Document(project=shared.project.id, name=shared.record, body="", author=str(SYSTEM), revision=0)
-            before = store.find(Document, key) or blank
-            after = before.revise(str(synced), author=str(SYSTEM), now=now)
-            store.record("page.synced", key, after)
+            store.record("page.synced", key, revised(store, shared.project.id, shared.record, str(synced), now=now))
             if told:
-                put(store, _report(store, shared, told, now))
+                tell_person(store, told, channel=shared.channel, project=shared.project.id, now=now, direct=True)
 
         await self.store.write(step)
 
@@ -367,20 +365,6 @@ def _page(shared: Shared, store: Reading) -> tuple[Document | None, Synced]:
 
 def _document(shared: Shared, name: str, store: Reading) -> Document | None:
     return store.find(Document, f"{shared.project.id}/{shared.pages}/{name}")
-
-
-def _report(store: Writing, shared: Shared, body: str, now: float) -> Message:
-    return Message(
-        id=store.next_id(Message),
-        channel=shared.channel,
-        sender=str(SYSTEM),
-        to=(str(HUMAN),),
-        body=body,
-        kind=Kind.REPORT,
-        sent_at=now,
-        project=shared.project.id,
-        direct=True,
-    )
 
 
 def _entry(message: Message) -> Said:

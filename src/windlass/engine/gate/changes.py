@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TypeVar
 
-from windlass.core.errors import Conflict, NotFound
+from windlass.core.errors import Conflict
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
@@ -15,7 +15,9 @@ from windlass.core.ports.store import Reading, Writing
 from windlass.engine.background import Moves
 from windlass.engine.bell import Bell
 from windlass.engine.projects.projects import Projects
+from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task
+from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import current_task
 
 T = TypeVar("T")
@@ -33,10 +35,9 @@ class Changes:
         self.moves = moves
 
     async def get(self, key: str) -> Change:
-        change = await self.store.read(lambda store: store.find(Change, key))
-        if change is None:
-            raise NotFound(f"There is no change {key}.", hint="Run `windlass queue --all` to see them.")
-        return change
+        """The change with that id. Raises NotFound."""
+        hint = "Run `windlass queue --all` to see them."
+        return await self.store.read(lambda store: get(store, Change, key, hint=hint))
 
     async def halted(self, change: Change) -> str:
         """Why nothing lands where a change wants to; nothing if something may, or it is over."""
@@ -59,17 +60,15 @@ class Changes:
                     f"{known.id} already undoes {key}; it is {known.state}.", hint="See `windlass queue --all`."
                 )
             made = Change(
-                id=store.next_id(Change),
+                id="",
                 project=change.project,
                 branch=branch,
                 head=head,
                 title=title,
                 undoes=change.id,
                 queued_at=now,
-                turn=store.last_seq() + 1,
             )
-            store.record("change.queued", made.id, made)
-            return made
+            return queue_change(store, made)
 
         made = await self.store.write(step)
         self.bell.ring()

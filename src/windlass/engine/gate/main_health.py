@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.errors import Conflict, WindlassError
 from windlass.core.gate.rules import NOT_RUN
 from windlass.core.nouns.change import Candidate, Change, CheckResult
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
@@ -18,7 +16,8 @@ from windlass.core.render import red_main
 from windlass.core.settings.schema import Settings
 from windlass.engine.bell import Bell
 from windlass.engine.projects.tasks import Order, Tasks
-from windlass.engine.records.messages import say, withdraw
+from windlass.engine.records.documents import revised
+from windlass.engine.records.messages import tell_person, withdraw
 
 OUTPUT = "checks/main"
 """The document that holds what the checks printed about main."""
@@ -81,12 +80,7 @@ class Health:
         def step(store: Writing) -> None:
             current = store.find(Project, project.id) or project
             then = replace(current, health=result)
-            kept = store.find(Document, f"{project.id}/{OUTPUT}")
-            text = (
-                kept.revise(output, author=str(SYSTEM), now=now)
-                if kept
-                else Document(project=project.id, name=OUTPUT, body=output, author=str(SYSTEM), written_at=now)
-            )
+            text = revised(store, project.id, OUTPUT, output, now=now)
             store.record("project.tested", project.id, then, text, passed=result.passed)
             if then.red != current.red:
                 _tell(store, project, then.red or f"{project.main} is green again: changes land.", now)
@@ -122,8 +116,7 @@ def _channel(project: Project) -> str:
 
 
 def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:
-    to, channel = (str(HUMAN),), _channel(project)
-    say(store, sender=str(SYSTEM), to=to, body=body, channel=channel, now=now, kind=kind)
+    tell_person(store, body, channel=_channel(project), now=now, kind=kind)
 
 
 def _ask(store: Writing, project: Project, body: str, now: float) -> None:

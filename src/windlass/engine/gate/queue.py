@@ -18,6 +18,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.gate.changes import Changes
 from windlass.engine.gate.comments import approve, said_about
 from windlass.engine.projects.projects import Projects
+from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task
 from windlass.engine.records.messages import ask_about, review_channel, withdraw, withdraw_hold
 
@@ -109,7 +110,7 @@ def _enter(wanted: Change, store: Writing) -> Change:
     """A branch has one change at a time: where it waits, its new commits take the place of the old ones."""
     known = _of_branch(wanted, store)
     if known is None:
-        return _queue(store, replace(wanted, id=store.next_id(Change)))
+        return queue_change(store, wanted)
     if known.agent or known.state is ChangeState.TESTING or (known.queued and known.head == wanted.head):
         whose = f" for {known.agent}" if known.agent else ""
         raise Conflict(
@@ -122,9 +123,7 @@ def _enter(wanted: Change, store: Writing) -> Change:
 
 def _queue(store: Writing, change: Change) -> Change:
     """Into the line at its end, to be staged anew."""
-    queued = replace(change, candidate=None, checks=(), turn=store.last_seq() + 1)
-    store.record("change.queued", queued.id, queued)
-    return queued
+    return queue_change(store, replace(change, candidate=None, checks=()))
 
 
 def _drop(reason: str, store: Writing, change: Change, now: float) -> Change:

@@ -6,19 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.gate import rules
 from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
-from windlass.core.nouns.document import Document
-from windlass.core.nouns.message import Kind
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
 from windlass.core.render import escalation
 from windlass.core.settings.schema import Limits
 from windlass.engine.bell import Bell
+from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task
-from windlass.engine.records.messages import ask_about, channel_of, channel_of_change, say, withdraw_hold
+from windlass.engine.records.documents import revised
+from windlass.engine.records.messages import (
+    ask_about,
+    channel_of_change,
+    tell_agent,
+    tell_person,
+    withdraw_hold,
+)
 
 T = TypeVar("T")
 
@@ -82,14 +87,7 @@ class GateRecord:
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            kept = store.find(Document, f"{change.project}/{result.document}")
-            text = (
-                kept.revise(output, author=str(SYSTEM), now=now)
-                if kept
-                else Document(
-                    project=change.project, name=result.document, body=output, author=str(SYSTEM), written_at=now
-                )
-            )
+            text = revised(store, change.project, result.document, output, now=now)
             results = (*current.checks, result)[-MOST_RESULTS:]
             store.record("change.tested", change.id, replace(current, checks=results), text, passed=result.passed)
 
@@ -219,18 +217,8 @@ def _tested(change: Change) -> Change:
 
 def _queue_rest(store: Writing, change: Change, now: float) -> None:
     """What its author brought while the commits before were landing is a change of its own."""
-    rest = replace(
-        change,
-        id=store.next_id(Change),
-        state=ChangeState.QUEUED,
-        hold=None,
-        reason="",
-        candidate=None,
-        checks=(),
-        queued_at=now,
-        turn=store.last_seq() + 1,
-    )
-    store.record("change.queued", rest.id, rest)
+    blank = replace(change, id="", state=ChangeState.QUEUED, hold=None, reason="", candidate=None, checks=())
+    queue_change(store, replace(blank, queued_at=now))
 
 
 def _finish_task(store: Writing, change: Change, reason: str, now: float, *, state: TaskState = TaskState.DONE) -> None:
@@ -246,7 +234,7 @@ def _return(store: Writing, change: Change, refusal: Refusal, now: float) -> Non
     landing = task is not None and task.state is TaskState.LANDING  # or its author is at another repository's
     back = task.move(TaskState.ACTIVE, now=now, reason=refusal.reason) if task and landing else None
     store.record("change.rejected", change.id, rejected, *([back] if back else []), returns=rejected.returns)
-    say(store, sender=str(SYSTEM), to=(change.agent,), body=refusal.body, channel=channel_of(change.task), now=now)
+    tell_agent(store, change.agent, refusal.body, task=change.task, now=now)
 
 
 def _hold(store: Writing, held: Change, ask: str, now: float) -> None:
@@ -256,5 +244,4 @@ def _hold(store: Writing, held: Change, ask: str, now: float) -> None:
 
 
 def _tell(store: Writing, change: Change, body: str, now: float) -> None:
-    channel, kind = channel_of_change(change), Kind.REPORT
-    say(store, sender=str(SYSTEM), to=(str(HUMAN),), body=body, channel=channel, now=now, kind=kind)
+    tell_person(store, body, channel=channel_of_change(change), now=now)

@@ -18,6 +18,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.records.instances import check_pages
+from windlass.engine.records.lookup import project_here
 from windlass.engine.records.messages import home_channel
 
 NOTES = "notes"
@@ -131,8 +132,7 @@ class Documents:
 
 def _revised(page: Document, made: Make, store: Writing) -> Document:
     """Within a transaction: what a page becomes; `page` says which, by whom and when."""
-    if store.find(Project, page.project) is None:
-        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
+    project_here(store, page.project)
     before = store.find(Document, page.id)
     body = made(before)
     if len(body.encode("utf-8", "surrogatepass")) > LARGEST:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,6 +27,7 @@ from windlass.engine.messages.directory import Directory, Readers, Speaker, inst
 from windlass.engine.messages.handoffs import Handoff, Handoffs
 from windlass.engine.messages.log import Sending
 from windlass.engine.records.instances import check_words
+from windlass.engine.records.lookup import get, get_question, project_here
 from windlass.engine.records.messages import home_channel, open_questions
 
 MOST = 10_000
@@ -115,7 +114,7 @@ class Talk:
 
     async def put(self, speaker: Speaker, post: Post) -> Message:
         """The same, whatever its speaker may have said before."""
-        project = await self.store.read(partial(_project, post.project))
+        project = await self.store.read(lambda store: project_here(store, post.project))
         post = self._notified(post)
         body = await self._words(speaker, project, post)
         if known := await self.store.read(partial(_said_before, speaker, replace(post, body=body), project.name)):
@@ -173,14 +172,12 @@ class Talk:
     async def _is_itself(self, speaker: Speaker, project: str, target: str) -> bool:
         if speaker.is_person:
             return target == speaker.address
-        names = await self.directory.names(await self.store.read(partial(_project, project)), speaker)
+        names = await self.directory.names(await self.store.read(lambda store: project_here(store, project)), speaker)
         return (names.get(target) or target) == speaker.address
 
     async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
         """Answer what one was asked. Whoever asked is told."""
-        ask = await self.store.read(lambda store: store.find(Message, conversation))
-        if ask is None or ask.kind is not Kind.ASK:
-            raise NotFound(f"There is no conversation {conversation}.", hint="`windlass inbox` shows what was asked.")
+        ask = await self.store.read(lambda store: get_question(store, conversation))
         if not speaker.is_person and speaker.address not in ask.to:
             raise NotAllowed(f"{conversation} was not asked of {speaker.address}.")
         if str(SYSTEM) == ask.sender:
@@ -188,7 +185,7 @@ class Talk:
                 f"{conversation} is a question of the gate.", hint="Answer it with `windlass answer NAME`."
             )
         await self.catch_up(speaker, ask.project)
-        project = await self.store.read(partial(_project, ask.project))
+        project = await self.store.read(lambda store: project_here(store, ask.project))
         body = await self._words(speaker, project, Post(body=body, project=ask.project))
         answered = await self.store.write(partial(log.settle, speaker, ask, body, self.clock.now()))
         self.bell.ring()
@@ -286,7 +283,7 @@ class Talk:
         """What was said and may be seen, in order: the last so many after another message, or the first.
 
         It acknowledges nothing."""
-        await self.store.read(partial(_project, project))
+        await self.store.read(lambda store: project_here(store, project))
         await self._check_channel(project, channel)
         viewer = "" if speaker.is_person else speaker.address
         after = log.place(since)
@@ -352,7 +349,7 @@ class Talk:
                     return others
                 after = said[-1].id  # a whole page of one's own words
 
-        found = await self._until(heard, patience)
+        found = await self.bell.until(heard, bool, patience=patience)
         return found, found[-1].id if found else after
 
     async def listen(self, speaker: Speaker, *, patience: float) -> Message | None:
@@ -361,19 +358,8 @@ class Talk:
         async def asked() -> list[Message]:
             return await self.store.read(lambda store: store.asks_to(speaker.address, limit=1))
 
-        found = await self._until(asked, patience)
+        found = await self.bell.until(asked, bool, patience=patience)
         return found[0] if found else None
-
-    async def _until(self, look: Callable[[], Awaitable[list[Message]]], patience: float) -> list[Message]:
-        ear = self.bell.ear()
-        found = await look()  # also for those who have no time at all
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                while not found and not self.bell.silent:
-                    await ear.wait()
-                    ear.clear()
-                    found = await look()
-        return found
 
     # ── a person's answers ──
 
@@ -392,9 +378,7 @@ class Talk:
         """Answer the open questions of an agent, as one text or by their ids; the answer wakes it.
 
         What comes again under the same key is the answer that was given then, whatever was asked since."""
-        found = await self.store.read(lambda store: store.find(Agent, agent))
-        if found is None:
-            raise NotFound(f"There is no agent {agent}.")
+        found = await self.store.read(lambda store: get(store, Agent, agent))
         await self.catch_up(Speaker(str(HUMAN)), found.project)
         message = await self.store.write(partial(log.reply, agent, words, key, self.clock.now()))
         self.bell.ring()
@@ -442,13 +426,6 @@ def _speaker(run: str, store: Reading) -> Speaker:
     if found is None or agent is None or not found.live:
         raise NotAllowed("This run is over; nobody speaks for it any more.")
     return Speaker(agent.id, agent.project, run)
-
-
-def _project(key: str, store: Reading) -> Project:
-    project = store.find(Project, key)
-    if project is None:
-        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
-    return project
 
 
 def _check_channel(project: str, channel: str, store: Reading) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from windlass.core.errors import BadInput, NotFound, WindlassError
+from windlass.core.errors import BadInput, WindlassError
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
+from windlass.engine.records.lookup import get
 
 
 class Projects:
@@ -77,10 +78,8 @@ class Projects:
         return await self.store.read(lambda store: store.project_at(top))
 
     async def get(self, key: str) -> Project:
-        project = await self.store.read(lambda store: store.find(Project, key))
-        if project is None:
-            raise NotFound(f"There is no project {key}.")
-        return project
+        """The project with that id. Raises NotFound."""
+        return await self.store.read(lambda store: get(store, Project, key))
 
 
 def _register(store: Writing, project: Project) -> Project:

@@ -23,6 +23,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.projects.definitions import Definitions
 from windlass.engine.projects.projects import Projects
+from windlass.engine.records.lookup import get
 
 log = logging.getLogger("windlass")
 
@@ -168,10 +169,8 @@ class Tasks:
         return agent
 
     async def get(self, key: str) -> Task:
-        task = await self.store.read(lambda store: store.find(Task, key))
-        if task is None:
-            raise NotFound(f"There is no task {key}.")
-        return task
+        """The task with that id. Raises NotFound."""
+        return await self.store.read(lambda store: get(store, Task, key))
 
     def _engaged(self, order: Order, project: Project, defined: Definition | None) -> Agent:
         """The agent on the terms of its file and of what was typed, which is stronger. A new one has no name yet."""

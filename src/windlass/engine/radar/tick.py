@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from windlass.core.address import SYSTEM
 from windlass.core.errors import BadInput, NotFound, WindlassError
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.document import Document
@@ -21,7 +20,8 @@ from windlass.core.radar.collisions import Act, Collision, QuickLook, Severity, 
 from windlass.core.render import collision_note
 from windlass.engine.bell import Bell
 from windlass.engine.radar.merges import Collisions
-from windlass.engine.records.messages import channel_of, say
+from windlass.engine.records.documents import revised
+from windlass.engine.records.messages import tell_agent
 from windlass.engine.troubles import Troubles
 
 EVERY = 1.0
@@ -305,12 +305,10 @@ class Note:
         if told.issuperset(self.collision.files):
             return False
         body = "\n".join(sorted(told.union(self.collision.files)))
-        first = Document(project=self.project.id, name=name, body=body, author=str(SYSTEM), written_at=self.now)
-        kept = known.revise(body, author=str(SYSTEM), now=self.now) if known else first
+        kept = revised(store, self.project.id, name, body, now=self.now)
         store.record("document.written", kept.id, kept)
         words = collision_note(self.collision, other, self.project.main)
-        channel = channel_of(self.task)
-        say(store, sender=str(SYSTEM), to=(self.reader,), body=words, channel=channel, now=self.now)
+        tell_agent(store, self.reader, words, task=self.task, now=self.now)
         return True
 
 

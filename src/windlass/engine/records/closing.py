@@ -11,6 +11,7 @@ from windlass.core.nouns.message import Delivery, Message, Receipt
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.render import learnings
+from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import channel_of, review_channel, withdraw
 
 EVENTS = {TaskState.DONE: "task.done", TaskState.FAILED: "task.failed", TaskState.CANCELLED: "task.cancelled"}
@@ -61,8 +62,7 @@ def close_change(store: Writing, change: Change, reason: str, now: float) -> Cha
 def _learned(store: Writing, change: Change, now: float) -> Document:
     said = store.messages(channel_of(change.task))
     refusals = [each.body for each in said if (each.sender, each.to) == (str(SYSTEM), (change.agent,))]
-    text = learnings(change, refusals)
-    return Document(project=change.project, name=learned_in(change), body=text, author=str(SYSTEM), written_at=now)
+    return revised(store, change.project, learned_in(change), learnings(change, refusals), now=now)
 
 
 def learned_in(change: Change) -> str:

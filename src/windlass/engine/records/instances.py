@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from windlass.core import codec
-from windlass.core.address import HUMAN, SYSTEM
+from windlass.core.address import HUMAN
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.document import Document
@@ -14,6 +14,7 @@ from windlass.core.nouns.run import Cause, Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.workflows.instance import NAMES, Instance, begins, decide_turn, document_of
+from windlass.engine.records.documents import revised
 from windlass.engine.slots import lenders
 
 
@@ -45,14 +46,8 @@ def live(store: Reading) -> list[Instance]:
 
 def keep(store: Writing, instance: Instance, kind: str, now: float) -> Instance:
     """Within a transaction: write what has become of it."""
-    before = store.find(Document, instance.key)
-    body = codec.encode(instance).decode()
-    if before is None:
-        name = instance.key.removeprefix(f"{instance.project}/")
-        after = Document(project=instance.project, name=name, body=body, author=str(SYSTEM), written_at=now)
-    else:
-        after = before.revise(body, author=str(SYSTEM), now=now)
-    store.record(kind, instance.channel, after)
+    name, body = instance.key.removeprefix(f"{instance.project}/"), codec.encode(instance).decode()
+    store.record(kind, instance.channel, revised(store, instance.project, name, body, now=now))
     return instance
 
 

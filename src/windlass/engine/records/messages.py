@@ -62,6 +62,39 @@ def put(store: Writing, message: Message, *, quiet: Container[str] = ()) -> Mess
     return message
 
 
+def tell_person(
+    store: Writing,
+    body: str,
+    *,
+    channel: str,
+    now: float,
+    kind: Kind = Kind.REPORT,
+    reply_to: str = "",
+    direct: bool = False,
+    project: str = "",
+    key: str = "",
+) -> Message:
+    """Within a transaction: the system reports something to the person, or asks them with Kind.ASK."""
+    return say(
+        store,
+        sender=str(SYSTEM),
+        to=(str(HUMAN),),
+        body=body,
+        channel=channel,
+        now=now,
+        kind=kind,
+        reply_to=reply_to,
+        direct=direct,
+        project=project,
+        key=key,
+    )
+
+
+def tell_agent(store: Writing, agent: str, body: str, *, task: str, now: float, kind: Kind = Kind.SAY) -> Message:
+    """Within a transaction: the system tells an agent something about its task; with Kind.NUDGE, to go on."""
+    return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=kind)
+
+
 def project_of(store: Reading, channel: str) -> str:
     """The project of a task's or a change's channel."""
     kind, _, key = channel.partition("/")
@@ -91,40 +124,18 @@ def withdraw_hold(store: Writing, change: Change, reason: str, now: float) -> No
 
 
 def _settle(store: Writing, ask: Message, reason: str, now: float) -> None:
-    say(
-        store,
-        sender=str(SYSTEM),
-        to=(str(HUMAN),),
-        body=reason,
-        channel=ask.channel,
-        now=now,
-        kind=Kind.ANSWER,
-        reply_to=ask.id,
-    )
+    tell_person(store, reason, channel=ask.channel, now=now, kind=Kind.ANSWER, reply_to=ask.id)
 
 
 def ask_about(store: Writing, change: Change, body: str, now: float) -> Message:
     """Within a transaction: the gate asks a person about a change; the key says about which."""
-    return say(
-        store,
-        sender=str(SYSTEM),
-        to=(str(HUMAN),),
-        body=body,
-        channel=channel_of_change(change),
-        now=now,
-        kind=Kind.ASK,
-        key=f"{change.id} {store.last_seq()}",
-    )
+    key = f"{change.id} {store.last_seq()}"
+    return tell_person(store, body, channel=channel_of_change(change), now=now, kind=Kind.ASK, key=key)
 
 
 def _is_about(ask: Message, change: str) -> bool:
     """Whether the gate asked this about a change. What was asked before asks had keys may be about any."""
     return not ask.key or ask.key.startswith(f"{change} ")
-
-
-def nudge(store: Writing, agent: str, body: str, *, task: str, now: float) -> Message:
-    """The daemon tells an agent to go on."""
-    return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=Kind.NUDGE)
 
 
 def channel_of(task: str) -> str:

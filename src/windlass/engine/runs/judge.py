@@ -29,8 +29,9 @@ from windlass.engine.gate.record import IN_LINE
 from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Talk
 from windlass.engine.records import instances
+from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task
-from windlass.engine.records.messages import asked_about, channel_of, nudge, say
+from windlass.engine.records.messages import asked_about, channel_of, say, tell_agent
 from windlass.engine.records.sites import site_of
 from windlass.engine.runs.own_checks import own_result
 
@@ -170,7 +171,7 @@ def _follow_up(
             store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=verdict.reason))
             _tell(store, run, body, now, kind=Kind.ASK)
         case Then.REMIND if not _is_owed(store, run.agent, verdict.note):
-            nudge(store, run.agent, verdict.note, task=task.id, now=now)
+            tell_agent(store, run.agent, verdict.note, task=task.id, now=now, kind=Kind.NUDGE)
         case Then.REMIND:
             pass
         case Then.REST:
@@ -245,9 +246,8 @@ def _queue_new(store: Writing, run: Run, task: Task, project: str, *, head: str,
         task=task.id,
         checks=own_result(run, head, key),
         queued_at=now,
-        turn=store.last_seq() + 1,
     )
-    store.record("change.queued", change.id, change)
+    queue_change(store, change)
 
 
 def _tell(store: Writing, run: Run, body: str, now: float, *, kind: Kind = Kind.REPORT) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 
-from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.errors import BadInput, Conflict
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import CheckResult
 from windlass.core.nouns.counted_tests import tally
@@ -14,6 +14,7 @@ from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.projects.projects import Projects
+from windlass.engine.records.lookup import get
 
 
 class OwnChecks:
@@ -54,11 +55,8 @@ def own_result(run: Run, head: str, change: str) -> tuple[CheckResult, ...]:
 
 
 def _who(key: str, store: Reading) -> tuple[Run, Agent]:
-    run = store.find(Run, key)
-    agent = store.find(Agent, run.agent) if run else None
-    if run is None or agent is None:
-        raise NotFound(f"There is no run {key}.")
-    return run, agent
+    run = get(store, Run, key)
+    return run, get(store, Agent, run.agent)
 
 
 def _keep(key: str, result: CheckResult, store: Writing) -> None:

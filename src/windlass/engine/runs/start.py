@@ -28,6 +28,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.records import instances
 from windlass.engine.records.closing import end_task
+from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import current_task
 from windlass.engine.records.sites import site_of
 from windlass.engine.runs.briefing import Briefings, context_files, task_file
@@ -77,7 +78,8 @@ class Runs:
         self, agent: Agent, task: Task | None, cause: Cause, *, mail: Sequence[Delivery] = (), session: str = ""
     ) -> None:
         """Claim the agent for a run, then launch it beside the tick."""
-        sandbox = await self.fences.keeper(agent, await self.store.read(lambda store: _project(store, agent.project)))
+        project = await self.store.read(lambda store: get(store, Project, agent.project))
+        sandbox = await self.fences.keeper(agent, project)
         claim = Claim(
             agent=agent,
             task=task.id if task and cause is not Cause.CALL else "",
@@ -217,11 +219,9 @@ class Runs:
 
     async def unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
         """What an agent says, without its secrets."""
-        run = await self.store.read(lambda store: store.find(Run, run_id))
-        agent = await self.store.read(lambda store: store.find(Agent, run.agent if run else ""))
-        if run is None or agent is None:
-            raise NotFound(f"There is no run {run_id}.")
-        project = await self.store.read(lambda store: _project(store, agent.project))
+        run = await self.store.read(lambda store: get(store, Run, run_id))
+        agent = await self.store.read(lambda store: get(store, Agent, run.agent))
+        project = await self.store.read(lambda store: get(store, Project, agent.project))
         return self.fences.blotter(run, project).whole(dict(value))
 
     async def _began(self, run: Run) -> None:
@@ -357,13 +357,6 @@ def _apart(prompt: Prompt) -> dict[str, str]:
     return {"system.md": prompt.system} if prompt.system else {}
 
 
-def _project(store: Reading, key: str) -> Project:
-    project = store.find(Project, key)
-    if project is None:
-        raise NotFound(f"There is no project {key} any more.")
-    return project
-
-
 def _assignment(store: Reading, run: Run) -> Assignment:
     task = store.find(Task, run.task)
     if task is None:
@@ -377,9 +370,7 @@ _STOPPABLE = (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING, TaskState.FAI
 
 
 def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Task | None:
-    agent = store.find(Agent, name)
-    if agent is None:
-        raise NotFound(f"There is no agent {name}.")
+    agent = get(store, Agent, name)
     current = current_task(store, agent.id)
     waiting = [each for each in store.unfinished_tasks() if each.agent == agent.id and each.state is TaskState.OPEN]
     for task in waiting:

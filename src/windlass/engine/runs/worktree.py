@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.document import Document
-from windlass.core.nouns.message import Kind
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cause, Run
 from windlass.core.nouns.task import Task, TaskState
@@ -26,8 +24,9 @@ from windlass.core.settings.schema import WorktreeSettings
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles.files import begin
 from windlass.engine.confinement import Confinements
+from windlass.engine.records.documents import revised
 from windlass.engine.records.instances import enter, writer_beside
-from windlass.engine.records.messages import channel_of, say
+from windlass.engine.records.messages import channel_of, tell_person
 
 log = logging.getLogger("windlass")
 
@@ -201,15 +200,7 @@ def _tell_saved(run: Run, project: str, saved: str, now: float, store: Writing) 
     agent = store.find(Agent, run.agent)
     store.record("agent.renewed", run.agent, *([agent] if agent else []), rescue=saved, rescues={project: saved})
     body = f"What {run.agent} had not landed before is saved as {saved}; `windlass rescue list` shows it."
-    say(
-        store,
-        sender=str(SYSTEM),
-        to=(str(HUMAN),),
-        body=body,
-        channel=channel_of(run.task),
-        now=now,
-        kind=Kind.REPORT,
-    )
+    tell_person(store, body, channel=channel_of(run.task), now=now)
 
 
 def setup_document(agent: Agent) -> str:
@@ -230,7 +221,7 @@ def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Wri
     others = (_ports_of(store, each) for each in store.agents(limit=MOST_AGENTS) if each.id != agent.id)
     given = pick_ports(settings, [other for other in others if other])
     if given is not None:
-        document = _revised(store, agent.project, f"ports/{agent.id}", str(given), now)
+        document = revised(store, agent.project, f"ports/{agent.id}", str(given), now=now)
         store.record("agent.numbered", agent.id, document, ports=str(given))
     return given
 
@@ -240,12 +231,5 @@ def _keep(agent: Agent, prepared: PreparedWorktree, now: float, store: Writing) 
     notes = "".join(f"note: {note}\n" for note in prepared.notes)
     failure = f"failed: {prepared.failure}\n" if prepared.failure else ""
     body = f"{notes}{prepared.output[-MOST_KEPT:]}{failure}"
-    document = _revised(store, agent.project, f"setup/{agent.id}", body, now)
+    document = revised(store, agent.project, f"setup/{agent.id}", body, now=now)
     store.record("agent.prepared", agent.id, document, passed=not prepared.failure, notes=list(prepared.notes))
-
-
-def _revised(store: Reading, project: str, name: str, body: str, now: float) -> Document:
-    kept = store.find(Document, f"{project}/{name}")
-    if kept is not None:
-        return kept.revise(body, author=str(SYSTEM), now=now)
-    return Document(project=project, name=name, body=body, author=str(SYSTEM), written_at=now)

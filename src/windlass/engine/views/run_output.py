@@ -14,6 +14,7 @@ from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.core.runs.output_lines import LineSplitter
 from windlass.engine.bell import Bell
+from windlass.engine.records.lookup import get
 
 ROOM = 128_000
 """Bytes that wait for one reader at once, or one chunk more."""
@@ -68,16 +69,13 @@ class RunOutput:
 
     async def read(self, name: str, *, number: int = 0, follow: bool = False) -> AsyncIterator[tuple[Run, Chunk]]:
         """An agent's chunks in order; with `follow`, as long as it runs or is about to."""
-        ear = self.bell.ear(output=True)
         done: dict[str, int] = {}
-        while True:
-            ear.clear()
+        async for _ in self.bell.rings(output=True):
             over = await self.is_over(name)
             async for run, chunk in self._new(name, number, done):
                 yield run, chunk
-            if not follow or over or self.bell.silent:
+            if not follow or over:
                 return
-            await ear.wait()
 
     async def is_over(self, name: str) -> bool:
         """Whether an agent says no more: it has no live run, and none that is about to start."""
@@ -99,9 +97,7 @@ class RunOutput:
             raise NotAllowed(
                 f"What {name} prints is for people.", hint=f'Ask it: `windlass ask --agent-id {name} "…"`.'
             )
-        agent, runs = await self.store.read(lambda store: (store.find(Agent, name), store.runs_of(name)))
-        if agent is None:
-            raise NotFound(f"There is no agent {name}.")
+        _, runs = await self.store.read(lambda store: (get(store, Agent, name), store.runs_of(name)))
         if number and number not in {run.number for run in runs}:
             raise NotFound(f"{name} has no run {number}; it has {len(runs)}.")
 

@@ -8,7 +8,6 @@ from functools import partial
 
 from windlass.core import display, policy
 from windlass.core.address import HUMAN
-from windlass.core.errors import NotFound
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.document import Document
@@ -21,6 +20,7 @@ from windlass.core.ports.archive import Saved
 from windlass.core.ports.store import Reading
 from windlass.core.runs import retry_rules
 from windlass.engine.radar.tick import Radar
+from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import channel_of, current_task, open_questions
 from windlass.engine.runs.worktree import setup_document
 from windlass.engine.slots import Slots
@@ -119,9 +119,7 @@ class Statuses:
 
     async def _page(self, name: str, viewer: str) -> Page:
         def question(store: Reading) -> Page:
-            agent = store.find(Agent, name)
-            if agent is None:
-                raise NotFound(f"There is no agent {name}.")
+            agent = get(store, Agent, name)
             project = store.find(Project, agent.project)
             view = _views(store, [agent], self._moment(store))[0]
             runs = store.runs_of(agent.id)

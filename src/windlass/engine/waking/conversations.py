@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from windlass.core import policy
 from windlass.core.address import HUMAN
-from windlass.core.errors import NotAllowed, NotFound
-from windlass.core.nouns.message import Delivery, Kind, Message, Receipt
+from windlass.core.errors import NotAllowed
+from windlass.core.nouns.message import Delivery, Message, Receipt
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.engine.bell import Bell
 from windlass.engine.messages.directory import Speaker
+from windlass.engine.records.lookup import get_question
 from windlass.engine.waking.deliver import Deliver, mail_of
 
 
@@ -41,21 +40,11 @@ class Conversations:
 
     async def to(self, speaker: Speaker, question: str, *, patience: float) -> Conversation:
         """The conversation as soon as it has an answer, or none is to be expected; as it is when the time is over."""
-        look = partial(self._look, speaker, question)
-        ear = self.bell.ear()
-        found = await self.store.read(look)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                while not (found.answer or found.reason or self.bell.silent):
-                    await ear.wait()
-                    ear.clear()
-                    found = await self.store.read(look)
-        return found
+        look = partial(self.store.read, partial(self._look, speaker, question))
+        return await self.bell.until(look, lambda found: found.answer or found.reason, patience=patience)
 
     def _look(self, speaker: Speaker, key: str, store: Reading) -> Conversation:
-        asked = store.find(Message, key)
-        if asked is None or asked.kind is not Kind.ASK:
-            raise NotFound(f"There is no conversation {key}.", hint="`windlass inbox` shows what was asked.")
+        asked = get_question(store, key)
         if not speaker.is_person and speaker.address not in (asked.sender, *asked.to):
             raise NotAllowed(f"{key} is a conversation of others.")
         answer = store.answer_to(key)

@@ -9,7 +9,7 @@ from windlass.core import policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.messages.loop_guard import LoopStop, remedy
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.message import Delivery, Kind, Letter, Message
+from windlass.core.nouns.message import Delivery, Letter, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cause, Run
 from windlass.core.nouns.task import Task, TaskState
@@ -19,7 +19,7 @@ from windlass.core.workflows.instance import Instance, lowered
 from windlass.engine.bell import Bell
 from windlass.engine.projects.tasks import Tasks
 from windlass.engine.records import instances
-from windlass.engine.records.messages import say
+from windlass.engine.records.messages import tell_person
 from windlass.engine.runs.start import Runs
 from windlass.engine.slots import NONE_FREE, Slots
 from windlass.engine.troubles import Troubles
@@ -147,16 +147,13 @@ def _report(letters: Sequence[Letter], brake: LoopStop, now: float, store: Writi
     owed = (receipt.reader for receipt in store.receipts(stopped.id) if receipt.owed and receipt.wakes)
     readers = dict.fromkeys((*(each for each in owed if each != str(HUMAN)), letters[0].delivery.reader))
     whom = "it" if len(readers) == 1 else "them"
-    say(
+    tell_person(
         store,
-        sender=str(SYSTEM),
-        to=(str(HUMAN),),
-        body=f"{stopped.id} from {stopped.sender} does not wake {', '.join(readers)}: {brake.reason}. "
+        f"{stopped.id} from {stopped.sender} does not wake {', '.join(readers)}: {brake.reason}. "
         f"{remedy(*readers)} lets {whom} go on.",
         channel=stopped.channel,
         project=stopped.project,
         now=now,
-        kind=Kind.REPORT,
         direct=True,
         key=_key(stopped.id),
     )

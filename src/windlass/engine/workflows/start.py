@@ -11,7 +11,6 @@ from windlass.core.errors import BadInput, Conflict
 from windlass.core.files.template import Template
 from windlass.core.messages.mentions import Mentions, mentions
 from windlass.core.nouns.agent import Agent, Permissions, ToolKind
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, title_of
@@ -23,6 +22,7 @@ from windlass.engine.messages.log import place
 from windlass.engine.messages.talk import LONGEST_BODY
 from windlass.engine.records import instances
 from windlass.engine.records.closing import hush
+from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import put
 
 LONGEST_VALUE = 100_000
@@ -111,9 +111,7 @@ class Beginning:
 
     def _keep(self, store: Writing, page: str, text: str) -> None:
         name, now = stored_name(page, self.instance.name), self.instance.started_at
-        blank = Document(project=self.project.id, name=name, body="", author=str(HUMAN), revision=0)
-        before = store.find(Document, blank.id) or blank
-        after = before.revise(text, author=str(HUMAN), now=now)
+        after = revised(store, self.project.id, name, text, now=now, author=str(HUMAN))
         store.record("document.written", after.id, after)
 
     def _kickoff(self, store: Writing, values: Mapping[str, str]) -> str:

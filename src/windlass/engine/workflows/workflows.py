@@ -24,6 +24,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.gate.changes import Changes
 from windlass.engine.projects.tasks import Tasks
 from windlass.engine.records import instances
+from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import end_task, hush
 from windlass.engine.records.messages import open_questions
 from windlass.engine.waking.deliver import Deliver, mail_of
@@ -359,7 +360,7 @@ def _submit(store: Writing, instance: Instance, now: float) -> None:
             created_at=now,
         )
         change = Change(
-            id=store.next_id(Change),
+            id="",
             project=instance.project,
             branch=agent.branch,
             head=head,
@@ -367,9 +368,8 @@ def _submit(store: Writing, instance: Instance, now: float) -> None:
             agent=author,
             task=task.id,
             queued_at=now,
-            turn=store.last_seq() + 1,
         )
-        store.record("change.queued", change.id, task, change)
+        queue_change(store, change, task)
         tasks.append(task.id)
     instances.keep(store, instance.submitted(tasks), "instance.submitted", now)
 

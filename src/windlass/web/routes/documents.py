@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.nouns.project import Project
+from windlass.engine.records.lookup import project_here
 from windlass.web import caller_context, http_io, message_views
 from windlass.web.request import Call
 
@@ -76,8 +76,7 @@ async def _place(call: Call) -> tuple[str, str]:
     who = await caller_context.speaker(call)
     wanted = call.request.query_params.get("instance", "")
     project = await caller_context.placed(call, who, call.path)
-    if await call.engine.ports.store.read(lambda store: store.find(Project, project)) is None:
-        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
+    await call.engine.ports.store.read(lambda store: project_here(store, project))
     return project, await call.engine.documents.instance(who, wanted)
 
 

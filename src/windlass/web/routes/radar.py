@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 from starlette.responses import Response
@@ -29,18 +27,13 @@ async def watch(call: Call) -> Response:
 
 
 async def _follow(engine: Engine, project: str, *, look: bool) -> AsyncIterator[dict[str, Any]]:
-    ear = engine.bell.ear()
     told: object = None
-    while not engine.bell.silent:
-        ear.clear()
+    async for _ in engine.bell.rings(every=EVERY):
         seen = views.radar(await engine.radar.picture(project, look=look), now=engine.ports.clock.now())
         look = False  # while someone watches, the tick goes on looking
         if _facts(seen) != told:
             told = _facts(seen)
             yield seen
-        with suppress(TimeoutError):
-            async with asyncio.timeout(EVERY):
-                await ear.wait()
 
 
 def _facts(seen: dict[str, Any]) -> object:

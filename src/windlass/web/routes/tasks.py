@@ -71,10 +71,8 @@ async def wait(call: Call) -> Response:
 
 async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, Any]]:
     """The task as it is, and again at every step, until nothing moves without a person."""
-    ear = engine.bell.ear()
     told: tuple[Any, ...] = ()
-    while not engine.bell.silent:
-        ear.clear()
+    async for _ in engine.bell.rings():
         seen = await _look(engine, key)
         step = _step(seen)
         if step != told:
@@ -82,7 +80,6 @@ async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, An
             yield seen
         if seen["settled"]:
             return
-        await ear.wait()
 
 
 def _step(seen: Mapping[str, Any]) -> tuple[Any, ...]:
