@@ -15,26 +15,41 @@ from pathlib import Path
 
 import pytest
 
+import patience
+import sample
+from unsteady import SecondTry
+
 ROOT = "WINDLASS_TEST_ROOT"
 """Names the suite's folder to the processes of the suite (xdist's workers, and what tests start)."""
 SANDBOX = "WINDLASS_TEST_SANDBOX"
 """Whether agents in tests are kept in a sandbox where a test does not say so: `off`, unless whoever runs them does."""
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
 GIT_SETTINGS = "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
-LEAVING_SECONDS = 5.0
+LEAVING_SECONDS = 10.0
+"""Seconds in which a quiet machine ends the processes of a test."""
 STRAY = ("WINDLASS_", "GIT_", "XDG_", "CLICOLOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 """Variables of the person who runs the tests that would change what is tested."""
-MEANT = (
-    "WINDLASS_TEST_AGENTS",
-    "WINDLASS_TEST_CROWD",
-    "WINDLASS_TEST_HISTORIES",
-    "WINDLASS_TEST_CRASHES",
-    "WINDLASS_TEST_VOICES",
-    "WINDLASS_SIMULATION_",
-)
+MEANT = ("WINDLASS_TEST_AGENTS", "WINDLASS_SIMULATION_", patience.SLOWNESS, sample.DAY, sample.LONG)
 """Those that are meant for the tests themselves."""
 
 Git = Callable[..., str]
+
+
+# ── how it is run ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="play every case of the long matrices, not a day's sample")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Twice as many workers as cores: tests with real processes wait half of the time."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_report_header() -> str:
+    """Which sample is played, and how patient tests are."""
+    return f"{sample.described()}\npatience: {patience.slowness():.1f} times that of a quiet machine"
 
 
 # ── a world of its own ───────────────────────────────────────────────────────────────────────────────────────
@@ -42,9 +57,21 @@ Git = Callable[..., str]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Cut the suite off from the person's home before anything is imported or started."""
+    _take_signals_back()
     if ROOT not in os.environ:
-        config.pluginmanager.register(Closing(Path.home(), Path(tempfile.mkdtemp(prefix="wl-"))))
+        config.pluginmanager.register(second_try := SecondTry())
+        config.pluginmanager.register(Closing(Path.home(), Path(tempfile.mkdtemp(prefix="wl-")), second_try))
+        os.environ.setdefault(patience.SLOWNESS, f"{patience.measure():.1f}")
+        os.environ[sample.LONG] = "yes" if config.getoption("--long") else ""
+        sample.today()
     os.environ.update(_world(Path(os.environ[ROOT]) / "session"))
+
+
+def _take_signals_back() -> None:
+    """A suite in the background ignores Ctrl-C, and so would every process of its tests: it hears it, and goes on."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def _leave_home(root: Path) -> None:
@@ -124,8 +151,8 @@ def repo(tmp_path: Path, git: Git) -> Path:
 
 def _leavers(*folders: Path) -> list[str]:
     """Processes that live in these folders and do not leave in time; they are ended: the machine stays clean."""
-    deadline = time.monotonic() + LEAVING_SECONDS
-    while (found := _inhabitants(folders)) and time.monotonic() < deadline:
+    deadline = patience.Deadline(LEAVING_SECONDS)
+    while (found := _inhabitants(folders)) and not deadline.passed():
         time.sleep(0.05)
     for pid in found:
         try:
@@ -168,8 +195,9 @@ def _words(process: Path) -> str:
 class Closing:
     """Looks, after the last test, for what was left behind or skipped; not in xdist's workers, but where they began."""
 
-    def __init__(self, home: Path, root: Path) -> None:
+    def __init__(self, home: Path, root: Path, second_try: SecondTry) -> None:
         self.root = root
+        self.second_try = second_try
         self.default_home = home / ".windlass"
         self.had_home = self.default_home.exists()
         self.skipped: list[tuple[str, str]] = []
@@ -187,6 +215,7 @@ class Closing:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """After xdist's workers have gone."""
+        self.second_try.finish(session, sample.today().isoformat())
         self.troubles += [f"left running: {leaver}" for leaver in _leavers(self.root, *_basetemp(session.config))]
         self.troubles += [f"left behind: {path}" for path in (self.root / "tmp").iterdir()]
         if self.default_home.exists() and not self.had_home:
@@ -197,8 +226,8 @@ class Closing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        for trouble in self.troubles:
-            terminalreporter.write_line(trouble, red=True)
+        for line in (*self.second_try.lines, *self.troubles):
+            terminalreporter.write_line(line, red=True)
 
     def pytest_unconfigure(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
