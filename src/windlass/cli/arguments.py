@@ -1,8 +1,8 @@
-"""What commands share: examples in the help, and arguments that are names."""
+"""Declarations that commands share: examples in the help, options, and arguments that name something."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,33 +15,16 @@ from windlass.core.errors import BadInput
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from click.shell_completion import CompletionItem
 
-json_option = click.option("--json", "as_json", is_flag=True, help="For programs: JSON with stable keys.")
-here_option = click.option(
-    "--here",
-    "path",
-    is_flag=True,
-    callback=lambda _ctx, _param, wanted: here() if wanted else None,
-    help="Only what belongs to the project in this folder.",
-)
 
+class CommandWithExamples(click.Command):
+    """A command whose usage errors point to its help. `surplus` says what to do about extra arguments."""
 
-def command(
-    name: str, examples: str, *, group: click.Group | None = None, **options: Any
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command whose help ends with examples."""
-    lines = "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
-    make = group.command if group else click.command
-    return make(name, cls=options.pop("cls", Taught), epilog=f"\b\nExamples:\n{lines}", **options)
-
-
-class Taught(click.Command):
-    """A command whose slips say where its examples are."""
-
-    surplus = ""
-    """What to do about words that it has no place for."""
+    def __init__(self, *args: Any, surplus: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.surplus = surplus
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Some of click's own complaints do not know of which command they are."""
+        """Add the context that some of click's own errors lack."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -51,8 +34,35 @@ class Taught(click.Command):
             raise
 
 
-def _address(value: str) -> str:
-    """Who is meant, as it is written everywhere. Raises BadInput, with the near miss where only capitals are wrong."""
+def examples(text: str) -> str:
+    """The end of a help page: one example a line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line.strip()}" for line in text.strip().splitlines())
+
+
+def command(
+    name: str, lines: str, *, group: click.Group | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command whose help ends with these lines as examples."""
+    options.setdefault("cls", CommandWithExamples)
+    return (group.command if group else click.command)(name, epilog=examples(lines), **options)
+
+
+def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options or arguments as one decorator, in this order."""
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+# ── arguments that name something ────────────────────────────────────────────────────────────────────────────
+
+
+def address(value: str) -> str:
+    """Check and normalize an address. Raises BadInput, with the near miss where only capitals are wrong."""
     from windlass.core.address import Address  # noqa: PLC0415 - most commands take no name
 
     try:
@@ -64,152 +74,102 @@ def _address(value: str) -> str:
         raise
 
 
-class AgentName(click.ParamType[str]):
-    """The name of an agent, such as swift-otter."""
-
-    name = "name"
-
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        if _address(value).startswith("@"):
-            raise BadInput(f"{value} names everyone there; one agent is needed here.")
-        return value
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return completions.offered(ctx, param, incomplete, completions.at_work(everyone=True))
+def agent_name(value: str) -> str:
+    """Check the name of one agent. Raises BadInput for an instance."""
+    if address(value).startswith("@"):
+        raise BadInput(f"{value} names everyone there; one agent is needed here.")
+    return value
 
 
-class Askable(AgentName):
-    """An agent that may only be defined so far."""
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return completions.offered(ctx, param, incomplete, completions.readers())
-
-
-class Reader(click.ParamType[str]):
-    """Whom something is for: coder, coder@pr-7, or everyone in @pr-7."""
-
-    name = "whom"
-
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        return _address(value)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        found = [*completions.readers(), *completions.instances(), ("human", "")]
-        return completions.offered(ctx, param, incomplete, found)
+def _word(value: str) -> str:
+    """Refuse an empty name: often a variable that is not set."""
+    if not value.strip():
+        raise click.BadParameter("it is empty.")
+    return value
 
 
-class Stoppable(Reader):
-    """Who can be stopped: an agent at work, or everyone in @pr-7."""
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return completions.offered(ctx, param, incomplete, [*completions.at_work(), *completions.instances()])
-
-
-class Channel(click.ParamType[str]):
-    """Where something is said: main, @pr-7, task/t12 or change/c3."""
-
-    name = "channel"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        said = completions.known("channel", "", "messages", path=here())
-        return completions.offered(ctx, param, incomplete, [("main", ""), *completions.instances(), *said])
+def _document(value: str) -> str:
+    if "/" in value:
+        raise BadInput(f"{value!r} is no name for a document.", hint="It has no folders: letters, digits, . _ and -.")
+    return _word(value)
 
 
-class MessageId(click.ParamType[str]):
-    """The id of a message, such as m12."""
+def _saved(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise BadInput(f"{value!r} names nothing that could be saved.", hint="See `windlass rescue list`.")
+    return value
 
-    name = "message"
 
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+def _id_of(noun: str, shown_by: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
         if not (value.isascii() and value.isalnum()):
-            raise BadInput(f"{value[:40]!r} is not the id of a message.", hint="Run `windlass inbox` to see the ids.")
+            raise BadInput(f"{value[:40]!r} is not the id of a {noun}.", hint=f"Run `{shown_by}` to see the ids.")
         return value
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return completions.offered(ctx, param, incomplete, completions.known("id", "message", "inbox"))
+    return check
 
 
-class SaidId(MessageId):
-    """The id of a message that was said here, to whomever."""
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        said = completions.known("id", "message", "messages", path=here())
-        return completions.offered(ctx, param, incomplete, said)
+Offers = Callable[[click.Context], Iterable[completions.Named]]
+"""Finds the names that a shell may offer for a word."""
 
 
-class Word(click.ParamType[str]):
-    """A name of something; an empty one is a slip, such as a variable that is not set."""
+class Name(click.ParamType[str]):
+    """An argument that names something: how its value is checked, and which names the shell offers for it."""
 
-    name = "name"
+    def __init__(self, name: str, offers: Offers, *, check: Callable[[str], str] = str) -> None:
+        self.name = name
+        self.offers = offers
+        self.check = check
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not value.strip():
-            self.fail("it is empty.", param, ctx)
-        return value
-
-
-class DocumentName(Word):
-    """The name of a shared document, such as notes."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if "/" in str(value):
-            raise BadInput(
-                f"{value!r} is no name for a document.", hint="It has no folders: letters, digits, . _ and -."
-            )
-        return super().convert(value, param, ctx)
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
+        return self.check(str(value))
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return completions.offered(
-            ctx, param, incomplete, completions.known("name", "author", "documents", path=here())
-        )
+        return completions.offered(ctx, param, incomplete, self.offers(ctx))
 
 
-class ChangeId(click.ParamType[str]):
-    """The id of a change, such as c3."""
-
-    name = "change"
-
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        if not (value.isascii() and value.isalnum()):
-            raise BadInput(f"{value!r} is not the id of a change.", hint="Run `windlass queue --all` to see the ids.")
-        return value
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return completions.offered(ctx, param, incomplete, completions.known("id", "title", "queue", all=1))
+def _comments(ctx: click.Context) -> list[completions.Named]:
+    change = ctx.params.get("change")
+    return completions.known("id", "body", "changes", change, within="comments") if change else []
 
 
-class CommentId(click.ParamType[str]):
-    """The id of a comment on a change, such as m12."""
-
-    name = "comment"
-
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        if not (value.isascii() and value.isalnum()):
-            raise BadInput(f"{value!r} is not the id of a comment.", hint="Run `windlass change show` to see the ids.")
-        return value
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        change = ctx.params.get("change")
-        found = completions.known("id", "body", "changes", change, within="comments") if change else []
-        return completions.offered(ctx, param, incomplete, found)
+def _everyone(_ctx: click.Context) -> list[completions.Named]:
+    return completions.at_work(everyone=True)
 
 
-change_argument = click.argument("change", type=ChangeId())
+def _readers(_ctx: click.Context) -> list[completions.Named]:
+    return [*completions.readers(), *completions.instances(), ("human", "")]
 
 
-class SavedWork(click.ParamType[str]):
-    """Saved work: its number in the list, its short name such as swift-otter/1, or its ref."""
+def _said(key: str, title: str) -> list[completions.Named]:
+    return completions.known(key, title, "messages", path=here())
 
-    name = "saved"
 
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        if not value.strip() or not value.isprintable():
-            raise BadInput(f"{value!r} names nothing that could be saved.", hint="See `windlass rescue list`.")
-        return value
+_message_id = _id_of("message", "windlass inbox")
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return completions.offered(ctx, param, incomplete, completions.known("id", "why", "rescue", all=1))
-
+WORD = Name("name", lambda _: (), check=_word)
+AGENT = Name("name", _everyone, check=agent_name)
+AGENT_OR_TEXT = Name("name", _everyone)
+ASKABLE = Name("name", lambda _: completions.readers(), check=agent_name)
+"""An agent that may only be defined so far."""
+READER = Name("whom", _readers, check=address)
+"""coder, coder@pr-7, or everyone in @pr-7."""
+READER_OR_TEXT = Name("whom", _readers)
+STOPPABLE = Name("whom", lambda _: [*completions.at_work(), *completions.instances()], check=address)
+"""An agent at work, or everyone in @pr-7."""
+CHANNEL = Name("channel", lambda _: [("main", ""), *completions.instances(), *_said("channel", "")])
+"""main, @pr-7, task/t12 or change/c3."""
+MESSAGE = Name("message", lambda _: completions.known("id", "message", "inbox"), check=_message_id)
+SAID_MESSAGE = Name("message", lambda _: _said("id", "message"), check=_message_id)
+DOCUMENT = Name("name", lambda _: completions.known("name", "author", "documents", path=here()), check=_document)
+COMMENT = Name("comment", _comments, check=_id_of("comment", "windlass change show"))
+SAVED_WORK = Name("saved", lambda _: completions.known("id", "why", "rescue", all=1), check=_saved)
+"""A number in the list of saved work, a short name such as swift-otter/1, or a ref."""
+_CHANGE = Name(
+    "change",
+    lambda _: completions.known("id", "title", "queue", all=1),
+    check=_id_of("change", "windlass queue --all"),
+)
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -229,3 +189,16 @@ class Duration(click.ParamType[float]):
         if not 0 < seconds < float("inf"):
             self.fail(f"{value!r} is not a time to wait; it must be more than nothing.", param, ctx)
         return seconds
+
+
+change_argument = click.argument("change", type=_CHANGE)
+agent_argument = click.argument("name", type=AGENT)
+acked_argument = click.argument("messages", type=MESSAGE, nargs=-1, required=True, metavar="ID…")
+json_option = click.option("--json", "as_json", is_flag=True, help="For programs: JSON with stable keys.")
+here_option = click.option(
+    "--here",
+    "path",
+    is_flag=True,
+    callback=lambda _ctx, _param, wanted: here() if wanted else None,
+    help="Only what belongs to the project in this folder.",
+)

@@ -48,6 +48,11 @@ def say_json(value: Any) -> None:
     say(json.dumps(value, indent=2))
 
 
+def say_answer(answer: Any, text: str, *, as_json: bool) -> None:
+    """An answer: all of it for programs, or a text for people."""
+    say_json(answer) if as_json else say(text)
+
+
 def say_json_line(value: Any) -> None:
     say(json.dumps(value, separators=(",", ":")))
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import click
 
-from windlass.cli.arguments import AgentName, Stoppable, command, here_option, json_option
+from windlass.cli.arguments import STOPPABLE, agent_argument, command, here_option, json_option
 from windlass.cli.connection.client import Client, here
 from windlass.cli.output import (
     Column,
@@ -29,8 +29,6 @@ from windlass.cli.output import (
 )
 from windlass.core.display import age, harmless
 from windlass.core.errors import BadInput, NotFound, WindlassError
-
-name_argument = click.argument("name", type=AgentName())
 
 
 def address(row: Row) -> str:
@@ -103,7 +101,7 @@ def list_command(daemon: Client, everyone: bool, path: str | None, as_json: bool
 
 
 @command("show", "windlass show swift-otter\nwindlass show swift-otter --json\nwindlass show swift-otter --xml")
-@name_argument
+@agent_argument
 @click.option("--xml", "as_xml", is_flag=True, help="How its task went, as a <task-notification>, for programs.")
 @json_option
 @click.pass_obj
@@ -203,7 +201,7 @@ def described(change: Row) -> str:
 
 
 @command("diff", "windlass diff swift-otter\nwindlass diff swift-otter | git apply --stat")
-@name_argument
+@agent_argument
 @json_option
 @click.pass_obj
 def diff_command(daemon: Client, name: str, as_json: bool) -> None:
@@ -242,7 +240,7 @@ def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
 
 
 @command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all")
-@click.argument("names", nargs=-1, type=Stoppable(), metavar="NAME…")
+@click.argument("names", nargs=-1, type=STOPPABLE, metavar="NAME…")
 @click.option("--all", "everyone", is_flag=True, help="Every agent that is at work.")
 @json_option
 @click.pass_context

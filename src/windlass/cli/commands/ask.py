@@ -1,4 +1,4 @@
-"""Conversations: asking an agent and waiting for what it answers, and listening for questions."""
+"""Conversations: ask an agent and wait for its answer, and listen for questions."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import AgentName, Askable, Duration, MessageId, Taught, Word, command, json_option
+from windlass.cli.arguments import AGENT, ASKABLE, MESSAGE, WORD, Duration, command, json_option
 from windlass.cli.commands.agents import given_text
 from windlass.cli.commands.message_options import begin, key_option, place, retried, wait_for
 from windlass.cli.connection.client import Client
-from windlass.cli.output import Row, block, say, say_json, say_json_line
+from windlass.cli.output import Row, block, say_answer, say_json, say_json_line
 from windlass.core.errors import TimedOut, Unanswered
 
 timeout_option = click.option(
     "--timeout", type=Duration(), metavar="TIME", help="Give up waiting after this, such as 10m, with exit code 7."
 )
-
-
-class _Ask(Taught):
-    """Says how a question and the one who is asked are told apart."""
-
-    surplus = 'Put the question into quotes, and name the agent with --agent-id: windlass ask --agent-id NAME "…".'
 
 
 @command(
@@ -31,13 +25,13 @@ class _Ask(Taught):
     windlass ask --from tester --task-id t12 "Is open() safe to call twice?"    inside tester's run
     windlass ask --agent-id coder --no-wait "When you have time: why 0.3?"      the answer comes to your inbox
     """,
-    cls=_Ask,
+    surplus='Put the question into quotes, and name the agent with --agent-id: windlass ask --agent-id NAME "…".',
 )
 @click.argument("question")
-@click.option("--from", "sender", type=AgentName(), metavar="NAME", help="Inside a run: your own name, and no other.")
-@click.option("--agent-id", "agent", type=Askable(), metavar="NAME", help="Ask this agent.")
-@click.option("--task-id", "task", type=Word(), metavar="TASK", help="Ask whoever is at this task.")
-@click.option("--phase-id", "phase", type=Word(), metavar="PHASE", help="Ask whoever is at a task of this phase.")
+@click.option("--from", "sender", type=AGENT, metavar="NAME", help="Inside a run: your own name, and no other.")
+@click.option("--agent-id", "agent", type=ASKABLE, metavar="NAME", help="Ask this agent.")
+@click.option("--task-id", "task", type=WORD, metavar="TASK", help="Ask whoever is at this task.")
+@click.option("--phase-id", "phase", type=WORD, metavar="PHASE", help="Ask whoever is at a task of this phase.")
 @key_option
 @click.option("--no-wait", is_flag=True, help="Do not wait for the answer.")
 @timeout_option
@@ -57,16 +51,10 @@ def ask_command(ctx: click.Context, /, question: str, **given: Any) -> None:
     body = {f"{chosen[0]}_id": given[chosen[0]], "from": given["sender"], "key": given["key"]}
     begun = begin(daemon, question=given_text(question, "QUESTION"), **body)
     if given["no_wait"]:
-        _say_begun(begun, given["as_json"])
+        text = f"{begun['conversationId']} is asked; the answer comes to your inbox: windlass read"
+        say_answer(begun, text, as_json=given["as_json"])
     else:
         _wait_and_say(daemon, begun["conversationId"], given["timeout"], as_json=given["as_json"])
-
-
-def _say_begun(begun: Row, as_json: bool) -> None:
-    if as_json:
-        say_json(begun)
-    else:
-        say(f"{begun['conversationId']} is asked; the answer comes to your inbox: windlass read")
 
 
 def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, as_json: bool) -> None:
@@ -76,7 +64,7 @@ def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, a
         f"and `windlass listen --conversation-id {conversation}` waits on for it."
     )
 
-    def look(client: Client, left: float) -> Row | None:
+    def ask(client: Client, left: float) -> Row | None:
         found: Row = client.get("conversations", conversation, timeout=round(left, 3))
         if found["status"] == "answered":
             return found
@@ -86,16 +74,14 @@ def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, a
         return None
 
     try:
-        answered = wait_for(look, daemon, seconds, f"Nobody answered {conversation}", hint=stays)
+        answered = wait_for(ask, daemon, seconds, f"Nobody answered {conversation}", hint=stays)
     except (TimedOut, Unanswered) as error:
         if as_json:
             nothing = {"conversationId": conversation, "status": "pending", "answer": None, "fromAgentId": None}
             say_json(nothing | {"reason": str(error)})
         raise
-    if as_json:
-        say_json({key: answered[key] for key in ("conversationId", "status", "answer", "fromAgentId")})
-    else:
-        say(block(answered["answer"]))
+    shown = {key: answered[key] for key in ("conversationId", "status", "answer", "fromAgentId")}
+    say_answer(shown, block(answered["answer"]), as_json=as_json)
     if answered["unread"]:
         ack = ("messages", answered["answerId"], "ack")  # only now that it has been shown
         retried(daemon, lambda client: client.post(*ack), "it was NOT acknowledged")
@@ -110,8 +96,8 @@ def _wait_and_say(daemon: Client, conversation: str, seconds: float | None, *, a
     windlass listen --conversation-id m12               wait for the answer to what you asked
     """,
 )
-@click.option("--agent-id", "agent", type=AgentName(), metavar="NAME", help="Who listens for questions: you.")
-@click.option("--conversation-id", "conversation", type=MessageId(), metavar="ID", help="Wait for its answer instead.")
+@click.option("--agent-id", "agent", type=AGENT, metavar="NAME", help="Who listens for questions: you.")
+@click.option("--conversation-id", "conversation", type=MESSAGE, metavar="ID", help="Wait for its answer instead.")
 @timeout_option
 @json_option
 @click.pass_context
@@ -141,7 +127,4 @@ def _hear(daemon: Client, agent: str, timeout: float | None, *, as_json: bool) -
 
     later = f"A question that comes later is not lost: `windlass inbox {agent}` shows it."
     asked = wait_for(look, daemon, timeout, f"Nobody asked {agent}", hint=later)
-    if as_json:
-        say_json(asked)
-    else:
-        say_json_line(asked)
+    say_json(asked) if as_json else say_json_line(asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from windlass.cli.arguments import CommentId, change_argument, command, json_option
+from windlass.cli.arguments import COMMENT, change_argument, command, json_option
 from windlass.cli.commands.agents import described, given_text, say_diff
 from windlass.cli.commands.receipt import check_line
 from windlass.cli.connection.client import Client
@@ -126,7 +126,7 @@ def diff_command(daemon: Client, change: str, as_json: bool) -> None:
 @click.option("--file", metavar="PATH", help="The file it is about, as the difference names it.")
 @click.option("--line", type=click.IntRange(min=1), metavar="N", help="The line in that file.")
 @click.option("--blocking", is_flag=True, help="The change does not land until this is settled.")
-@click.option("--reply", metavar="COMMENT", type=CommentId(), help="The comment that it answers, such as m12.")
+@click.option("--reply", metavar="COMMENT", type=COMMENT, help="The comment that it answers, such as m12.")
 @json_option
 @click.pass_obj
 def comment_command(
@@ -159,7 +159,7 @@ def comment_command(
 
 @command("resolve", "windlass change resolve c3 m12\nwindlass change resolve c3 m12 --json", group=change_command)
 @change_argument
-@click.argument("comment", type=CommentId())
+@click.argument("comment", type=COMMENT)
 @json_option
 @click.pass_obj
 def resolve_command(daemon: Client, change: str, comment: str, as_json: bool) -> None:

@@ -1,112 +1,65 @@
-"""Context: the channel and the shared documents, for agents that have no MCP."""
+"""Context: the channel and the shared documents, for agents without MCP."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from windlass.cli.arguments import DocumentName, Duration, Taught, Word, command, json_option
+from windlass.cli.arguments import DOCUMENT, WORD, Duration, command, examples, json_option
 from windlass.cli.commands.agents import given_text
 from windlass.cli.commands.message_options import (
     UNSEEN,
-    as_option,
     channel_option,
-    everyone_option,
-    full_option,
-    limit_option,
-    oldest_option,
-    post,
     project_place,
     reach,
     retried,
     say_messages,
-    say_sent,
     since_option,
-    to_option,
     unrepeated,
     wait_for,
 )
-from windlass.cli.commands.talk import read
+from windlass.cli.commands.talk import declare_peek, declare_read, declare_send
 from windlass.cli.connection.client import Client
-from windlass.cli.output import Column, Row, as_of, bold, one_line, say, say_json, table
+from windlass.cli.output import Column, Row, as_of, block, bold, on_terminal, one_line, say, say_answer, say_json, table
 from windlass.core.display import age
 from windlass.core.errors import TimedOut
 
-_PATIENCE = 60.0
-"""Seconds that `wait` waits where nobody says otherwise."""
-
-_EXAMPLES = """\b
-Examples:
-  windlass context send "@reviewer please look at src/auth.py"
-  windlass context read
-  windlass context wait --timeout 5m
-  windlass context document append "The login needs a lock."
+_EXAMPLES = """
+windlass context send "@reviewer please look at src/auth.py"
+windlass context read
+windlass context wait --timeout 5m
+windlass context document append "The login needs a lock."
 """
 
 
-@click.group("context", epilog=_EXAMPLES)
+@click.group("context", epilog=examples(_EXAMPLES))
 def context_command() -> None:
     """For agents: talk to the others, and share documents with them. What you say is said in your name."""
 
 
-class _Send(Taught):
-    """Says how a text and its reader are told apart."""
-
-    surplus = 'Put the text into quotes, and name its reader with --to: windlass context send "…" --to NAME.'
-
-
-@command(
-    "send",
+declare_send(
     """
     windlass context send "@reviewer please look at src/auth.py"
     windlass context send "Done with the parser." --to tester
     windlass context send - < report.md
     """,
+    "Post to your channel. Write @name to wake an agent. TEXT may be - to read standard input.",
+    usage="windlass context send",
     group=context_command,
-    cls=_Send,
 )
-@click.argument("text")
-@to_option
-@everyone_option
-@channel_option
-@as_option
-@json_option
-@click.pass_obj
-def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> None:
-    """Post to your channel. Write @name to wake an agent. TEXT may be - to read standard input."""
-    to, everyone = list(given["to"]), given["everyone"] or None
-    message = {"body": given_text(text, "TEXT"), "channel": given["channel"], "from": given["sender"]}
-    say_sent(post(daemon, **message, to=to, all=everyone), as_json)
-
-
-@command("read", "windlass context read\nwindlass context read --since m12 --limit 5 --json", group=context_command)
-@since_option
-@oldest_option
-@channel_option
-@json_option
-@click.pass_obj
-def read_command(daemon: Client, /, as_json: bool, **which: Any) -> None:
-    """Show what you have not read, and acknowledge it; what your prompt has told you is acknowledged with it."""
-    read(daemon, as_json=as_json, **which)
-
-
-@command("peek", "windlass context peek\nwindlass context peek --since m12 --limit 5", group=context_command)
-@since_option
-@limit_option
-@channel_option
-@full_option
-@json_option
-@click.pass_obj
-def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
-    """Show what was said in your channel, without acknowledging anything. --json: {id, time, from, message, …}."""
-    asked = {"path": project_place(), "limit": limit, **which}
-    answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
-    if as_json:
-        say_json(answer["items"])
-    else:
-        say_messages(answer["items"], "Nothing was said.", full=full)
+declare_read(
+    "windlass context read\nwindlass context read --since m12 --limit 5 --json",
+    "Show what you have not read, and acknowledge it; what your prompt has told you is acknowledged with it.",
+    group=context_command,
+)
+declare_peek(
+    "windlass context peek\nwindlass context peek --since m12 --limit 5",
+    "Show what was said in your channel, without acknowledging anything. --json: {id, time, from, message, …}.",
+    group=context_command,
+)
 
 
 @command(
@@ -116,7 +69,7 @@ def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None
 )
 @since_option
 @channel_option
-@click.option("--timeout", type=Duration(), default=_PATIENCE, metavar="TIME", help="Give up after this. Default: 60s.")
+@click.option("--timeout", type=Duration(), default=60.0, metavar="TIME", help="Give up after this. Default: 60s.")
 @json_option
 @click.pass_obj
 def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str | None) -> None:
@@ -125,7 +78,6 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
     It is not acknowledged: `windlass context read` does that. --json is a list as in `windlass context peek`; where
     nothing was said, {items, since}, and waiting again with that --since misses nothing.
     """
-
     since = which["since"]
 
     def look(client: Client, left: float) -> list[Row]:
@@ -144,10 +96,7 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
         if as_json:
             say_json({"items": [], "since": since})
         raise
-    if as_json:
-        say_json(items)
-    else:
-        say_messages(items, "")
+    say_json(items) if as_json else say_messages(items, "")
 
 
 # ── documents ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,21 +109,20 @@ _DOCUMENTS = (
     Column("BYTES", lambda row: row["bytes"], spare=True),
 )
 
-_DOCUMENT_EXAMPLES = """\b
-Examples:
-  windlass context document list
-  windlass context document read
-  windlass context document append "The login needs a lock."
-  windlass context document write - --name findings --revision 3 < findings.md
+_DOCUMENT_EXAMPLES = """
+windlass context document list
+windlass context document read
+windlass context document append "The login needs a lock."
+windlass context document write - --name findings --revision 3 < findings.md
 """
 
 name_option = click.option(
-    "--name", type=DocumentName(), default="notes", metavar="NAME", help="Which document. Default: notes."
+    "--name", type=DOCUMENT, default="notes", metavar="NAME", help="Which document. Default: notes."
 )
-instance_option = click.option("--instance", type=Word(), metavar="INSTANCE", help="Of this instance. Default: yours.")
+instance_option = click.option("--instance", type=WORD, metavar="INSTANCE", help="Of this instance. Default: yours.")
 
 
-@context_command.group("document", epilog=_DOCUMENT_EXAMPLES)
+@context_command.group("document", epilog=examples(_DOCUMENT_EXAMPLES))
 def document_command() -> None:
     """Texts that all agents of a project, or of an instance, share. Each write is a revision, and none is lost."""
 
@@ -185,7 +133,7 @@ def document_command() -> None:
 @click.pass_obj
 def list_command(daemon: Client, instance: str | None, as_json: bool) -> None:
     """Show which documents there are. --json: a list of {name, revision, author, time, age_seconds, bytes}."""
-    answer = _looked(daemon, instance=instance)
+    answer = _get(daemon, instance=instance)
     _say_list(answer, 'No document yet. Write one: windlass context document append "…"', as_json=as_json)
 
 
@@ -209,23 +157,13 @@ def _say_list(answer: Row, none: str, *, as_json: bool) -> None:
 @click.pass_obj
 def document_read_command(daemon: Client, name: str, revision: int | None, instance: str | None, as_json: bool) -> None:
     """Print a document. --json has its revision, which `write --revision` wants."""
-    document = _looked(daemon, name, instance=instance, revision=revision)
+    document = _get(daemon, name, instance=instance, revision=revision)
     if as_json:
         say_json(document)
-    else:
-        say_document(document["body"])
-
-
-def say_document(body: str) -> None:
-    """The text as it is: where it goes into a file, byte by byte."""
-    import sys  # noqa: PLC0415
-
-    from windlass.cli.output import block, on_terminal  # noqa: PLC0415
-
-    if on_terminal(sys.stdout):
-        say(block(body))
-    elif sys.stdout:
-        sys.stdout.buffer.write(body.encode("utf-8", "surrogateescape"))
+    elif on_terminal(sys.stdout):
+        say(block(document["body"]))
+    elif sys.stdout:  # into a file, byte by byte
+        sys.stdout.buffer.write(document["body"].encode("utf-8", "surrogateescape"))
 
 
 @command(
@@ -245,8 +183,8 @@ def say_document(body: str) -> None:
 def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **given: Any) -> None:
     """Write a document anew. TEXT may be - for standard input, and empty. With --revision 0 it must be new."""
     body = {"body": given_text(text, "TEXT", may_be_empty=True), **given}
-    sure = unrepeated if given["revision"] is not None else retried  # a revision is there once
-    _say_written(_written(daemon, sure, name, **body), as_json)
+    attempt = unrepeated if given["revision"] is not None else retried  # a revision exists once
+    _write(daemon, attempt, name, as_json, **body)
 
 
 @command(
@@ -265,25 +203,20 @@ def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **give
 def append_command(daemon: Client, text: str, name: str, instance: str | None, as_json: bool) -> None:
     """Add to the end of a document, whoever else writes at the same time. TEXT may be - to read standard input."""
     body = given_text(text, "TEXT")
-    _say_written(_written(daemon, unrepeated, name, body=body, append=True, instance=instance), as_json)
+    _write(daemon, unrepeated, name, as_json, body=body, append=True, instance=instance)
 
 
-def _written(daemon: Client, sure: Callable[..., Row], name: str, **given: Any) -> Row:
-    """Write a document, as often as `sure` thinks right."""
+def _write(daemon: Client, attempt: Callable[..., Row], name: str, as_json: bool, **given: Any) -> None:
+    """Write a document, as often as `attempt` allows."""
     given["path"] = project_place()
-    return sure(daemon, lambda client: client.post("documents", name, **given), "it was NOT written")
+    document = attempt(daemon, lambda client: client.post("documents", name, **given), "it was NOT written")
+    shown = {key: value for key, value in document.items() if key != "body"}
+    say_answer(shown, f"{one_line(document['name'])} is at revision {document['revision']}.", as_json=as_json)
 
 
-def _looked(daemon: Client, *path: str, **given: Any) -> Row:
+def _get(daemon: Client, *path: str, **given: Any) -> Row:
     asked = {"path": project_place(), **given}
     return reach(daemon, lambda client: client.get("documents", *path, **asked), UNSEEN)
-
-
-def _say_written(document: Row, as_json: bool) -> None:
-    if as_json:
-        say_json({key: value for key, value in document.items() if key != "body"})
-    else:
-        say(f"{one_line(document['name'])} is at revision {document['revision']}.")
 
 
 @command(
@@ -295,4 +228,4 @@ def _say_written(document: Row, as_json: bool) -> None:
 @click.pass_obj
 def history_command(daemon: Client, name: str, instance: str | None, as_json: bool) -> None:
     """Show who wrote which revision of a document, and when."""
-    _say_list(_looked(daemon, name, "history", instance=instance), "", as_json=as_json)
+    _say_list(_get(daemon, name, "history", instance=instance), "", as_json=as_json)

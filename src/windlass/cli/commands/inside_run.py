@@ -1,45 +1,38 @@
-"""For agents, inside a run: saying that it is done, has questions or gives up; and its messages."""
+"""For agents, inside a run: report that the work is done, ask, or give up; and their messages."""
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from windlass.cli.arguments import MessageId, Reader, command, json_option
+from windlass.cli.arguments import READER_OR_TEXT, address, command, examples, json_option
 from windlass.cli.commands.agents import given_text
 from windlass.cli.commands.message_options import (
     UNSEEN,
     as_option,
     everyone_option,
     full_option,
-    mail,
     post,
     reach,
     say_messages,
     say_sent,
 )
 from windlass.cli.commands.receipt import check_line
-from windlass.cli.commands.talk import acknowledge
+from windlass.cli.commands.talk import declare_ack
 from windlass.cli.connection.client import Client, NotRunning, OutOfReach
-from windlass.cli.output import say, say_json
+from windlass.cli.output import Row, say, say_json
 from windlass.core.errors import NotAllowed, WindlassError
 
 _A_LONG_CHECK = 4 * 3600.0
 """Seconds that an answer may take."""
 
 
-class _WhoFirst(Reader):
-    """A reader's name, then the text."""
-
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        return value
-
-
-@click.group("agent", epilog='\b\nExamples:\n  windlass agent complete "Fixed the race; added a test."')
+@click.group("agent", epilog=examples('windlass agent complete "Fixed the race; added a test."'))
 def agent_command() -> None:
     """For agents, inside a run: talk to others, and end it by saying how it went. What you claim is checked."""
 
@@ -97,7 +90,7 @@ def check_command(daemon: Client, as_json: bool) -> None:
     """,
     group=agent_command,
 )
-@click.argument("words", nargs=-1, required=True, metavar="[TO] TEXT", type=_WhoFirst())
+@click.argument("words", nargs=-1, required=True, metavar="[TO] TEXT", type=READER_OR_TEXT)
 @everyone_option
 @as_option
 @json_option
@@ -109,7 +102,7 @@ def send_message_command(
     if len(words) != (1 if everyone else 2):
         usage = 'Write `send-message --all "…"`.' if everyone else 'Write `send-message TO "…"`.'
         raise click.UsageError(usage, ctx)
-    to = [] if everyone else [Reader().convert(words[0], None, ctx)]
+    to = [] if everyone else [address(words[0])]
     message = {"body": given_text(words[-1], "TEXT"), "to": to, "all": everyone or None, "from": sender}
     say_sent(post(ctx.obj, **message), as_json)
 
@@ -132,43 +125,42 @@ def list_messages_command(daemon: Client, everything: bool, full: bool, as_json:
     wanted = 1 if everything else None
     answer = reach(daemon, lambda client: client.get("inbox", all=wanted), UNSEEN)
     if as_json:
-        say_json([mail(each) for each in answer["items"]])
+        say_json([_plain(message) for message in answer["items"]])
     else:
         say_messages(answer["items"], "No messages.", full=full)
 
 
-@command("ack-message", "windlass agent ack-message m12", group=agent_command)
-@click.argument("messages", type=MessageId(), nargs=-1, required=True, metavar="ID…")
-@json_option
-@click.pass_obj
-def ack_message_command(daemon: Client, messages: tuple[str, ...], as_json: bool) -> None:
-    """Acknowledge messages to you."""
-    acknowledge(daemon, messages, as_json=as_json)
+def _plain(message: Row) -> dict[str, Any]:
+    """A message with the keys that --json promises."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(message["time"]))
+    plain = {name: message[name] for name in ("id", "from", "to")}
+    plain |= {"timestamp": stamp, "body": message["message"], "status": message["receipt"]}
+    return plain | {name: message[name] for name in ("reason", "channel", "kind", "reply_to")}
+
+
+declare_ack("ack-message", "windlass agent ack-message m12", "Acknowledge messages to you.", group=agent_command)
 
 
 def _signal(daemon: Client, signal: dict[str, Any]) -> None:
-    """Tell the daemon; while there is none, or a sandbox of the agent's own is between us, leave it in its file."""
+    """Tell the daemon how the work went; if it can't be reached, write the signal file for it."""
     file = os.environ.get("WINDLASS_SIGNAL")
     try:
         daemon.only_if_running().post("agent", "signal", **signal)
         say("Said. You can end now.")
+        return
     except NotRunning as error:
         if not file:
             raise NotAllowed(
                 "This is for agents inside a run, and here is none.", hint="Run `windlass list` to see who is at work."
             ) from error
-        _leave(Path(file), signal)
-        say("Left for the daemon, which is away. You can end now.")
+        why = "is away"
     except OutOfReach:
         if not file:
             raise
-        _leave(Path(file), signal)
-        say("Left for the daemon, which can't be reached from here. You can end now.")
-
-
-def _leave(file: Path, signal: dict[str, Any]) -> None:
-    """Whole or not at all: a reader never meets half a signal."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    half = file.with_name(f".{file.name}.{os.getpid()}")
+        why = "can't be reached from here"
+    path = Path(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f".{path.name}.{os.getpid()}")
     half.write_text(json.dumps(signal), encoding="utf-8")
-    half.replace(file)
+    half.replace(path)  # in one step: the daemon never reads half a signal
+    say(f"Left for the daemon, which {why}. You can end now.")

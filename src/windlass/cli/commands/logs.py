@@ -12,8 +12,7 @@ from io import IncrementalNewlineDecoder
 
 import click
 
-from windlass.cli.arguments import Duration, command, json_option
-from windlass.cli.commands.agents import name_argument
+from windlass.cli.arguments import Duration, agent_argument, command, json_option
 from windlass.cli.commands.watch import when_back
 from windlass.cli.connection.client import Client
 from windlass.cli.connection.http import Gone
@@ -31,7 +30,7 @@ from windlass.core.display import harmless
     windlass logs swift-otter --raw > output.bin
     """,
 )
-@name_argument
+@agent_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on until the agent has finished.")
 @click.option("--raw", is_flag=True, help="The very bytes that it printed, escapes and all.")
 @click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only its Nth run.")

@@ -1,4 +1,4 @@
-"""What the commands that talk share: sending once, waiting across restarts, and how messages look."""
+"""Shared by commands that talk: options, sending once, waiting across restarts, and showing messages."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import Channel, Reader, SaidId
+from windlass.cli.arguments import CHANNEL, READER, SAID_MESSAGE
 from windlass.cli.commands.watch import RETRY_SECONDS, when_back
 from windlass.cli.connection.client import Client, NotRunning, OutOfReach, inside_a_run, repository
 from windlass.cli.connection.http import Gone, watch_outlet
-from windlass.cli.output import Row, block, bold, dim, one_line, say, say_json, tell
+from windlass.cli.output import Row, block, bold, dim, one_line, say, say_answer, say_json, tell
 from windlass.core.errors import NotFound, TimedOut, Unavailable
 
 LONGEST_SHOWN = 4000
-"""Characters of a message that are shown to someone who only looks."""
+"""Characters of a message that are shown without --full."""
 AWAY = 60.0
 """Seconds that a command inside a run waits for a daemon that is away."""
 UNSEEN = "nothing was looked at"
 SLICE = 20.0
-"""Seconds that one request waits at most: a daemon that leaves meanwhile is asked again."""
+"""Seconds that one request waits at most, so that a restarted daemon is asked soon."""
 
 to_option = click.option(
-    "--to", multiple=True, type=Reader(), metavar="WHOM", help="name, name@instance or @instance; may be repeated."
+    "--to", multiple=True, type=READER, metavar="WHOM", help="name, name@instance or @instance; may be repeated."
 )
 key_option = click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
 everyone_option = click.option(
     "--all", "everyone", is_flag=True, help="Everyone in the project; from a run, in its channel. Nobody is started."
 )
 as_option = click.option(
-    "--from", "--as", "sender", type=Reader(), metavar="NAME", help="Inside a run: your own name, and no other."
+    "--from", "--as", "sender", type=READER, metavar="NAME", help="Inside a run: your own name, and no other."
 )
 channel_option = click.option(
     "--channel",
-    type=Channel(),
+    type=CHANNEL,
     metavar="CHANNEL",
     help="main, @instance, task/t12 or change/c3. Default: where you are.",
 )
 since_option = click.option(
-    "--since", type=SaidId(), metavar="ID", help="Only what was said after this message, such as m12."
+    "--since", type=SAID_MESSAGE, metavar="ID", help="Only what was said after this message, such as m12."
 )
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
@@ -57,12 +57,12 @@ full_option = click.option("--full", is_flag=True, help="Show long messages whol
 
 
 def place() -> str | None:
-    """The repository that we stand in; inside a run the daemon knows the project by itself."""
+    """The repository of the current folder; None inside a run, where the daemon knows the project."""
     return None if inside_a_run() else repository()
 
 
 def project_place() -> str | None:
-    """The same, where it must be some project's."""
+    """The same, for commands that need a project. Raises NotFound outside every repository."""
     found = place()
     if found is None and not inside_a_run():
         raise NotFound("This folder belongs to no project.", hint="Change to one that does, or run `windlass init`.")
@@ -73,45 +73,65 @@ def project_place() -> str | None:
 
 
 def post(daemon: Client, **message: Any) -> Row | None:
-    """Say something once, also where the daemon leaves meanwhile. None: it was left for the daemon, which is away."""
+    """Send a message once, even if the daemon restarts meanwhile. None: it waits in chat.md for the daemon."""
     keyed = bool(message.get("key"))
-    message["key"] = message.get("key") or os.urandom(10).hex()
-    message["path"] = place()
-    if inside_a_run() and not keyed and _can_be_left(message):  # a file has no keys: it would be heard twice
+    _identify(message)
+
+    def send(client: Client) -> Row:
+        sent: Row = _post_and_tell_hint(client, "messages", message)["message"]
+        return sent
+
+    if inside_a_run() and not keyed and _fits_chat_line(message):  # chat.md has no keys: a message could arrive twice
         try:
-            return _sent(message, daemon.only_if_running())
+            return send(daemon.only_if_running())
         except (NotRunning, OutOfReach):
-            if _leave(message):
+            if _append_to_chat(message):
                 return None
-        except Gone:  # whether it was heard is unknown; the key lets us say it again
-            return _again(partial(_sent, message, daemon.only_if_running()))
-    return retried(daemon, partial(_sent, message), "it was NOT sent")
+        except Gone:  # nobody knows whether it arrived; with its key it can be sent again
+            return _repeat(partial(send, daemon.only_if_running()))
+    return retried(daemon, send, "it was NOT sent")
 
 
 def begin(daemon: Client, **question: Any) -> Row:
-    """Ask something once, also where the daemon leaves meanwhile."""
-    question["key"] = question.get("key") or os.urandom(10).hex()
-    question["path"] = place()
+    """Begin a conversation once, even if the daemon restarts meanwhile."""
+    _identify(question)
+    return retried(daemon, lambda client: _post_and_tell_hint(client, "conversations", question), "it was NOT asked")
 
-    def ask(client: Client) -> Row:
-        begun: Row = client.post("conversations", **question)
-        if begun.get("hint"):
-            tell(one_line(begun["hint"]))
-        return begun
 
-    return retried(daemon, ask, "it was NOT asked")
+def _identify(request: dict[str, Any]) -> None:
+    """Add a key, by which the daemon knows a repeated request, and the project's folder."""
+    request["key"] = request.get("key") or os.urandom(10).hex()
+    request["path"] = place()
+
+
+def _post_and_tell_hint(daemon: Client, path: str, body: Row) -> Row:
+    answer: Row = daemon.post(path, **body)
+    if answer.get("hint"):
+        tell(one_line(answer["hint"]))
+    return answer
 
 
 def retried(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
-    """Do what counts once however often it is done, also where the daemon leaves meanwhile."""
+    """Make a request that may be repeated: if the daemon leaves before it answers, ask the next one."""
     try:
         return reach(daemon, ask, lost)
     except Gone:
-        return _again(partial(ask, daemon.only_if_running() if inside_a_run() else daemon))
+        return _repeat(partial(ask, daemon.only_if_running() if inside_a_run() else daemon))
+
+
+def unrepeated(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
+    """Make a request that must not be repeated. Raises Unavailable if the daemon leaves before it answers."""
+    try:
+        return reach(daemon, ask, lost)
+    except Gone as error:
+        raise Unavailable(
+            "The daemon went away, and it is not known whether it has done that.",
+            hint="Look when it is back, before you do it again.",
+        ) from error
 
 
 def reach(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
-    """Ask the daemon. Inside a run one that is away is waited for; in the end it is said what was `lost`."""
+    """Make a request. Inside a run, wait for a daemon that is away; `lost` says what did not happen without it."""
     if not inside_a_run():
         return ask(daemon)
     client, deadline, told = daemon.only_if_running(), time.monotonic() + AWAY, False
@@ -130,31 +150,13 @@ def reach(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
             watch_outlet(RETRY_SECONDS)
 
 
-def unrepeated(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
-    """Do what would count twice if it were done again."""
-    try:
-        return reach(daemon, ask, lost)
-    except Gone as error:
-        raise Unavailable(
-            "The daemon went away, and it is not known whether it has done that.",
-            hint="Look when it is back, before you do it again.",
-        ) from error
-
-
-def _sent(message: Row, daemon: Client) -> Row:
-    answer = daemon.post("messages", **message)
-    sent: Row = answer["message"]
-    if answer.get("hint"):
-        tell(one_line(answer["hint"]))
-    return sent
-
-
-def _again(send: Callable[[], Row]) -> Row:
+def _repeat(ask: Callable[[], Row]) -> Row:
+    """Ask until a daemon answers, at most for one slice of waiting."""
     deadline = time.monotonic() + SLICE
 
-    def ask() -> Row:
+    def once() -> Row:
         try:
-            return send()
+            return ask()
         except (NotRunning, Gone) as error:
             if time.monotonic() > deadline:
                 raise Unavailable(
@@ -163,17 +165,16 @@ def _again(send: Callable[[], Row]) -> Row:
                 ) from error
             raise
 
-    return when_back(ask)
+    return when_back(once)
 
 
-def _can_be_left(message: Row) -> bool:
-    """Whether a line in a chat can say it: only a plain message to someone by name."""
-    bound = any(message.get(each) for each in ("all", "handoff", "reply_to", "channel"))
-    return bool(message.get("to")) and not bound
+def _fits_chat_line(message: Row) -> bool:
+    """Whether a line in chat.md can say it: only a plain message to someone by name."""
+    return bool(message.get("to")) and not any(map(message.get, ("all", "handoff", "reply_to", "channel")))
 
 
-def _leave(message: Row) -> bool:
-    """Write it into the chat of our worktree, which the daemon reads when it is back; False if there is none."""
+def _append_to_chat(message: Row) -> bool:
+    """Write a message into our worktree's chat.md, for the daemon to read when it is back; False if that fails."""
     me, signal = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_SIGNAL")
     if not (me and signal):
         return False
@@ -182,7 +183,7 @@ def _leave(message: Row) -> bool:
     file = Path(signal).parent.parent / "chat.md"
     line = "\n" + write_line(me, message["to"], message["body"])
     try:
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "wb") as chat:  # only where it is read
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "wb") as chat:  # only if it exists
             chat.write(line.encode("utf-8", "replace"))
     except OSError:
         return False
@@ -190,26 +191,20 @@ def _leave(message: Row) -> bool:
 
 
 def say_sent(sent: Row | None, as_json: bool) -> None:
-    """Who has it, and what will happen with each of them."""
+    """Show who gets a message, and what will happen with each of them."""
     if sent is None:
-        if as_json:
-            say_json({"status": "left"})
-        else:
-            say("Left in chat.md: the daemon, which is away, sends it when it is back, or tells you why not.")
+        left = "Left in chat.md: the daemon, which is away, sends it when it is back, or tells you why not."
+        say_answer({"status": "left"}, left, as_json=as_json)
     elif as_json:
         say_json(sent)
     else:
         readers = sent["readers"]
-        say(f"{bold(sent['id'])} {_addressees(sent)}")
+        names = ", ".join(one_line(reader["name"]) for reader in readers)
+        whom = f" to {names}" if names else "; nobody is addressed, so nobody is woken"
+        say(f"{bold(sent['id'])} in {one_line(sent['channel'])}{whom}")
         room = max((len(reader["name"]) for reader in readers), default=0)
         for reader in readers:
             say(f"  {one_line(reader['name']).ljust(room)}  {one_line(reader['outlook'])}")
-
-
-def _addressees(sent: Row) -> str:
-    names = [one_line(each["name"]) for each in sent["readers"]]
-    where = f"in {one_line(sent['channel'])}"
-    return f"{where} to {', '.join(names)}" if names else f"{where}; nobody is addressed, so nobody is woken"
 
 
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -218,7 +213,7 @@ def _addressees(sent: Row) -> str:
 def wait_for(
     ask: Callable[[Client, float], Any], daemon: Client, seconds: float | None, what: str, *, hint: str
 ) -> Any:
-    """Ask in slices until there is an answer; a daemon that goes is waited for, as long as there is time."""
+    """Ask in slices of time until there is an answer, also across restarts. Raises TimedOut."""
     deadline = None if seconds is None else time.monotonic() + seconds
 
     def once(client: Client) -> Any:
@@ -227,7 +222,7 @@ def wait_for(
             raise TimedOut(f"{what} in {seconds:g} s.", hint=hint)
         return ask(client, left)
 
-    first = Client(daemon.home, start=None if inside_a_run() else daemon.start, waiting=_quiet)
+    first = Client(daemon.home, start=None if inside_a_run() else daemon.start, waiting=lambda _seconds: None)
     answer = None
     with suppress(Gone, NotRunning):
         answer = once(first)
@@ -236,15 +231,11 @@ def wait_for(
     return answer
 
 
-def _quiet(_seconds: float) -> None:
-    """Whoever waits for a message knows that it may take long."""
-
-
 # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def say_messages(items: Sequence[Row], none: str, *, full: bool = True) -> None:
-    """Each message; where one is very long and not wanted in full, its beginning, and how to see the rest."""
+    """Show messages. Unless `full`, cut very long ones, and say how to see the rest."""
     for item in items:
         text = item["message"]
         say(_headline(item))
@@ -263,30 +254,9 @@ def _headline(message: Row) -> str:
     about += [message["kind"]] if message["kind"] != "say" else []
     about += [f"in reply to {message['reply_to']}"] if message.get("reply_to") else []
     about += ["direct"] if message.get("direct") else []
-    about += [_stands(message)] if message.get("receipt") else []
+    if message.get("receipt"):
+        about += [": ".join(filter(None, (message["receipt"], one_line(message.get("reason")))))]
     about += [f"of {one_line(message['project'])}"] if message.get("project") and not message.get("here") else []
     at = time.strftime("%H:%M:%S", time.localtime(message["time"]))
     head = f"{bold(message['id'])}  {at}  {bold(one_line(message['from']))}{claims}" + (f" → {to}" if to else "")
     return f"{head}  {dim('(' + ', '.join(about) + ')')}"
-
-
-def _stands(letter: Row) -> str:
-    """How far it got with its reader, and why not further."""
-    return f"{letter['receipt']}: {one_line(letter['reason'])}" if letter.get("reason") else str(letter["receipt"])
-
-
-def mail(letter: Row) -> dict[str, Any]:
-    """A letter with the keys that `agent list-messages --json` promises."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(letter["time"]))
-    return {
-        "id": letter["id"],
-        "from": letter["from"],
-        "to": letter["to"],
-        "timestamp": stamp,
-        "body": letter["message"],
-        "status": letter["receipt"],
-        "reason": letter["reason"],
-        "channel": letter["channel"],
-        "kind": letter["kind"],
-        "reply_to": letter["reply_to"],
-    }

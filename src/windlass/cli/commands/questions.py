@@ -1,17 +1,17 @@
-"""Questions: what agents want to know, and answering them."""
+"""Questions: show what agents ask people, and answer."""
 
 from __future__ import annotations
 
 import os
-from functools import partial
+from typing import Any
 
 import click
 
-from windlass.cli.arguments import AgentName, MessageId, command, here_option, json_option
+from windlass.cli.arguments import AGENT_OR_TEXT, MESSAGE, agent_name, command, here_option, json_option
 from windlass.cli.commands.agents import given_text
 from windlass.cli.commands.message_options import retried
 from windlass.cli.connection.client import Client, inside_a_run
-from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_json, say_json_line, tell
+from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_answer, say_json, say_json_line, tell
 from windlass.core.display import age
 
 
@@ -25,21 +25,14 @@ def questions_command(daemon: Client, path: str | None, as_json: bool) -> None:
     if as_json:
         say_json(answer["items"])
         return
-    for each in answer["items"]:
-        title = f"  {one_line(each['task_title'])}" if each["task_title"] else ""
-        say(f"{bold(one_line(each['agent']))}{title}  {dim(age(each['age_seconds']) + ' ago')}")
-        say(block(each["question"], "  "))
-        say(dim(f"  windlass answer {each['agent']} {each['example']}") + "\n")
+    for question in answer["items"]:
+        title = f"  {one_line(question['task_title'])}" if question["task_title"] else ""
+        say(f"{bold(one_line(question['agent']))}{title}  {dim(age(question['age_seconds']) + ' ago')}")
+        say(block(question["question"], "  "))
+        say(dim(f"  windlass answer {question['agent']} {question['example']}") + "\n")
     if not answer["items"]:
         say("No questions.")
     say(as_of(answer))
-
-
-class _WhoOrText(AgentName):
-    """An agent's name; with --conversation-id, the answer itself."""
-
-    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> str:
-        return value
 
 
 @command(
@@ -51,10 +44,14 @@ class _WhoOrText(AgentName):
     windlass answer --conversation-id m12 "It is 8080."     what one agent asked another
     """,
 )
-@click.argument("name", type=_WhoOrText(), required=False)
+@click.argument("name", type=AGENT_OR_TEXT, required=False)
 @click.argument("words", nargs=-1, metavar="TEXT|ID=TEXT…")
 @click.option(
-    "--conversation-id", "conversation", type=MessageId(), metavar="ID", help="Answer this question, as the one asked."
+    "--conversation-id",
+    "conversation",
+    type=MESSAGE,
+    metavar="ID",
+    help="Answer this question, as the one asked.",
 )
 @json_option
 @click.pass_context
@@ -74,26 +71,19 @@ def answer_command(
     if conversation:
         _settle(ctx.obj, conversation, given_text(name, "TEXT"), as_json=as_json)
         return
-    who = AgentName().convert(name, None, ctx)
-    given = [given_text(word, "TEXT") for word in words]
-    key = os.urandom(10).hex()  # said again after a broken connection, it is the same answer
-    post = partial(Client.post, words=given, key=key)
-    answer = retried(ctx.obj, lambda client: post(client, "agents", who, "answer"), "it was NOT answered")
-    if as_json:
-        say_json(answer)
-    else:
-        say(f"{who} has your answer. See it go on: windlass logs {who} -f")
+    who = agent_name(name)
+    given: dict[str, Any] = {"words": [given_text(word, "TEXT") for word in words]}
+    given["key"] = os.urandom(10).hex()  # repeated after a broken connection, it is the same answer
+    answer = retried(ctx.obj, lambda client: client.post("agents", who, "answer", **given), "it was NOT answered")
+    say_answer(answer, f"{who} has your answer. See it go on: windlass logs {who} -f", as_json=as_json)
 
 
 def _settle(daemon: Client, conversation: str, answer: str, *, as_json: bool) -> None:
-    """Answer a conversation; programs read what comes of it, so it is JSON in any case."""
+    """Answer a conversation. The output is JSON in any case: programs read it."""
     words = ("conversations", conversation, "answer")
     settled = retried(daemon, lambda client: client.post(*words, answer=answer), "it was NOT answered")
     if not inside_a_run():
         asked = settled["askedAgentId"]
         tell(one_line(f"{settled['toAgentId']} has your answer to {conversation}, which it had asked {asked}."))
     said = {key: settled[key] for key in ("conversationId", "status")}
-    if as_json:
-        say_json(said)
-    else:
-        say_json_line(said)
+    say_json(said) if as_json else say_json_line(said)

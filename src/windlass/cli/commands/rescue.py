@@ -8,13 +8,13 @@ import time
 
 import click
 
-from windlass.cli.arguments import SavedWork, command, here_option, json_option
+from windlass.cli.arguments import SAVED_WORK, command, here_option, json_option
 from windlass.cli.commands.agents import diff_line
 from windlass.cli.connection.client import Client, here
 from windlass.cli.output import Column, Row, as_of, bold, on_terminal, one_line, page, paragraph, say, say_json, table
 from windlass.core.display import age, short
 
-saved_argument = click.argument("saved", type=SavedWork(), metavar="NUMBER|REF")
+saved_argument = click.argument("saved", type=SAVED_WORK, metavar="NUMBER|REF")
 
 _EXAMPLES = """\b
 Examples:

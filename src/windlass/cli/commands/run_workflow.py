@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.arguments import Duration, Word, command, json_option
+from windlass.cli.arguments import WORD, Duration, command, json_option
 from windlass.cli.commands.agents import address, cost_of, given_text
 from windlass.cli.commands.work import how_driven
 from windlass.cli.commands.workflow_files import PARAMETERS, WithParameters, WorkflowFile
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # no command waits for an import that only names a type
 
 
 _instance_option = click.option(
-    "--instance", metavar="NAME", type=Word(), help="What to call this start of it. Default: default."
+    "--instance", metavar="NAME", type=WORD, help="What to call this start of it. Default: default."
 )
 _verbose_option = click.option("--verbose", is_flag=True, help="Also tell who begins and ends, and what setup keeps.")
 
@@ -103,10 +103,10 @@ def start_command(
     windlass peek --to helper
     """,
 )
-@click.argument("name", type=Word())
+@click.argument("name", type=WORD)
 @_instance_option
-@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI it is. Default: work.provider.")
-@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its coding CLI's own.")
+@click.option("--provider", metavar="NAME", type=WORD, help="Which coding CLI it is. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=WORD, help="Which model. Default: its coding CLI's own.")
 @click.option("--command", "shell", metavar="CMD", help="This shell command is the agent (provider command).")
 @click.option("--role", metavar="TEXT", help="What it is for, in one line.")
 @click.option("--prompt", metavar="TEXT", help="What it is always told; - reads standard input.")

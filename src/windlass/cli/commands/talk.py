@@ -1,13 +1,12 @@
-"""Talk: saying something to agents, and reading what was said."""
+"""Talk: send messages to agents, and read messages."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
 
-from windlass.cli.arguments import MessageId, Reader, SaidId, Taught, command, json_option
+from windlass.cli.arguments import READER, SAID_MESSAGE, acked_argument, all_of, command, json_option
 from windlass.cli.commands.agents import given_text
 from windlass.cli.commands.message_options import (
     UNSEEN,
@@ -32,15 +31,110 @@ from windlass.cli.connection.client import Client
 from windlass.cli.output import Row, as_of, dim, say, say_json
 from windlass.core.errors import WindlassError
 
-
-class _Send(Taught):
-    """Says how a text and its reader are told apart."""
-
-    surplus = 'Put the text into quotes, and name its reader with --to: windlass send "…" --to NAME.'
+# ── commands that exist for people and for agents: each is declared once, with its own help and options ──────
 
 
-@command(
-    "send",
+def declare_send(
+    lines: str, about: str, *options: Any, usage: str, group: click.Group | None = None, **fixed: Any
+) -> click.Command:
+    """A command that sends one message. `fixed` goes to the daemon with each."""
+    surplus = f'Put the text into quotes, and name its reader with --to: {usage} "…" --to NAME.'
+
+    @command("send", lines, help=about, group=group, surplus=surplus)
+    @click.argument("text")
+    @all_of(to_option, everyone_option, channel_option, *options, as_option, json_option)
+    @click.pass_obj
+    def send(daemon: Client, /, text: str, as_json: bool, **given: Any) -> None:
+        message = {name: given.get(name) for name in ("channel", "reply_to", "key")}
+        message |= {"to": list(given["to"]), "all": given["everyone"] or None, "from": given["sender"]}
+        if given.get("done") or given.get("files") or given.get("why"):
+            message["handoff"] = {
+                "done": given["done"] or "",
+                "files": list(given["files"]),
+                "why": given["why"] or "",
+            }
+        say_sent(post(daemon, body=given_text(text, "TEXT"), **message, **fixed), as_json)
+
+    return send
+
+
+def declare_peek(lines: str, about: str, *options: Any, group: click.Group | None = None) -> click.Command:
+    """A command that shows messages and acknowledges none."""
+
+    @command("peek", lines, help=about, group=group)
+    @all_of(*options, since_option, limit_option, channel_option, full_option, json_option)
+    @click.pass_obj
+    def peek(daemon: Client, /, as_json: bool, full: bool, **which: Any) -> None:
+        asked = {"path": project_place(), **which}
+        answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
+        if as_json:
+            say_json(answer["items"])
+            return
+        say_messages(answer["items"], "Nothing was said.", full=full)
+        if group is None:
+            say(as_of(answer))
+
+    return peek
+
+
+def declare_read(lines: str, about: str, *, group: click.Group | None = None) -> click.Command:
+    """A command that shows unread messages, and acknowledges them once it has shown them."""
+
+    @command("read", lines, help=about, group=group)
+    @all_of(since_option, oldest_option, channel_option, json_option)
+    @click.pass_obj
+    def read(daemon: Client, /, as_json: bool, **which: Any) -> None:
+        given = {**which, "look": True, "path": place()}
+        answer = retried(daemon, lambda client: client.post("inbox", "read", **given), "nothing was read")
+        items, told = answer["items"], answer["told"]
+        if as_json:
+            say_json(items)
+        else:
+            say_messages(items, "Nothing new.")
+            if told:
+                say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
+        if seen := [*told, *(item["id"] for item in items)]:
+            retried(daemon, lambda client: client.post("inbox", "ack", ids=seen), "it was NOT acknowledged")
+
+    return read
+
+
+def declare_ack(name: str, lines: str, about: str, *options: Any, group: click.Group | None = None) -> click.Command:
+    """A command that acknowledges messages. An unknown id does not keep the others unacknowledged."""
+
+    @command(name, lines, help=about, group=group)
+    @all_of(acked_argument, *options, json_option)
+    @click.pass_obj
+    def ack(daemon: Client, messages: tuple[str, ...], as_json: bool, before: bool = False) -> None:
+        def one(message: str) -> Row:
+            words, given = ("messages", message, "ack"), {"before": before or None}
+            return retried(daemon, lambda client: client.post(*words, **given), f"{message} was NOT acknowledged")
+
+        acked: list[Row] = []
+        problems: list[WindlassError] = []
+        for message in dict.fromkeys(messages):
+            try:
+                acked.append(one(message))
+            except WindlassError as error:
+                problems.append(error)
+        if as_json and acked:
+            say_json(acked if len(messages) > 1 else acked[0])
+        elif acked:
+            say("\n".join(map(_acked_line, acked)))
+        if problems:
+            raise problems[0]
+
+    return ack
+
+
+def _acked_line(acked: Row) -> str:
+    earlier = acked.get("acknowledged", 1) - 1
+    return f"{acked['message']} is {acked['status']}" + (f", with {earlier} before it." if earlier else ".")
+
+
+# ── for people ───────────────────────────────────────────────────────────────────────────────────────────────
+
+send_command = declare_send(
     """
     windlass send "Please look at the login race." --to reviewer
     windlass send "@coder the login race is back"          who is mentioned is told
@@ -49,21 +143,6 @@ class _Send(Taught):
     windlass send - --to coder@pr-7 < findings.md
     windlass send "Write the tests." --to tester --done "The parser works." --file src/parser.py --why "0.3 needs it"
     """,
-    cls=_Send,
-)
-@click.argument("text")
-@to_option
-@everyone_option
-@channel_option
-@click.option("--reply-to", type=SaidId(), metavar="ID", help="The message that this answers.")
-@key_option
-@click.option("--done", metavar="TEXT", help="Hand work on: what you have done.")
-@click.option("--file", "files", multiple=True, metavar="PATH", help="Hand work on: a file it is about; repeatable.")
-@click.option("--why", metavar="TEXT", help="Hand work on: why it is as it is.")
-@as_option
-@json_option
-@click.pass_obj
-def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> None:
     """Say something to agents. TEXT may be - to read standard input.
 
     Names after an @ in TEXT are told; with --to or --all only those. What names nobody goes to the agent whose triggers
@@ -74,49 +153,32 @@ def send_command(daemon: Client, /, text: str, as_json: bool, **given: Any) -> N
 
     --json is the message: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by reader) and
     readers, each with name, status, wakes, reason and outlook.
-    """
-    body = given_text(text, "TEXT")
-    message = {"body": body, "to": list(given["to"]), "all": given["everyone"] or None, "from": given["sender"]}
-    message |= {name: given[name] for name in ("channel", "reply_to", "key")}
-    say_sent(post(daemon, **message, handoff=_handoff(given), seeks=True), as_json)
+    """,
+    click.option("--reply-to", type=SAID_MESSAGE, metavar="ID", help="The message that this answers."),
+    key_option,
+    click.option("--done", metavar="TEXT", help="Hand work on: what you have done."),
+    click.option(
+        "--file", "files", multiple=True, metavar="PATH", help="Hand work on: a file it is about; repeatable."
+    ),
+    click.option("--why", metavar="TEXT", help="Hand work on: why it is as it is."),
+    usage="windlass send",
+    seeks=True,
+)
 
-
-def _handoff(given: Row) -> dict[str, Any] | None:
-    """What is handed on, if it is; what is needed is the text itself."""
-    if not (given["done"] or given["files"] or given["why"]):
-        return None
-    return {"done": given["done"] or "", "files": list(given["files"]), "why": given["why"] or ""}
-
-
-@command(
-    "peek",
+peek_command = declare_peek(
     """
     windlass peek                          the last 20 messages in this project
     windlass peek --to reviewer --limit 5
     windlass peek --channel task/t12 --since m40
     windlass peek --json | jq '.[].message'
     """,
-)
-@click.option("--to", type=Reader(), metavar="WHOM", help="Only what was said to this one.")
-@since_option
-@limit_option
-@channel_option
-@full_option
-@json_option
-@click.pass_obj
-def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None, **which: str | None) -> None:
     """Show what was said, without acknowledging anything. Very long messages are cut; --json and --full have them all.
 
     --json is a list of messages: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by
     reader) and readers.
-    """
-    asked = {"path": project_place(), "limit": limit, **which}
-    answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
-    if as_json:
-        say_json(answer["items"])
-        return
-    say_messages(answer["items"], "Nothing was said.", full=full)
-    say(as_of(answer))
+    """,
+    click.option("--to", type=READER, metavar="WHOM", help="Only what was said to this one."),
+)
 
 
 @command(
@@ -127,7 +189,7 @@ def peek_command(daemon: Client, /, as_json: bool, full: bool, limit: int | None
     windlass inbox coder --all     all that it ever got
     """,
 )
-@click.argument("name", required=False, type=Reader())
+@click.argument("name", required=False, type=READER)
 @click.option("--all", "everything", is_flag=True, help="What was acknowledged, too.")
 @full_option
 @json_option
@@ -147,68 +209,18 @@ def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: b
     say(as_of(answer))
 
 
-@command("read", "windlass read\nwindlass read --limit 1 --json")
-@since_option
-@oldest_option
-@channel_option
-@json_option
-@click.pass_obj
-def read_command(daemon: Client, /, as_json: bool, **which: Any) -> None:
+read_command = declare_read(
+    "windlass read\nwindlass read --limit 1 --json",
     """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`.
 
     Your mail of every project is there; what is not of this one says of which it is. Inside a run, what your prompt has
     told you is acknowledged with it, and not shown again.
-    """
-    read(daemon, as_json=as_json, **which)
+    """,
+)
 
-
-def read(daemon: Client, *, as_json: bool, **which: Any) -> None:
-    """Show what is unread, and acknowledge it once it has been shown."""
-    given = {**which, "look": True, "path": place()}
-    answer = retried(daemon, lambda client: client.post("inbox", "read", **given), "nothing was read")
-    items, told = answer["items"], answer["told"]
-    if as_json:
-        say_json(items)
-    else:
-        say_messages(items, "Nothing new.")
-        if told:
-            say(dim(f"Acknowledged, too, because your prompt told you: {', '.join(told)}."))
-    if seen := [*told, *(item["id"] for item in items)]:
-        retried(daemon, lambda client: client.post("inbox", "ack", ids=seen), "it was NOT acknowledged")
-
-
-@command("ack", "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m14 --before")
-@click.argument("messages", type=MessageId(), nargs=-1, required=True, metavar="ID…")
-@click.option("--before", is_flag=True, help="All that came before them, too.")
-@json_option
-@click.pass_obj
-def ack_command(daemon: Client, messages: tuple[str, ...], before: bool, as_json: bool) -> None:
-    """Acknowledge messages to you, so that your inbox has them no longer. --json: of several, a list."""
-    acknowledge(daemon, messages, before=before, as_json=as_json)
-
-
-def _acknowledged(message: str, before: bool, daemon: Client) -> Row:
-    acked: Row = daemon.post("messages", message, "ack", before=before or None)
-    return acked
-
-
-def _acked_line(acked: Row) -> str:
-    earlier = acked.get("acknowledged", 1) - 1
-    return f"{acked['message']} is {acked['status']}" + (f", with {earlier} before it." if earlier else ".")
-
-
-def acknowledge(daemon: Client, messages: tuple[str, ...], *, before: bool = False, as_json: bool) -> None:
-    """Acknowledge messages. One that was never sent keeps none of the others."""
-    acked: list[Row] = []
-    problems: list[WindlassError] = []
-    for name in dict.fromkeys(messages):
-        try:
-            acked.append(retried(daemon, partial(_acknowledged, name, before), f"{name} was NOT acknowledged"))
-        except WindlassError as error:
-            problems.append(error)
-    if as_json and acked:
-        say_json(acked if len(messages) > 1 else acked[0])
-    elif acked:
-        say("\n".join(map(_acked_line, acked)))
-    if problems:
-        raise problems[0]
+ack_command = declare_ack(
+    "ack",
+    "windlass ack m12\nwindlass ack m12 m13 m14\nwindlass ack m14 --before",
+    "Acknowledge messages to you, so that your inbox has them no longer. --json: of several, a list.",
+    click.option("--before", is_flag=True, help="All that came before them, too."),
+)

@@ -10,7 +10,7 @@ from functools import partial
 
 import click
 
-from windlass.cli.arguments import Duration, Word, command, json_option
+from windlass.cli.arguments import WORD, Duration, command, json_option
 from windlass.cli.commands.agents import described, given_text
 from windlass.cli.connection.client import Client, here
 from windlass.cli.connection.follow import follow
@@ -72,10 +72,10 @@ _LONGEST_SCRIPT = 3_000_000
     type=click.Choice(["execute", "plan", "refine"]),
     help="What is wanted: the work itself (the default), a plan for it, or a plan or text made clearer.",
 )
-@click.option("--phase", metavar="TASK", type=Word(), help="The task that it belongs to, such as t12.")
-@click.option("--agent", metavar="NAME", type=Word(), help="An agent that the repository defines: `windlass agents`.")
-@click.option("--provider", metavar="NAME", type=Word(), help="Which coding CLI does it. Default: work.provider.")
-@click.option("--model", metavar="NAME", type=Word(), help="Which model. Default: its file's, or its coding CLI's own.")
+@click.option("--phase", metavar="TASK", type=WORD, help="The task that it belongs to, such as t12.")
+@click.option("--agent", metavar="NAME", type=WORD, help="An agent that the repository defines: `windlass agents`.")
+@click.option("--provider", metavar="NAME", type=WORD, help="Which coding CLI does it. Default: work.provider.")
+@click.option("--model", metavar="NAME", type=WORD, help="Which model. Default: its file's, or its coding CLI's own.")
 @click.option(
     "--script",
     metavar="FILE",
