@@ -175,8 +175,8 @@ class TestBadFiles:
         assert [definition.name for definition in found.definitions] == ["good"]
         assert {problem.file: problem.words for problem in found.problems} == {
             ".windlass/agents/link.md": "it is a symbolic link, which is not followed.",
-            ".windlass/agents/pipe.md": "it is not a file.",
-            ".windlass/agents/sub.md": "it is not a file.",
+            ".windlass/agents/pipe.md": "it is a pipe.",
+            ".windlass/agents/sub.md": "it is a folder.",
             ".workplace/agents": "it is a symbolic link, which is not followed.",
         }
 

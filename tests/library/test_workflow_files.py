@@ -194,8 +194,8 @@ class TestReading:
 
         assert words(latin) == ["latin.yaml:4:1: error: it is not UTF-8. Save it as UTF-8."]
         assert words(large) == ["large.yaml:1:1: error: it has more than 200,000 bytes."]
-        assert words(tmp_path / "pipe.yaml") == ["pipe.yaml:1:1: error: it is not a file."]
-        assert words(tmp_path / "folder.yaml") == ["folder.yaml:1:1: error: it is not a file."]
+        assert words(tmp_path / "pipe.yaml") == ["pipe.yaml:1:1: error: it is a pipe."]
+        assert words(tmp_path / "folder.yaml") == ["folder.yaml:1:1: error: it is a folder."]
         assert words(tmp_path / "none.yaml") == ["none.yaml:1:1: error: there is no such file."]
 
     def test_a_prompt_is_never_read_through_a_link(self, tmp_path: Path) -> None:

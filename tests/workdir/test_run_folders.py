@@ -241,7 +241,7 @@ class TestSignal:
         [
             ("link", "it is a symbolic link"),
             ("loop", "it is a symbolic link"),
-            ("pipe", "it is not a file"),
+            ("pipe", "it is a pipe"),
             ("folder", "it is a folder"),
             ("socket", "it is a socket"),
             ("huge", "it has more than 1000000 bytes"),

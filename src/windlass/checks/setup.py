@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from windlass.system.files import write_whole
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedTree:
@@ -26,6 +28,4 @@ def read_prepared(file: Path) -> PreparedTree | None:
 
 def write_prepared(file: Path, prepared: PreparedTree) -> None:
     """Remember it, in one step."""
-    beside = file.with_name(f"{file.name}.new")
-    beside.write_text(json.dumps({"key": prepared.key, "kept": prepared.kept}), "utf-8")
-    beside.replace(file)
+    write_whole(file, json.dumps({"key": prepared.key, "kept": prepared.kept}).encode())

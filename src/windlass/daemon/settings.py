@@ -12,6 +12,7 @@ from typing import Any
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.settings.schema import Settings, build, check_key, keys, parse_value
+from windlass.system.files import write_whole
 
 ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider", "WINDLASS_SANDBOX": "sandbox.mode"}
 """Variables that stand for a setting."""
@@ -198,9 +199,7 @@ def _parse(file: Path, text: str) -> dict[str, Any]:
 def _write(file: Path, text: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_name(file.name + ".new")
-        fresh.write_text(text, "utf-8")
-        fresh.replace(file)
+        write_whole(file, text.encode(), mode=0o666)
     except OSError as error:
         raise Unavailable(f"{file} cannot be written: {error.strerror}.") from error
 

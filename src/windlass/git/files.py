@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
+from windlass.system.files import write_whole
 
 NEW = ".new-"
 """How a folder is called in which something is being made."""
@@ -21,16 +22,13 @@ def config_text(lines: Iterable[tuple[str, str, str]]) -> str:
     return "".join(f"[{section}]\n\t{name} = {_quoted(value)}\n" for section, name, value in lines if value)
 
 
-def write_whole(path: Path, text: str, *, mode: int = 0o600, only_if_new: bool = False) -> None:
-    """Put a file in place in one step."""
+def write_text(path: Path, text: str, *, mode: int = 0o600, only_if_new: bool = False) -> None:
+    """Put a text in place in one step."""
     content = text.encode("utf-8", "surrogateescape")
     if only_if_new and path.is_file() and path.read_bytes() == content:
         return
-    new = path.with_name(f".{path.name}.new")
     try:
-        new.write_bytes(content)
-        new.chmod(mode)
-        new.replace(path)
+        write_whole(path, content, mode=mode)
     except OSError as error:
         raise Unavailable(f"{path} could not be written: {error.strerror}.") from error
 

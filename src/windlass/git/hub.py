@@ -10,7 +10,7 @@ from pathlib import Path
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.nouns.project import Project
-from windlass.git.files import beside, config_text, pattern, write_whole
+from windlass.git.files import beside, config_text, pattern, write_text
 from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
 from windlass.git.user_repository import UPLOAD, Habits, UserRepository
@@ -117,8 +117,8 @@ class Hubs:
     def settle(self, project: Project, habits: Habits) -> None:
         """Write the hub's settings, where they are not as they must be."""
         hub = self._places.hub(project)
-        write_whole(hub / "windlass.config", _settings(project, habits), only_if_new=True)
-        write_whole(hub / "info" / "exclude", self.excludes(project, habits), only_if_new=True)
+        write_text(hub / "windlass.config", _settings(project, habits), only_if_new=True)
+        write_text(hub / "info" / "exclude", self.excludes(project, habits), only_if_new=True)
 
     def excludes(self, project: Project, habits: Habits) -> str:
         """What is no part of anyone's work: our own files, what worktrees were given, and what the user never wants."""
@@ -137,7 +137,7 @@ class Hubs:
             *(name for name in dict.fromkeys(names) if name not in known and "\n" not in name),
         ]
         if wanted != known:
-            write_whole(self._places.hidden(project), "".join(f"{each}\n" for each in wanted))
+            write_text(self._places.hidden(project), "".join(f"{each}\n" for each in wanted))
 
     async def bring(self, hub: Path, objects: Path, commits: Iterable[str]) -> None:
         """Take commits in from a clone's objects. Raises Conflict if they are damaged.
@@ -169,7 +169,7 @@ class Hubs:
             await self._git.ours(made, "config", "include.path", "windlass.config")
             for folder in ("info", "hooks", "windlass/indexes"):
                 (made / folder).mkdir(parents=True, exist_ok=True)
-            write_whole(made / "hooks" / "pre-receive", _REFUSAL, mode=0o755)
+            write_text(made / "hooks" / "pre-receive", _REFUSAL, mode=0o755)
             made.rename(hub)
 
     async def _clone(self, project: Project, made: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+from windlass.system.files import NotPlain, open_folder, read_file
 
 
 class Unreadable(Exception):
@@ -29,16 +26,9 @@ def is_top(folder: Path) -> bool:
 
 @contextmanager
 def folder(top: str, parts: Sequence[str]) -> Iterator[int]:
-    """Open a folder step by step. Raises FileNotFoundError, or Unreadable where a step is no plain folder."""
-    handle = _open(top, _FOLDER, None)
-    try:
-        for part in parts:
-            below = _open(part, _FOLDER, handle)
-            os.close(handle)
-            handle = below
+    """Open a folder step by step. Raises FileNotFoundError, or Unreadable where a part is not a plain folder."""
+    with _readable(), open_folder(top, *parts) as handle:
         yield handle
-    finally:
-        os.close(handle)
 
 
 def names(where: int, ending: str, most: int) -> list[str]:
@@ -48,8 +38,9 @@ def names(where: int, ending: str, most: int) -> list[str]:
 
 
 def text(where: int, name: str, limit: int) -> str:
-    """A file as text, with lines ended by a newline alone. Raises FileNotFoundError or Unreadable."""
-    content = _content(_open(name, _FILE, where), limit)
+    """Read a file as text, with lines ended by a newline alone. Raises FileNotFoundError or Unreadable."""
+    with _readable():
+        content = read_file(where, name, limit + 1)
     if len(content) > limit:
         raise Unreadable(f"it has more than {limit:,} bytes.")
     try:
@@ -59,29 +50,14 @@ def text(where: int, name: str, limit: int) -> str:
     return whole.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _content(handle: int, limit: int) -> bytes:
+@contextmanager
+def _readable() -> Iterator[None]:
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Unreadable("it is not a file.")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(limit + 1)
-    finally:
-        os.close(handle)
-
-
-def _open(name: str, flags: int, where: int | None) -> int:
-    try:
-        return os.open(name, flags, dir_fd=where)
+        yield
     except FileNotFoundError:
         raise
+    except NotPlain as error:
+        link = error.kind == "a symbolic link"
+        raise Unreadable(f"it is {error.kind}{', which is not followed' if link else ''}.") from error
     except OSError as error:
-        link = error.errno in (errno.ELOOP, errno.EMLINK) or _is_link(name, where)
-        why = "it is a symbolic link, which is not followed." if link else f"it can't be read: {error.strerror}."
-        raise Unreadable(why) from error
-
-
-def _is_link(name: str, where: int | None) -> bool:
-    try:
-        return stat.S_ISLNK(os.stat(name, dir_fd=where, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
+        raise Unreadable(f"it can't be read: {error.strerror}.") from error

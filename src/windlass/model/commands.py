@@ -7,15 +7,15 @@ import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from windlass.core.errors import BadInput
 from windlass.model.allowed_paths import AllowedPaths
+from windlass.system.capture import Capture
 
 USUAL_SECONDS, MOST_SECONDS = 120.0, 1800.0
 MOST_BYTES = 30_000
-"""Of an output: the first and the last half of that."""
+"""Of an output: its beginning and its end."""
 AFTERWARDS = 0.5
 """Seconds in which what a command leaves behind may still write."""
 GRACE = 2.0
@@ -23,30 +23,6 @@ SEARCH_SECONDS = 30.0
 MOST_MATCHES = 200
 TOLD = ("agent", "change", "context")
 """Commands of ours that change nothing but what is said of the run."""
-
-
-@dataclass(slots=True)
-class CommandOutput:
-    """The beginning and the end of what is printed, however much that is."""
-
-    first: bytearray = field(default_factory=bytearray)
-    last: bytearray = field(default_factory=bytearray)
-    size: int = 0
-
-    def add(self, content: bytes) -> None:
-        half = MOST_BYTES // 2
-        self.size += len(content)
-        room = half - len(self.first)
-        self.first += content[:room]
-        self.last += content[room:]
-        del self.last[:-half]
-
-    def text(self, note: str = "") -> str:
-        """All that is kept, and a last line of ours."""
-        left = self.size - len(self.first) - len(self.last)
-        gap = f"\n… {left} bytes left out …\n".encode() if left else b""
-        said = (bytes(self.first) + gap + bytes(self.last)).decode("utf-8", "replace")
-        return "\n".join(filter(None, (said.removesuffix("\n"), note)))
 
 
 class Commands:
@@ -95,7 +71,7 @@ class Commands:
 
     async def _run(self, words: Sequence[str], folder: Path, seconds: float) -> str:
         """What a program prints, and how it ended if not well. Whatever happens to us, nothing of it is left."""
-        output = CommandOutput()
+        output = Capture(MOST_BYTES)
         async with _pipe(output) as (inlet, reading):
             process = await asyncio.create_subprocess_exec(
                 *words,
@@ -113,15 +89,15 @@ class Commands:
                 await asyncio.wait((reading,), timeout=AFTERWARDS)
             except TimeoutError:
                 await _end(process)
-                return output.text(f"(ended after {seconds:.0f} seconds: it took too long)")
+                return _text(output, f"(ended after {seconds:.0f} seconds: it took too long)")
             except BaseException:
                 await asyncio.shield(_end(process))
                 raise
-        return output.text(f"(exit code {code})" if code else "") or "(no output)"
+        return _text(output, f"(exit code {code})" if code else "") or "(no output)"
 
 
 @asynccontextmanager
-async def _pipe(output: CommandOutput) -> AsyncIterator[tuple[int, asyncio.Task[None]]]:
+async def _pipe(output: Capture) -> AsyncIterator[tuple[int, asyncio.Task[None]]]:
     """A pipe of our own, read as it fills: what a command leaves behind may hold it for longer than we wait."""
     outlet, inlet = os.pipe()
     stream = asyncio.StreamReader()
@@ -137,7 +113,12 @@ async def _pipe(output: CommandOutput) -> AsyncIterator[tuple[int, asyncio.Task[
         transport.close()
 
 
-async def _drain(stream: asyncio.StreamReader, output: CommandOutput) -> None:
+def _text(output: Capture, note: str) -> str:
+    """The output as far as it was kept, and a last line of ours."""
+    return "\n".join(filter(None, (output.kept().decode("utf-8", "replace").removesuffix("\n"), note)))
+
+
+async def _drain(stream: asyncio.StreamReader, output: Capture) -> None:
     while content := await stream.read(65536):
         output.add(content)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.model.allowed_paths import AllowedPaths
+from windlass.system.files import NotPlain, read_file
 
 MOST_LINES, LONGEST_LINE, MOST_LETTERS = 2000, 2000, 60_000
 """Of a file, in one answer."""
@@ -92,14 +92,12 @@ def _entries(folder: Path) -> Iterator[str]:
 
 def _text(place: Path, path: str) -> str:
     """What is in a file. No pipe is waited for, and no device read."""
-    opened = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with os.fdopen(opened, "rb") as file:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotAllowed(f"{path} is no file.")
-        if found.st_size > LARGEST:
-            raise NotAllowed(f"{path} has {found.st_size} bytes, which is too much for this tool.")
-        content = file.read(LARGEST)
+    try:
+        content = read_file(None, place, LARGEST + 1)
+    except NotPlain as error:
+        raise NotAllowed(f"{path} is no file: {error}.") from error
+    if len(content) > LARGEST:
+        raise NotAllowed(f"{path} has more than {LARGEST} bytes, which is too much for this tool.")
     if b"\0" in content[:8000]:
         raise NotAllowed(f"{path} is no text.")
     return content.decode("utf-8", "replace")

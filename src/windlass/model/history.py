@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from windlass.core.errors import BadInput, NotFound
+from windlass.system.files import write_whole
 
 SESSIONS = ".local/state/windlass/sessions"
 """Below the folder that stands for the agent's home."""
@@ -42,7 +42,4 @@ class Session:
     def keep(self, content: bytes) -> None:
         """All of it, or what was there before."""
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self.file.with_suffix(".new")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content)
-        draft.replace(self.file)
+        write_whole(self.file, content)

@@ -1,4 +1,4 @@
-"""Briefings in, signals out."""
+"""The files of a run: its briefing, which we write, and its signal, which the agent writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from typing import Any
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
 from windlass.core.runs.signal import LARGEST, BadSignal, Signal, read_signal, read_status
 from windlass.core.runs.workdir import Briefing
-from windlass.workdir import inside
+from windlass.system.files import (
+    NotPlain,
+    exists,
+    open_folder,
+    read_file,
+    remove,
+    replace_file,
+    write_whole,
+)
 
 INPUT = (".windlass", "input")
 OUTPUT = (".windlass", "output")
@@ -27,8 +35,9 @@ CONTEXT = "context"
 WHOSE = "whose.json"
 """In a run's own folder: the names that the agent's entry in a status file may have."""
 
-_BELOW = ("workspace", *OUTPUT)
-"""Where a signal may lie too: some agents work in a `workspace` folder of their worktree."""
+_WORKSPACE = ("workspace", *OUTPUT)
+"""A second place for a signal: some agents work in a `workspace` folder of their worktree."""
+_NAMES_TRIED = 100
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -59,49 +68,50 @@ class RunFolders:
             with _explained(run, worktree):
                 _prepare_worktree(run, worktree, manifest, inputs, context or {})
                 self._write(run, WHOSE, json.dumps([manifest["agentId"], manifest["agentName"]]))
-                own = {each: self._write(run, _safe(each), text) for each, text in files.items()}
+                own = {name: self._write(run, _safe(name), text) for name, text in files.items()}
                 told = self._write(run, PROMPT, prompt)
             return Briefing(prompt=told, signal=str(Path(worktree, *OUTPUT, SIGNAL)), files=own)
 
         return await asyncio.to_thread(write)
 
     def _write(self, run: str, name: str, text: str) -> str:
-        """One file of a run's own folder, put in place in one step."""
+        """Put a file into a run's own folder."""
         folder = self.path(run)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = folder / f".{name}.new"
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(_bytes(text))
-        draft.replace(folder / name)
+        write_whole(folder / name, _bytes(text))
         return str(folder / name)
 
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
-        """Make a folder with a link to each worktree. What an agent put there itself stays, but not in their way."""
+        """Make a folder with a link to each worktree. An agent's own file of such a name is renamed."""
 
         def link() -> None:
             Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-            with inside.folder(folder) as where:
+            with open_folder(folder) as where:
                 for name, worktree in worktrees.items():
-                    inside.replace_link(where, _safe(name), worktree)
+                    with suppress(OSError):
+                        if os.readlink(_safe(name), dir_fd=where) == worktree:
+                            continue
+                    _set_aside(where, name, f"{name}.before")
+                    os.symlink(worktree, name, dir_fd=where)
 
         with _explained("", folder):
             await asyncio.to_thread(link)
 
     def has_mirrors(self, checkout: str, /) -> bool:
-        """Whether there is a folder that git ignores the runtime parts of, as `windlass init` makes it."""
+        """Whether a checkout has the `.windlass` that `windlass init` makes, of which git ignores the runtime parts."""
         try:
-            with inside.folder(checkout, ".windlass") as where:
-                return bool(inside.read_file(where, ".gitignore", 1))
-        except (OSError, inside.Odd):
+            with open_folder(checkout, ".windlass") as where:
+                return bool(read_file(where, ".gitignore", 1))
+        except OSError:
             return False
 
     def shows(self, checkout: str, name: str, text: str, /) -> bool:
         """Whether a file of a checkout's `.windlass` says just this."""
         content = _bytes(text)
         try:
-            with inside.folder(checkout, ".windlass") as where:
-                return inside.read_file(where, name, len(content) + 1) == content
-        except (OSError, inside.Odd):
+            with open_folder(checkout, ".windlass") as where:
+                return read_file(where, name, len(content) + 1) == content
+        except OSError:
             return False
 
     async def mirror(self, checkout: str, name: str, text: str, /) -> None:
@@ -109,29 +119,28 @@ class RunFolders:
 
         def write() -> None:
             try:
-                with inside.folder(checkout, ".windlass") as where:
-                    inside.replace_file(where, name, _bytes(text))
-            except (OSError, inside.Odd) as error:
+                with open_folder(checkout, ".windlass") as where:
+                    replace_file(where, name, _bytes(text))
+            except OSError as error:
                 raise Unavailable(f"{checkout}/.windlass/{name} cannot be written: {error}.") from error
 
         await asyncio.to_thread(write)
 
     def signal(self, run: str, worktree: str, /) -> Signal | None:
-        """The signal given in this run; never follows links, never blocks."""
-        # an older one was moved away when this run was briefed
-        return _look(worktree, OUTPUT) or _look_below(worktree) or self._status(run, worktree)
+        """Read the signal given in this run; `brief` has moved an older one away. Follows no link, never blocks."""
+        return _look(worktree, OUTPUT) or _look_in_workspace(worktree) or self._status(run, worktree)
 
     def signal_places(self, worktree: str, /) -> tuple[str, ...]:
         """Where signals and status files are put."""
         return (str(Path(worktree, *OUTPUT)), str(Path(worktree, ".windlass")))
 
     def _status(self, run: str, worktree: str) -> Signal | None:
-        """What the agent has written as its own status, as some are told to; it counts where there is no signal."""
+        """Read the status that some agents are told to write; it counts where there is no signal."""
         try:
-            with inside.folder(worktree, ".windlass") as where:
-                content = inside.read_file(where, STATUS, LARGEST + 1)
+            with open_folder(worktree, ".windlass") as where:
+                content = read_file(where, STATUS, LARGEST + 1)
             return read_status(content, *json.loads((self.path(run) / WHOSE).read_bytes()))
-        except (OSError, inside.Odd):
+        except OSError:
             return None
 
 
@@ -139,7 +148,7 @@ class RunFolders:
 def _explained(run: str, worktree: str) -> Iterator[None]:
     try:
         yield
-    except inside.Odd as error:
+    except NotPlain as error:
         raise NotAllowed(
             f"Run {run} can't be briefed in {worktree}: {error}, where Windlass puts its files.",
             hint="Look at it, and remove it if it is not yours.",
@@ -157,60 +166,72 @@ def _prepare_worktree(
     texts = {**{_safe(name): text for name, text in inputs.items()}, PLACE: f"{worktree}\n"}
     known = {f"{CONTEXT}/{'/'.join(map(_safe, name.split('/')))}": text for name, text in context.items()}
     whole = {**manifest, "files": sorted(texts), "contextFiles": sorted(known)}
-    with inside.folder(worktree, *INPUT, make=True) as where:
-        inside.remove_tree(where, CONTEXT)  # what was true for an earlier run
+    with open_folder(worktree, *INPUT, make=True) as where:
+        remove(where, CONTEXT)  # an earlier run's
         for name, text in texts.items():
-            inside.replace_file(where, name, _bytes(_named(text, manifest)))
+            replace_file(where, name, _bytes(_named(text, manifest)))
         for name, text in known.items():
             *folders, last = name.split("/")
-            with inside.folder(worktree, *INPUT, *folders, make=True) as place:
-                inside.replace_file(place, last, _bytes(_named(text, manifest)), mode=0o444)
+            with open_folder(worktree, *INPUT, *folders, make=True) as place:
+                replace_file(place, last, _bytes(_named(text, manifest)), mode=0o444)
         _clear_signals(run, worktree)
-        inside.replace_file(where, MANIFEST, _bytes(json.dumps(whole, indent=2, ensure_ascii=False) + "\n"))
+        replace_file(where, MANIFEST, _bytes(json.dumps(whole, indent=2, ensure_ascii=False) + "\n"))
 
 
 def _clear_signals(run: str, worktree: str) -> None:
     """Only a signal given in this run counts; an older one is kept under another name."""
-    with inside.folder(worktree, *OUTPUT, make=True) as where:
-        inside.set_aside(where, SIGNAL, f"signal.before-{run}.json")
-        with inside.folder(worktree, ".windlass") as above:
-            inside.set_aside(above, STATUS, f"process-status.before-{run}.json", into=where)
-    with suppress(FileNotFoundError, inside.Odd), inside.folder(worktree, *_BELOW) as where:
-        inside.set_aside(where, SIGNAL, f"signal.before-{run}.json")
+    with open_folder(worktree, *OUTPUT, make=True) as where:
+        _set_aside(where, SIGNAL, f"signal.before-{run}.json")
+        with open_folder(worktree, ".windlass") as above:
+            _set_aside(above, STATUS, f"process-status.before-{run}.json", into=where)
+    with suppress(FileNotFoundError, NotPlain), open_folder(worktree, *_WORKSPACE) as where:
+        _set_aside(where, SIGNAL, f"signal.before-{run}.json")
+
+
+def _set_aside(where: int, name: str, aside: str, *, into: int | None = None) -> None:
+    """Rename a file of any kind, if it exists, to a name that is free, in the same folder or another."""
+    target = where if into is None else into
+    for number in range(1, _NAMES_TRIED + 1):
+        free = aside if number == 1 else f"{aside}.{number}"
+        if not exists(target, free):
+            with suppress(FileNotFoundError):
+                os.rename(name, free, src_dir_fd=where, dst_dir_fd=target)
+            return
+    raise NotAllowed(f"There are already {_NAMES_TRIED} files called {aside}.", hint=f"Remove some {aside} files.")
 
 
 def _look(worktree: str, place: tuple[str, ...]) -> Signal | None:
-    """What lies at one place, if anything does."""
+    """Read the signal in a folder, if it has one."""
     try:
-        with inside.folder(worktree, *place) as where:
-            return read_signal(inside.read_file(where, SIGNAL, LARGEST + 1))
+        with open_folder(worktree, *place) as where:
+            return read_signal(read_file(where, SIGNAL, LARGEST + 1))
     except FileNotFoundError:
         return None
-    except inside.Odd as error:
+    except NotPlain as error:
         return BadSignal(str(error))
     except OSError as error:
         return BadSignal(f"it can't be read: {error.strerror or error}")
 
 
-def _look_below(worktree: str) -> Signal | None:
-    """The same in `workspace`, which may be anything of the project's own: then there is no signal."""
+def _look_in_workspace(worktree: str) -> Signal | None:
+    """Read a signal in `workspace`; a project may have something else of that name, which is not a bad signal."""
     try:
-        with inside.folder(worktree, *_BELOW):
+        with open_folder(worktree, *_WORKSPACE):
             pass
-    except (OSError, inside.Odd):
+    except OSError:
         return None
-    return _look(worktree, _BELOW)
+    return _look(worktree, _WORKSPACE)
 
 
 def _named(text: str, manifest: Mapping[str, Any]) -> str:
-    """Text that knows whom it is for."""
+    """Fill in the agent's id and name."""
     for placeholder, key in (("{AGENT_ID}", "agentId"), ("{AGENT_NAME}", "agentName")):
         text = text.replace(placeholder, str(manifest[key]))
     return text
 
 
 def _bytes(text: str) -> bytes:
-    """UTF-8; half characters, which it can't say, become question marks."""
+    """Encode a text; half characters, which UTF-8 can't encode, become question marks."""
     return text.encode("utf-8", "replace")
 
 

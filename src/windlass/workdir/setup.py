@@ -1,7 +1,7 @@
-"""Making a worktree ready: what is copied and linked from the user's checkout, and the set-up command.
+"""Prepare a worktree: copy and link files of the user's checkout into it, and run the set-up command.
 
-The worktree is the agent's, so every step in it is taken from an open folder and follows no link. The checkout is the
-user's own; still nothing is taken from outside it.
+The worktree is the agent's, so no link in it is followed. The checkout is the user's own; still nothing is taken from
+outside it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from windlass.core.errors import BadInput, Unavailable
 from windlass.core.runs.sandbox import Sandbox
 from windlass.core.runs.worktree_setup import Ended, PreparedWorktree, Shell, Wrap, visible
 from windlass.core.settings.schema import WorktreeSettings
-from windlass.workdir import inside
+from windlass.system.files import exists, open_folder, read_file, remove, replace_file
 from windlass.workdir.folders import INPUT
 
 DONE = "setup.json"
-"""In the worktree: gone with it, and then the set-up is done again."""
+"""A file in the worktree: a new worktree has none, and is set up again."""
 MOST_OUTPUT = 200_000
 LAST_LINES = 5
 LONGEST_TAIL = 600
 
 Place = Callable[[str, int, str], None]
-"""Puts a path of the checkout into an open folder, under a name."""
+"""Copies or links a path of the checkout into an open folder, under a name."""
 
 
 class WorktreeSetup:
@@ -59,8 +59,8 @@ class WorktreeSetup:
         notes = await asyncio.to_thread(_bring, checkout, worktree, settings)
         if not settings.setup.strip() or _was_done(worktree, key):
             return PreparedWorktree(notes=notes)
-        with _explained(worktree), inside.folder(worktree, *INPUT, make=True) as where:
-            inside.remove_file(where, DONE)
+        with _explained(worktree), open_folder(worktree, *INPUT, make=True) as where:
+            remove(where, DONE)
         command, seen = settings.setup, visible(self._environment, settings.environment) | dict(environment)
         if sandbox is not None:
             words, seen = self._wrap(["/bin/sh", "-c", command], worktree, seen, sandbox)
@@ -81,56 +81,47 @@ class WorktreeSetup:
 
 
 def _bring(checkout: str, worktree: str, settings: WorktreeSettings) -> tuple[str, ...]:
-    """Everything that is to be copied and linked; notes on what could not be."""
-    wanted = [("copy", each, _copied) for each in settings.copy] + [("link", each, _linked) for each in settings.link]
-    notes = (_brought(checkout, worktree, _parts(key, name), name, place) for key, name, place in wanted)
+    """Copy and link all that the settings name. Returns a note on each path that was left out."""
+    wanted = [("copy", name, _copy) for name in settings.copy] + [("link", name, _link) for name in settings.link]
+    notes = (_bring_one(checkout, worktree, _parts(key, name), name, place) for key, name, place in wanted)
     return tuple(note for note in notes if note)
 
 
-def _brought(checkout: str, worktree: str, parts: tuple[str, ...], name: str, place: Place) -> str:
-    """Bring one path, unless something is there already. Returns why not, if there is anything to say."""
+def _bring_one(checkout: str, worktree: str, parts: tuple[str, ...], name: str, place: Place) -> str:
+    """Bring one path, unless the worktree has it already. Returns why it was left out, or nothing."""
     *folders, last = parts
     try:
         source = _source(checkout, name)
-        with inside.folder(worktree, *folders, make=True) as target:
-            if not inside.is_there(target, last):
-                with inside.folder(worktree, *INPUT, make=True) as drafts:
+        with open_folder(worktree, *folders, make=True) as target:
+            if not exists(target, last):
+                with open_folder(worktree, *INPUT, make=True) as drafts:
                     draft = f".{secrets.token_hex(8)}"
                     try:
                         place(source, drafts, draft)
                         os.rename(draft, last, src_dir_fd=drafts, dst_dir_fd=target)
                     finally:
-                        _discard(drafts, draft)
-    except (inside.Odd, shutil.Error) as error:
-        return f"{name} was left out: {error}"
+                        with suppress(OSError):  # nothing is left where all went well
+                            remove(drafts, draft)
     except OSError as error:
         return f"{name} was left out: {error.strerror or error}"
     return ""
 
 
-def _discard(where: int, draft: str) -> None:
-    """Remove what could not be brought as a whole; nothing is left where all went well."""
-    with suppress(OSError):
-        os.unlink(draft, dir_fd=where)
-    with suppress(OSError):
-        shutil.rmtree(draft, dir_fd=where)
-
-
 def _source(checkout: str, name: str) -> str:
-    """Where a path of the checkout really is. Raises Odd if it is missing, or leads out of the repository."""
+    """Resolve a path of the checkout. Raises OSError if it is missing, or leads out of the repository."""
     top = Path(checkout).resolve()
     try:
         real = (top / name).resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise inside.Odd("it is not in your checkout") from error
+        raise OSError("it is not in your checkout") from error
     if not real.is_relative_to(top):
-        raise inside.Odd("it leads out of the repository")
+        raise OSError("it leads out of the repository")
     if real.relative_to(top).parts[:1] == (".git",):
-        raise inside.Odd("it leads into .git")
+        raise OSError("it leads into .git")
     return str(real)
 
 
-def _copied(source: str, where: int, name: str) -> None:
+def _copy(source: str, where: int, name: str) -> None:
     target = f"/proc/self/fd/{where}/{name}"
     mode = os.lstat(source).st_mode
     if stat.S_ISDIR(mode):
@@ -138,19 +129,19 @@ def _copied(source: str, where: int, name: str) -> None:
     elif stat.S_ISREG(mode):
         shutil.copy2(source, target, follow_symlinks=False)
     else:
-        raise inside.Odd("it is neither a file nor a folder")
+        raise OSError("it is neither a file nor a folder")
 
 
-def _linked(source: str, where: int, name: str) -> None:
+def _link(source: str, where: int, name: str) -> None:
     os.symlink(source, name, dir_fd=where)
 
 
 def _parts(key: str, name: str) -> tuple[str, ...]:
-    """A path's parts, or a refusal of what can't be one of a worktree."""
+    """Split a path. Raises BadInput for one that a worktree can't be given."""
     parts = tuple(name.rstrip("/").split("/"))
     if not all(parts) or {".", ".."} & {*parts} or "\0" in name or parts[0] in (".git", ".windlass"):
         raise BadInput(
-            f"worktree.{key} names {name!r}, which is no path that a worktree can be given.",
+            f"worktree.{key} names {name!r}, which a worktree cannot be given.",
             hint="Name files and folders from the top of the repository, such as .env or node_modules.",
         )
     return parts
@@ -158,22 +149,22 @@ def _parts(key: str, name: str) -> tuple[str, ...]:
 
 def _was_done(worktree: str, key: str) -> bool:
     try:
-        with inside.folder(worktree, *INPUT) as where:
-            return bool(json.loads(inside.read_file(where, DONE, 1000)) == {"key": key})
-    except (OSError, inside.Odd, ValueError, RecursionError):
+        with open_folder(worktree, *INPUT) as where:
+            return bool(json.loads(read_file(where, DONE, 1000)) == {"key": key})
+    except (OSError, ValueError, RecursionError):
         return False
 
 
 def _note_done(worktree: str, key: str) -> None:
-    with _explained(worktree), inside.folder(worktree, *INPUT, make=True) as where:
-        inside.replace_file(where, DONE, json.dumps({"key": key}).encode())
+    with _explained(worktree), open_folder(worktree, *INPUT, make=True) as where:
+        replace_file(where, DONE, json.dumps({"key": key}).encode())
 
 
 @contextmanager
 def _explained(worktree: str) -> Iterator[None]:
     try:
         yield
-    except (inside.Odd, OSError) as error:
+    except OSError as error:
         raise Unavailable(f"The set-up of {worktree} can't be noted: {error}.") from error
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from windlass.git.files import config_text, write_whole
+from windlass.git.files import config_text, write_text
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import Habits
 
@@ -23,14 +23,14 @@ async def make_clone(git: GitProgram, hub: Path, folder: Path, main: str, *, hea
     inner = folder / ".git"
     for each in ("info", "objects/info"):
         (inner / each).mkdir(parents=True, exist_ok=True)
-    write_whole(inner / "objects/info/alternates", f"{hub / 'objects'}\n")
+    write_text(inner / "objects/info/alternates", f"{hub / 'objects'}\n")
     if (hub / "shallow").is_file():
         shutil.copyfile(hub / "shallow", inner / "shallow")
     origin = inner / "refs/remotes/origin"
     origin.mkdir(parents=True)
-    write_whole(inner / "packed-refs", f"{tip} refs/remotes/origin/{main}\n")
-    write_whole(origin / "HEAD", f"ref: refs/remotes/origin/{main}\n")
-    write_whole(inner / "HEAD", f"{head}\n")
+    write_text(inner / "packed-refs", f"{tip} refs/remotes/origin/{main}\n")
+    write_text(origin / "HEAD", f"ref: refs/remotes/origin/{main}\n")
+    write_text(inner / "HEAD", f"{head}\n")
     with (inner / "config").open("a", encoding="utf-8", errors="surrogateescape") as config:
         config.write(config_text(_origin(hub)))
 
@@ -39,14 +39,14 @@ def put_branch(folder: Path, branch: str, commit: str) -> None:
     """Give a new clone a branch."""
     file = folder / ".git" / "refs" / "heads" / branch
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, f"{commit}\n")
+    write_text(file, f"{commit}\n")
 
 
 def put_habits(folder: Path, habits: Habits, excludes: str) -> None:
     """Give a new clone the user's name and line endings, and nothing else of theirs; and what git shall not see."""
     with (folder / ".git" / "config").open("a", encoding="utf-8") as config:
         config.write(config_text(habit_lines(habits)))
-    write_whole(folder / ".git" / "info" / "exclude", excludes)
+    write_text(folder / ".git" / "info" / "exclude", excludes)
 
 
 def habit_lines(habits: Habits) -> list[tuple[str, str, str]]:

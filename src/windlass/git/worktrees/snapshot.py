@@ -14,7 +14,7 @@ from pathlib import Path
 from windlass.core.errors import Conflict, NotAllowed, NotFound
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
-from windlass.git.files import copy_or_clear, make_folder, shown, write_whole
+from windlass.git.files import copy_or_clear, make_folder, shown, write_text
 from windlass.git.hub import RUNTIME, Hubs
 from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram
@@ -137,7 +137,7 @@ class Snapshots:
         if not file.is_file():
             make_folder(file.parent)
             names = await self._ignored(project, agent)
-            write_whole(file, "".join(f"{name}\n" for name in names if "\n" not in name))
+            write_text(file, "".join(f"{name}\n" for name in names if "\n" not in name))
 
     async def ignored(self, project: Project, agent: Agent) -> list[str]:
         """What git ignores in a worktree, folders as a whole: no snapshot has it, and nobody gave it to the agent."""

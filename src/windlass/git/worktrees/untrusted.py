@@ -1,40 +1,30 @@
-"""Reading files that an agent can write: no link is followed, nothing blocks, sizes are bounded."""
+"""Files of a clone that its agent can write, read as data: refs, stashes, the checked-out branch."""
 
 from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import suppress
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
+from windlass.system.files import open_folder, read_file, replace_file
 
 LARGEST = 8 << 20
 _COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_inside(root: Path, inner: str, limit: int = LARGEST) -> bytes | None:
-    """The regular file at `inner` below a folder; nothing if it is missing, too large, or anything else."""
+    """Read the regular file at `inner` below a folder; None if it is missing, too large, or anything else."""
     *folders, name = inner.split("/")
-    with ExitStack() as opened:
-        try:
-            at = _open(opened, root, _FOLDER, None)
-            for folder in folders:
-                at = _open(opened, folder, _FOLDER, at)
-            file = _open(opened, name, _FILE, at)
-            facts = os.fstat(file)
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > limit:
-                return None
-            with os.fdopen(os.dup(file), "rb") as stream:
-                return stream.read(limit)
-        except OSError:
-            return None
+    try:
+        with open_folder(root, *folders) as where:
+            content = read_file(where, name, limit + 1)
+    except OSError:
+        return None
+    return content if len(content) <= limit else None
 
 
 def write_inside(root: Path, inner: str, content: bytes) -> None:
@@ -42,17 +32,11 @@ def write_inside(root: Path, inner: str, content: bytes) -> None:
     if read_inside(root, inner) == content:
         return
     *folders, name = inner.split("/")
-    draft = f".{name}.{secrets.token_hex(8)}"
-    with ExitStack() as opened:
-        try:
-            at = _open(opened, root, _FOLDER, None)
-            for folder in folders:
-                at = _open(opened, folder, _FOLDER, at)
-            with os.fdopen(os.open(draft, _NEW, 0o600, dir_fd=at), "wb") as stream:
-                stream.write(content)
-            os.replace(draft, name, src_dir_fd=at, dst_dir_fd=at)
-        except OSError as error:
-            raise Unavailable(f"{root / inner} could not be written: {error.strerror}.") from error
+    try:
+        with open_folder(root, *folders) as where:
+            replace_file(where, name, content, mode=0o600)
+    except OSError as error:
+        raise Unavailable(f"{root / inner} could not be written: {error.strerror or error}.") from error
 
 
 def is_folder(path: Path) -> bool:
@@ -64,26 +48,22 @@ def is_folder(path: Path) -> bool:
 
 
 def is_inhabited(path: Path) -> bool:
-    """Whether this is a real folder with more in it than a late signal, which brings folders of its own."""
+    """Whether this is a real folder with more in it than the `.windlass` that a late signal makes."""
     try:
-        return is_folder(path) and any(each.name != ".windlass" for each in path.iterdir())
+        return is_folder(path) and any(entry.name != ".windlass" for entry in path.iterdir())
     except OSError:
         return False
 
 
 def remove_locks(worktree: Path) -> None:
-    """Remove what a killed git of the agent's has left behind; only where none of its processes lives any more."""
-    try:
-        with ExitStack() as opened:
-            top = _open(opened, ".git", _FOLDER, _open(opened, worktree, _FOLDER, None))
-            for place in (".", "refs", "logs"):
-                for _, folders, files, at in os.fwalk(place, dir_fd=top):
-                    for name in (file for file in files if file.endswith(".lock")):
-                        os.unlink(name, dir_fd=at)
-                    if place == ".":
-                        folders.clear()
-    except FileNotFoundError:
-        return
+    """Remove the lock files that a killed git of the agent's left; only after all its processes have ended."""
+    with suppress(FileNotFoundError), open_folder(worktree, ".git") as top:
+        for place in (".", "refs", "logs"):
+            for _, folders, files, at in os.fwalk(place, dir_fd=top):
+                for name in (file for file in files if file.endswith(".lock")):
+                    os.unlink(name, dir_fd=at)
+                if place == ".":
+                    folders.clear()
 
 
 def branch_there(worktree: Path) -> str:
@@ -94,14 +74,14 @@ def branch_there(worktree: Path) -> str:
 
 
 def commit_at(worktree: Path, ref: str) -> str:
-    """The commit that a ref of a clone is at, or nothing."""
+    """The commit of a ref in a clone, or nothing."""
     if found := _COMMIT.fullmatch((read_inside(worktree, f".git/{ref}", 4096) or b"").strip()):
         return found[0].decode()
     return dict(_packed(worktree)).get(ref, "")
 
 
 def commits_kept(worktree: Path) -> dict[str, str]:
-    """Every commit that a clone keeps by a name: branches, tags, stashes, a detached head."""
+    """Every commit that a name in a clone keeps: branches, tags, stashes, a detached head."""
     kept = {ref: commit for ref, commit in _packed(worktree) if not ref.startswith("refs/remotes/")}
     for ref in _loose(worktree):
         if commit := commit_at(worktree, ref):
@@ -135,9 +115,3 @@ def _stashed(worktree: Path) -> Iterator[str]:
         _, _, rest = line.partition(b" ")
         if found := _COMMIT.match(rest):
             yield found[0].decode()
-
-
-def _open(opened: ExitStack, path: Path | str, flags: int, at: int | None) -> int:
-    descriptor = os.open(path, flags, dir_fd=at)
-    opened.callback(os.close, descriptor)
-    return descriptor

@@ -10,7 +10,7 @@ from pathlib import Path
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
-from windlass.git.files import all_there, beside, config_text, make_folder, remove_tree, write_whole
+from windlass.git.files import all_there, beside, config_text, make_folder, remove_tree, write_text
 from windlass.git.hub import Hubs
 from windlass.git.paths import HubPaths
 from windlass.git.program import GitProgram
@@ -104,4 +104,4 @@ class Worktrees:
         file = self._places.settings(project, agent)
         if not file.exists():
             make_folder(file.parent)
-            write_whole(file, config_text(habit_lines(habits)))
+            write_text(file, config_text(habit_lines(habits)))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from windlass.process.sandbox.mounts import Mount
+from windlass.system.files import open_folder, remove, replace_file
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LARGEST = 10_000_000
 """Bytes of a settings file."""
 
@@ -32,7 +28,7 @@ class SandboxHome:
             place = Path(mount.target).relative_to(home)
             if mount.is_link:
                 with self._folder(place.parent) as where:
-                    _clear(where, place.name)
+                    remove(where, place.name)
             elif mount.is_folder:
                 with self._folder(place):
                     pass
@@ -46,23 +42,13 @@ class SandboxHome:
     def _write(self, place: Path, content: bytes, *, empty: bool = True) -> None:
         """Put a new file there, whatever stood there before."""
         with self._folder(place.parent) as where:
-            _clear(where, place.name)
+            remove(where, place.name)
             if content or empty:
-                with os.fdopen(os.open(place.name, _NEW, 0o600, dir_fd=where), "wb") as file:
-                    file.write(content)
+                replace_file(where, place.name, content, mode=0o600)
 
-    @contextmanager
-    def _folder(self, place: Path) -> Iterator[int]:
-        """Open a folder in it, made as needed; what is no folder gives way."""
-        handle = os.open(self.path, _FOLDER)
-        try:
-            for part in place.parts:
-                below = _step(handle, part)
-                os.close(handle)
-                handle = below
-            yield handle
-        finally:
-            os.close(handle)
+    def _folder(self, place: Path) -> AbstractContextManager[int]:
+        """Open a folder in the home, made as needed; anything else of its name is removed."""
+        return open_folder(self.path, *place.parts, clear=True, mode=0o700)
 
 
 def there(path: str) -> str:
@@ -73,26 +59,6 @@ def there(path: str) -> str:
     elif not file.exists():
         file.mkdir()
     return path
-
-
-def _step(above: int, part: str) -> int:
-    with suppress(OSError):
-        return os.open(part, _FOLDER, dir_fd=above)
-    _clear(above, part)
-    os.mkdir(part, 0o700, dir_fd=above)
-    return os.open(part, _FOLDER, dir_fd=above)
-
-
-def _clear(where: int, name: str) -> None:
-    """Remove what stands there; a folder with all in it, without leaving through a link."""
-    try:
-        mode = os.stat(name, dir_fd=where, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return
-    if stat.S_ISDIR(mode):
-        shutil.rmtree(name, dir_fd=where)
-    else:
-        os.unlink(name, dir_fd=where)
 
 
 def _content(file: Path) -> bytes:
