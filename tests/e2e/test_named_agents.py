@@ -30,8 +30,8 @@ def test_the_agents_of_a_repository_are_shown_with_what_is_wrong(house: Stage) -
     found = house.wl("agents", "--json").value
 
     assert "coder  Senior developer" in shown
-    assert ".windlass/agents/bad.md:2: error: it has no role" in shown
-    assert ".windlass/agents/coder.md:4: warning: there is no key persistant" in shown
+    assert ".windlass/agents/bad.md:2:1: error: role: is missing." in shown
+    assert ".windlass/agents/coder.md:4:1: warning: persistant: there is no such key" in shown
     assert "Did you mean persistent?" in checked.out
     assert [each["name"] for each in found["agents"]] == ["coder"]
     assert {(each["file"], each["line"], each["gravity"]) for each in found["problems"]} == {

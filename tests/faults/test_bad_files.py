@@ -40,7 +40,7 @@ class TestScripts:
         ("- say: &a [x]\n- say: *a\n", "aliases"),
         (BOMB, "alias"),
         ("- say: !!python/object/apply:os.system ['touch canary']\n", "tags"),
-        ("- write: {a.txt: 1, a.txt: 2}\n", "stands here twice"),
+        ("- write: {a.txt: 1, a.txt: 2}\n", "stands here a second time"),
         ("- say: x\n\t- say: y\n", "tab"),
         ("[" * DEEP + "]" * DEEP, "nested"),
         ("- say: \0\n", "can't stand in YAML"),

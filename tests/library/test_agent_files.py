@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from windlass.core.agents.definition import Gravity, Roster
+from windlass.core.agents.definition import Roster
 from windlass.core.errors import BadInput
+from windlass.core.files.problems import Gravity
 from windlass.core.runs.prompt import BLOCKS, PROJECT
 from windlass.library import prompt_blocks
 from windlass.library.agent_files import LARGEST, RepositoryLibrary
@@ -122,15 +123,15 @@ BAD: dict[str, tuple[str | bytes, int, str]] = {
     "no head": ("Just text.\n", 1, "three dashes"),
     "empty": ("", 1, "three dashes"),
     "never ends": ("---\nname: coder\nrole: x\n", 1, "never end"),
-    "no name": ("---\nrole: x\n---\n", 1, "no name"),
-    "no role": ("---\nname: coder\n---\n", 2, "no role"),
+    "no name": ("---\nrole: x\n---\n", 2, "name: is missing."),
+    "no role": ("---\nname: coder\n---\n", 2, "role: is missing."),
     "bad name": ("---\nrole: x\nname: The Coder\n---\n", 3, "not a name"),
     "reserved": ("---\nname: human\nrole: x\n---\n", 2, "reserved"),
-    "broken YAML": ("---\nname: coder\nrole: [x\n---\n", 3, "flow sequence"),
+    "broken YAML": ("---\nname: coder\nrole: [x\n---\n", 3, "a bracket is opened and not closed"),
     "a colon": ("---\nname: coder\nrole: Use it: always\n---\n", 3, "in quotes"),
-    "a tab": ("---\nname: coder\nrole:\n\t- x\n---\n", 4, "a tab stands in this line"),
+    "a tab": ("---\nname: coder\nrole:\n\t- x\n---\n", 4, "a tab stands where the line is indented"),
     "a list": ("---\n- name\n---\n", 2, "keys with values"),
-    "twice": ("---\nname: coder\nrole: x\nname: other\n---\n", 4, "twice"),
+    "twice": ("---\nname: coder\nrole: x\nname: other\n---\n", 4, "name: stands here a second time"),
     "a tag": ("---\nname: coder\nrole: !!python/object:os.system x\n---\n", 3, "tags"),
     "an alias bomb": (BOMB + "name: coder\nrole: x\n---\n", 3, "aliases"),
     "deep": ("---\nname: coder\nrole: " + "[" * 5000 + "\n---\n", 3, "deep"),
@@ -155,8 +156,8 @@ class TestBadFiles:
         assert time.monotonic() - began < 2
         assert [definition.name for definition in found.definitions] == ["good"]
         assert [(problem.file, problem.line) for problem in found.problems] == [(".windlass/agents/bad.md", line)]
-        assert words in found.problems[0].words
-        assert len(found.problems[0].words) < 500
+        assert words in str(found.problems[0])
+        assert len(str(found.problems[0])) < 500
 
     def test_no_link_is_followed(self, tmp_path: Path) -> None:
         """Neither out of the repository nor within it; a pipe does not keep us waiting."""

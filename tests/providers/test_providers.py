@@ -70,7 +70,7 @@ class TestCommand:
 class TestScripted:
     def test_a_script_is_checked_before_anything_is_created(self) -> None:
         """The file's own name is in the refusal."""
-        with pytest.raises(BadInput, match=r"demo\.yaml:1:3: there is no step sya"):
+        with pytest.raises(BadInput, match=r"demo\.yaml:1:3: error: there is no step sya"):
             load().get("scripted").check({"script": "- sya: x", "script_name": "demo.yaml"})
 
         load().get("scripted").check({"script": "- say: x"})

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, TextIO
 
 from windlass.core.display import age, harmless
+from windlass.core.files.problems import FileProblem
 
 Row = Mapping[str, Any]
 
@@ -18,7 +19,7 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 _COLOURS = {
     **dict.fromkeys(("running", "testing"), "cyan"),
     **dict.fromkeys(("completed", "landed", "done"), "green"),
-    **dict.fromkeys(("waiting", "held", "queued", "asked"), "yellow"),
+    **dict.fromkeys(("waiting", "held", "queued", "asked", "warning"), "yellow"),
     **dict.fromkeys(("error", "failed", "crashed", "rejected"), "red"),
 }
 _READABLE = 16
@@ -90,6 +91,11 @@ def paint(text: str, colour: str) -> str:
 def paint_state(text: str) -> str:
     """A status, state or outcome in the colour that all of them have."""
     return paint(text, _COLOURS.get(text.strip(), ""))
+
+
+def say_problem(problem: FileProblem) -> None:
+    """Print a problem of a file, its gravity in colour."""
+    say(one_line(problem).replace(f" {problem.gravity}: ", f" {paint_state(problem.gravity)}: ", 1))
 
 
 def dim(text: str) -> str:

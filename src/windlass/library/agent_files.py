@@ -1,4 +1,4 @@
-"""What a repository brings along for its agents: their files, and what it adds to their prompts."""
+"""Reads the agent files, prompt blocks and workflows of a repository."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
-from windlass.core.agents.definition import FileProblem, Folder, Found, Gravity, Roster, define, gather
+from windlass.core.agents.definition import Folder, Found, Roster, define, gather
 from windlass.core.did_you_mean import near_miss
 from windlass.core.display import harmless
 from windlass.core.errors import BadInput
+from windlass.core.files.problems import FileProblem, Gravity, Notes
+from windlass.core.files.tree import TOP
 from windlass.core.runs.prompt import BLOCKS, PARTS, PROJECT
 from windlass.core.workflows.workflow import Workflow
 from windlass.library import frontmatter, safe_files, workflows
@@ -28,22 +30,22 @@ WORKER = "WORKER.md"
 
 
 class RepositoryLibrary:
-    """Reads the user's own checkout, which is trusted as far as the repository is; never an agent's worktree."""
+    """Reads the user's own checkout, never an agent's worktree."""
 
     def __init__(self, blocks: Mapping[str, str]) -> None:
         self._blocks = blocks
         self._folders = _folders()
 
     async def roster(self, checkout: str, /) -> Roster:
-        """The agents that are defined there, and what is wrong with its files. One bad file spoils no other."""
+        """The agents that the checkout defines, and the problems of their files. One bad file spoils no other."""
         return await asyncio.to_thread(self._roster, checkout)
 
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:
-        """The blocks of prompts, each with what the project adds to it. Raises BadInput for what can't be read."""
+        """The prompt blocks, each with the project's addition. Raises BadInput if a file can't be read."""
         return await asyncio.to_thread(self._added, checkout)
 
     async def workflow(self, file: str, /) -> Workflow:
-        """What a workflow's file says. Raises BadInput with all that is wrong with it."""
+        """The workflow in a file. Raises BadInput with every problem of the file."""
         loaded = await asyncio.to_thread(workflows.load, Path(file))
         if loaded.workflow is None:
             raise BadInput("\n".join(map(str, loaded.problems)), hint="`windlass validate` shows the same.")
@@ -51,13 +53,12 @@ class RepositoryLibrary:
 
     @property
     def guarded(self) -> tuple[str, ...]:
-        """Files and folders of a repository that say what agents are and may do, and what is run before them."""
+        """Files and folders of a repository that define agents, prompts and workflows."""
         folders = (*(folder.path for folder in self._folders), "/".join(PROMPTS), "/".join(workflows.FOLDER))
         return (*(f"{folder}/" for folder in folders), f".windlass/{WORKER}")
 
     def _roster(self, checkout: str) -> Roster:
-        found = [each for folder in self._folders for each in _in_folder(checkout, folder)]
-        roster = gather(found)
+        roster = gather(found for folder in self._folders for found in _in_folder(checkout, folder))
         return Roster(roster.definitions, (*roster.problems, *_strange_blocks(checkout, self._blocks)))
 
     def _added(self, checkout: str) -> dict[str, str]:
@@ -76,7 +77,7 @@ class RepositoryLibrary:
 
 
 def _additions() -> dict[str, tuple[tuple[str, ...], str]]:
-    """By block, the file that adds to it."""
+    """The file that adds to each block."""
     return {name: (PROMPTS, f"{name}{ENDING}") for name in (*BLOCKS, *PARTS)} | {PROJECT: (PROMPTS[:1], WORKER)}
 
 
@@ -84,13 +85,13 @@ def _folders() -> tuple[Folder, ...]:
     listed = tomllib.loads((resources.files(__package__) / "agent_folders.toml").read_text("utf-8"))["folder"]
     return tuple(
         Folder(
-            path=each["path"],
-            provider=each.get("provider", ""),
-            means=each.get("means", {}),
-            unheeded=tuple(each.get("unheeded", ())),
-            unset=tuple(each.get("unset", ())),
+            path=folder["path"],
+            provider=folder.get("provider", ""),
+            means=folder.get("means", {}),
+            unheeded=tuple(folder.get("unheeded", ())),
+            unset=tuple(folder.get("unset", ())),
         )
-        for each in listed
+        for folder in listed
     )
 
 
@@ -98,7 +99,7 @@ def _in_folder(checkout: str, folder: Folder) -> Iterator[Found]:
     try:
         with safe_files.folder(checkout, folder.path.split("/")) as where:
             listed = [name for name in safe_files.names(where, ENDING, MOST + 1) if name.lower() != "readme.md"]
-            yield from (_in_file(where, each, folder) for each in listed[:MOST])
+            yield from (_in_file(where, name, folder) for name in listed[:MOST])
     except FileNotFoundError:
         return
     except Unreadable as error:
@@ -110,18 +111,18 @@ def _in_folder(checkout: str, folder: Folder) -> Iterator[Found]:
 
 
 def _in_file(where: int, name: str, folder: Folder) -> Found:
-    shown = f"{folder.path}/{harmless(os.fsencode(name).decode('utf-8', 'replace'))}"
+    notes = Notes(f"{folder.path}/{harmless(os.fsencode(name).decode('utf-8', 'replace'))}")
     try:
-        entries, body = frontmatter.split(safe_files.text(where, name, LARGEST))
-    except (FileNotFoundError, Unreadable) as error:
-        line = error.line if isinstance(error, Unreadable) else 1
-        words = str(error) if isinstance(error, Unreadable) else "it has just vanished."
-        return None, [FileProblem(file=shown, line=line, words=words)]
-    return define(shown, folder, entries, body)
+        head, body = frontmatter.split(safe_files.text(where, name, LARGEST), notes)
+    except FileNotFoundError:
+        notes.refuse(TOP, "", "it has just vanished.")
+    except Unreadable as error:
+        notes.refuse((error.line, 1), "", str(error))
+    return (None, notes.problems) if notes.errors else define(folder, head, body, notes)
 
 
 def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[FileProblem]:
-    """Files that add to a block which is not there."""
+    """Warnings of files that add to a block that does not exist."""
     place = "/".join(PROMPTS)
     try:
         with safe_files.folder(checkout, PROMPTS) as where:
@@ -132,11 +133,11 @@ def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[FileProblem
         return [FileProblem(file=place, line=1, words=str(error))]
     return [
         FileProblem(
-            file=f"{place}/{harmless(each)}{ENDING}",
+            file=f"{place}/{harmless(block)}{ENDING}",
             line=1,
-            words=f"no prompt has a block {harmless(each)}, so it is not used. {near_miss(each, known)}".strip(),
+            words=f"no prompt has a block {harmless(block)}, so it is not used. {near_miss(block, known)}".strip(),
             gravity=Gravity.WARNING,
         )
-        for each in listed
-        if each not in (*BLOCKS, *PARTS) and each.lower() != "readme"
+        for block in listed
+        if block not in (*BLOCKS, *PARTS) and block.lower() != "readme"
     ]

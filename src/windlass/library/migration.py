@@ -10,12 +10,12 @@ from pathlib import Path
 
 from windlass.core.display import harmless
 from windlass.core.errors import BadInput
-from windlass.core.files.section import Notes
+from windlass.core.files.problems import Notes
 from windlass.core.files.template import Reference, parse
 from windlass.core.files.tree import Items, Keys, Leaf, Node
 from windlass.core.workflows.file_tasks import is_first_version
-from windlass.library.workflows import text_of
-from windlass.library.yamltree import tree
+from windlass.library.workflows import LARGEST, text_of
+from windlass.system.strict_yaml import read_yaml
 
 _STEP = ("shell", "send", "to", "as", "wait_mention", "timeout")
 _WAIT_MENTION = (
@@ -48,8 +48,8 @@ def migrate(path: Path, shown: str) -> MigratedFile:
     """A file of version 1 in the new form; one that has it already stays. Raises BadInput if it can't be read."""
     notes = Notes(harmless(shown))
     old = text_of(path, notes)
-    top = tree(old, notes) if old is not None else None
-    if old is None or notes.spoilt:
+    top = read_yaml(old, notes, largest=LARGEST, aliases=True) if old is not None else None
+    if old is None or notes.errors:
         raise BadInput("\n".join(map(str, notes.problems)), hint="Then try again.")
     keys = {key.text: (key, value) for key, value in top.entries} if isinstance(top, Keys) else {}
     key, tasks = keys.get("tasks", (None, None))

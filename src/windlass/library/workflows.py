@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from windlass.core.agents.definition import FileProblem
 from windlass.core.did_you_mean import near_miss
 from windlass.core.display import harmless
 from windlass.core.errors import BadInput, NotFound
-from windlass.core.files.section import Notes
-from windlass.core.workflows.file import Surroundings, in_order, read
+from windlass.core.files.problems import FileProblem, Notes
+from windlass.core.workflows.file import Surroundings, read
 from windlass.core.workflows.workflow import Workflow
 from windlass.library import safe_files
 from windlass.library.safe_files import Unreadable
-from windlass.library.yamltree import tree
+from windlass.system.strict_yaml import read_yaml
 
 LARGEST = 200_000
 """Bytes of a workflow's file."""
@@ -83,8 +82,8 @@ def load(
     if text is None:
         return Loaded(None, tuple(notes.problems))
     around = Surroundings(prompt=_prompts(path), providers=providers, environment=environment)
-    workflow = read(name, tree(text, notes), path.stem, around, notes)
-    return Loaded(workflow, in_order(notes.problems))
+    tree = read_yaml(text, notes, largest=LARGEST, aliases=True)
+    return Loaded(read(name, tree, path.stem, around, notes), notes.in_order())
 
 
 def text_of(path: Path, notes: Notes) -> str | None:

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
 import pytest
 
-from windlass.core.agents.definition import (
-    Definition,
-    FileProblem,
-    Folder,
-    Gravity,
-    HeadValue,
-    define,
-    filled,
-    gather,
-    homes,
-)
+from windlass.core.agents.definition import Definition, Folder, Found, define, filled, gather, homes
+from windlass.core.files.problems import FileProblem, Gravity, Notes
+from windlass.core.files.tree import Items, Keys, Leaf, Node
 from windlass.core.nouns.agent import Confinement, Permissions
 
 OURS = Folder(path=".windlass/agents")
 THEIRS = Folder(
     path=".other/agents", provider="other", means={"description": "role"}, unheeded=("tools",), unset=("inherit",)
 )
-GOOD = {"name": HeadValue("coder", 2), "role": HeadValue("Senior developer", 3)}
 
 
-def read(folder: Folder = OURS, body: str = "", /, **more: HeadValue) -> tuple[Definition | None, list[FileProblem]]:
-    return define("a.md", folder, GOOD | more, body)
+def text(words: str, line: int) -> Leaf:
+    return Leaf(words, (line, 1))
 
 
-def problem(folder: Folder = OURS, /, **more: HeadValue) -> FileProblem:
+GOOD = {"name": text("coder", 2), "role": text("Senior developer", 3)}
+
+
+def read(folder: Folder = OURS, body: str = "", /, **more: Node) -> Found:
+    return define_all(folder, GOOD | more, body)
+
+
+def define_all(folder: Folder, entries: Mapping[str, Node], body: str = "") -> Found:
+    head = Keys(tuple((Leaf(key, value.at), value) for key, value in entries.items()))
+    return define(folder, head, body, Notes("a.md"))
+
+
+def problem(folder: Folder = OURS, /, **more: Node) -> FileProblem:
     made, problems = read(folder, **more)
     assert made is None
     return problems[0]
@@ -46,16 +50,16 @@ class TestDefine:
         made, problems = read(
             OURS,
             "\n# Coder\n\nDo it.\n",
-            triggers=HeadValue(("code", "fix"), 4),
-            handoff_to=HeadValue("reviewer, tester", 5),
-            persistent=HeadValue("true", 6),
-            provider=HeadValue("scripted", 7),
-            model=HeadValue("big", 8),
-            permissions=HeadValue("read", 9),
-            sandbox=HeadValue("on", 10),
+            triggers=Items((text("code", 4), text("fix", 4)), (4, 1)),
+            handoff_to=text("reviewer, tester", 5),
+            persistent=text("true", 6),
+            provider=text("scripted", 7),
+            model=text("big", 8),
+            permissions=text("read", 9),
+            sandbox=text("on", 10),
         )
 
-        assert problems == []
+        assert list(problems) == []
         assert made == Definition(
             name="coder",
             role="Senior developer",
@@ -76,73 +80,73 @@ class TestDefine:
     @pytest.mark.parametrize("name", ["Coder", "my agent", "-x", "x_y", "", "a" * 64, "ä"])
     def test_a_bad_name_is_refused_where_it_stands(self, name: str) -> None:
         """Lower-case letters, digits, hyphens."""
-        assert problem(name=HeadValue(name, 7)).line == 7
+        assert problem(name=text(name, 7)).line == 7
 
     @pytest.mark.parametrize("name", ["server", "human", "system", "developer", "user"])
     def test_reserved_names_are_refused(self, name: str) -> None:
         """They mean someone else."""
-        assert "reserved" in problem(name=HeadValue(name, 2)).words
+        assert "reserved" in problem(name=text(name, 2)).words
 
     def test_name_and_role_must_be_there(self) -> None:
         """Both are missed at once."""
-        made, problems = define("a.md", OURS, {}, "Do it.")
+        made, problems = define_all(OURS, {}, "Do it.")
 
         assert made is None
-        assert [each.words.split(":")[0] for each in problems] == ["it has no name.", "it has no role"]
+        assert [(each.field, each.words) for each in problems] == [("name", "is missing."), ("role", "is missing.")]
 
     @pytest.mark.parametrize(
         ("key", "entry", "words"),
         [
-            ("role", HeadValue(" \n ", 3), "role is empty"),
-            ("role", HeadValue(None, 3), "role must be a text"),
-            ("role", HeadValue("x" * 5000, 3), "5000 characters"),
-            ("persistent", HeadValue("maybe", 4), "true or false, not maybe"),
-            ("permissions", HeadValue("fulll", 4), "read, edit or full, not fulll. Did you mean full?"),
-            ("sandbox", HeadValue("off", 4), "sandbox can't be off here"),
-            ("sandbox", HeadValue(("on",), 4), "sandbox must be a text"),
-            ("triggers", HeadValue(None, 4), "triggers must be a list"),
+            ("role", text(" \n ", 3), "role: is empty"),
+            ("role", Keys((), (3, 1)), "role: must be a text"),
+            ("role", text("x" * 5000, 3), "5000 characters"),
+            ("persistent", text("maybe", 4), "true or false, not 'maybe'"),
+            ("permissions", text("fulll", 4), "read, edit or full, not 'fulll'. Did you mean full?"),
+            ("sandbox", text("off", 4), "sandbox: can't be off here"),
+            ("sandbox", Items((text("on", 4),), (4, 1)), "sandbox: must be a text"),
+            ("triggers", Keys((), (4, 1)), "triggers: must be a list"),
         ],
     )
-    def test_a_value_that_does_not_fit_is_named(self, key: str, entry: HeadValue, words: str) -> None:
+    def test_a_value_that_does_not_fit_is_named(self, key: str, entry: Node, words: str) -> None:
         """And the agent is not used: what was meant as a limit must not vanish."""
         found = problem(**{key: entry})
 
-        assert words in found.words
-        assert (found.file, found.line, found.gravity) == ("a.md", entry.line, Gravity.ERROR)
+        assert words in str(found)
+        assert (found.file, found.line, found.gravity) == ("a.md", entry.at[0], Gravity.ERROR)
 
     def test_an_unknown_key_is_a_warning_with_the_near_miss(self) -> None:
         """The agent is used all the same."""
-        made, problems = read(persistant=HeadValue("true", 6))
+        made, problems = read(persistant=text("true", 6))
 
         assert made is not None
         assert [(each.line, each.gravity) for each in problems] == [(6, Gravity.WARNING)]
-        assert "Did you mean persistent?" in problems[0].words
+        assert "so it is ignored. Did you mean persistent?" in str(problems[0])
 
 
 class TestOtherForms:
     def test_their_description_is_our_role(self) -> None:
         """Unless the file has a role of ours, too."""
-        entries = {"name": HeadValue("coder", 2), "description": HeadValue("Use it\n  for code.", 3)}
-        made, problems = define("a.md", THEIRS, entries, "")
-        both, _ = define("a.md", THEIRS, entries | {"role": HeadValue("Ours", 4)}, "")
+        entries = {"name": text("coder", 2), "description": text("Use it\n  for code.", 3)}
+        made, problems = define_all(THEIRS, entries)
+        both, _ = define_all(THEIRS, entries | {"role": text("Ours", 4)})
 
-        assert made and both and problems == []
+        assert made and both and not problems
         assert (made.role, both.role) == ("Use it for code.", "Ours")
 
     def test_what_limits_an_agent_there_and_not_here_is_said(self) -> None:
         """Nobody believes in a limit that is not applied; their other keys are their business."""
-        made, problems = read(THEIRS, tools=HeadValue("Read", 5), color=HeadValue("red", 6))
+        made, problems = read(THEIRS, tools=text("Read", 5), color=text("red", 6))
 
         assert made is not None
         assert [(each.line, each.gravity) for each in problems] == [(5, Gravity.WARNING)]
-        assert "tools is not applied" in problems[0].words
+        assert "tools: is not applied" in str(problems[0])
 
     def test_a_model_counts_only_for_the_provider_that_was_meant(self) -> None:
         """That of the file, or that of the folder; with neither, for all."""
-        theirs, _ = read(THEIRS, model=HeadValue("big", 4))
-        named, _ = read(provider=HeadValue("scripted", 4), model=HeadValue("big", 5))
-        free, _ = read(model=HeadValue("big", 4))
-        nothing, _ = read(THEIRS, model=HeadValue("inherit", 4))
+        theirs, _ = read(THEIRS, model=text("big", 4))
+        named, _ = read(provider=text("scripted", 4), model=text("big", 5))
+        free, _ = read(model=text("big", 4))
+        nothing, _ = read(THEIRS, model=text("inherit", 4))
 
         assert theirs and named and free and nothing
         assert [theirs.model_for("other"), theirs.model_for("scripted")] == ["big", ""]

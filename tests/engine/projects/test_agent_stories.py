@@ -124,7 +124,7 @@ class TestDefinitions:
         async def story() -> None:
             with pytest.raises(NotFound, match="No agent codr") as unknown:
                 await give(stage, "It", "codr")
-            with pytest.raises(BadInput, match=r"\.windlass/agents/broken\.md:2: it has no role"):
+            with pytest.raises(BadInput, match=r"\.windlass/agents/broken\.md:2: role: is missing"):
                 await give(stage, "It", "broken")
             assert unknown.value.hint == "Did you mean coder? The agents here are: coder, reviewer."
             assert await stage.store.read(lambda store: store.unfinished_tasks()) == []

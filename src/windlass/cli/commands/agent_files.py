@@ -6,9 +6,8 @@ import click
 
 from windlass.cli.arguments import command, json_option
 from windlass.cli.connection.client import Client, here
-from windlass.cli.output import Column, Row, bold, one_line, paint, say, say_json, table
-
-_COLOURS = {"error": "red", "warning": "yellow"}
+from windlass.cli.output import Column, Row, bold, say, say_json, say_problem, table
+from windlass.core.files.problems import FileProblem
 
 _DEFINITIONS = (
     Column("NAME", lambda row: row["name"], style=bold),
@@ -53,6 +52,5 @@ def _say(found: Row) -> None:
         say("No agent is defined here. Write a file such as .windlass/agents/coder.md:")
         say("\n  ---\n  name: coder\n  role: Senior developer\n  ---\n  Write clean, well-tested code.\n")
         say('Then: windlass work "Fix the login race" --agent coder')
-    for each in found["problems"]:
-        gravity = paint(each["gravity"], _COLOURS.get(each["gravity"], ""))
-        say(f"{one_line(each['file'])}:{each['line']}: {gravity}: {one_line(each['words'])}")
+    for problem in found["problems"]:
+        say_problem(FileProblem(**problem))

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.arguments import command, json_option
-from windlass.cli.output import block, bold, one_line, page, paint, say, say_json, tell
+from windlass.cli.output import block, bold, one_line, page, say, say_json, say_problem, tell
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from click.shell_completion import CompletionItem
 
     from windlass.core.workflows.workflow import Workflow
     from windlass.library.workflows import Loaded
-
-_COLOURS = {"error": "red", "warning": "yellow"}
-
 
 PARAMETERS = "windlass.parameters"
 """Where a command keeps what stands after `--`."""
@@ -152,8 +149,7 @@ def shown_path(path: Path, here: Path) -> str:
 
 def _say(file: str, loaded: Loaded) -> None:
     for problem in loaded.problems:
-        line = one_line(problem)
-        say(line.replace(f" {problem.gravity}: ", f" {paint(problem.gravity, _COLOURS[problem.gravity])}: ", 1))
+        say_problem(problem)
     if loaded.workflow:
         say(f"{one_line(file)}: {bold(loaded.workflow.name)} is fine.")
         say("\n".join(f"  {each}" for each in page(_facts(loaded.workflow))))
@@ -189,10 +185,8 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _plain(file: str, loaded: Loaded) -> dict[str, Any]:
-    from windlass.core import codec  # noqa: PLC0415
-
     answer: dict[str, Any] = {"file": file, "ok": loaded.workflow is not None}
-    answer["problems"] = [codec.plain(problem) for problem in loaded.problems]
+    answer["problems"] = [problem._asdict() for problem in loaded.problems]
     return answer | (_contents(loaded.workflow) if loaded.workflow else {})
 
 

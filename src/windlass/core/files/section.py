@@ -1,67 +1,33 @@
-"""Taking values out of a tree of keys: each says what it wants, and what does not fit is noted with its place."""
+"""Takes values out of a tree of keys, and notes each value that does not fit, with its place and the near miss.
+
+Scripted agents start through this module, so it imports little: no dataclasses here.
+"""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
-from windlass.core.address import RESERVED, check_name
-from windlass.core.agents.definition import FileProblem, Gravity
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
-from windlass.core.files.params import truth, whole_number
-from windlass.core.files.template import Template, parse
+from windlass.core.files.problems import Gravity, Notes
 from windlass.core.files.tree import TOP, Items, Keys, Leaf, Node, Place
-
-_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>s|m|min|h|d)?", re.ASCII)
-_SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+from windlass.core.files.values import seconds, truth, whole_number
 
 Word = TypeVar("Word", bound=StrEnum)
+T = TypeVar("T")
 
-
-MOST_PROBLEMS = 100
-"""Errors that are told of one file, and as many warnings."""
+LONGEST_LINE = 4000
 MOST_PARTS = 100
 """Agents, parameters, tasks or commands of one file, and texts of one list."""
 
 
-class Notes:
-    """All that is wrong with one file."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.problems: list[FileProblem] = []
-        self._counted = Counter[Gravity]()
-
-    def refuse(self, at: Place, field: str, words: str, remedy: str = "", gravity: Gravity = Gravity.ERROR) -> None:
-        if self._counted[gravity] >= MOST_PROBLEMS:
-            return
-        self._counted[gravity] += 1
-        line, column = at
-        self.problems.append(
-            FileProblem(
-                file=self.file, line=line, column=column, field=field, words=words, remedy=remedy, gravity=gravity
-            )
-        )
-
-    def warn(self, at: Place, field: str, words: str, remedy: str = "") -> None:
-        self.refuse(at, field, words, remedy, Gravity.WARNING)
-
-    @property
-    def full(self) -> bool:
-        """Whether there are errors enough: whoever looks for more, or for the near miss, need not."""
-        return self._counted[Gravity.ERROR] >= MOST_PROBLEMS
-
-    @property
-    def spoilt(self) -> bool:
-        return self._counted[Gravity.ERROR] > 0
-
-
 class Section:
     """The keys of one part of a file."""
+
+    nothing: tuple[str, ...] = ("", "~", "null", "Null", "NULL")
+    """Words that count as no value, unless they are quoted."""
 
     def __init__(self, notes: Notes, path: str, node: Node | None, at: Place = TOP) -> None:
         self.notes = notes
@@ -70,7 +36,7 @@ class Section:
         self._entries = {key.text: (key, value) for key, value in node.entries} if isinstance(node, Keys) else {}
         self._unusable = node is not None and not isinstance(node, Keys)
         self._meant: set[str] = set()
-        """Keys that were probably meant by those that are not known: they are not missed as well."""
+        """Near misses of unknown keys: these keys are not reported as missing."""
 
     def __contains__(self, key: str) -> bool:
         return key in self._entries
@@ -82,27 +48,34 @@ class Section:
         return f"{self.path}.{key}" if self.path else key
 
     def node(self, key: str) -> Node | None:
-        """What a key holds; None where it is not there, or holds nothing."""
+        """The value of a key; None if the key is missing or its value is nothing."""
         value = self._entries[key][1] if key in self._entries else None
-        return None if isinstance(value, Leaf) and value.is_nothing else value
+        return None if isinstance(value, Leaf) and value.plain and value.text in self.nothing else value
 
     def place(self, key: str) -> Place:
-        """Where a value stands; a missing one is missed where the part begins."""
+        """The place of a value, or of its key if the value is nothing; for a missing key, of the section."""
         if key not in self._entries:
             return self.at
-        found, value = self._entries[key]
-        return found.at if isinstance(value, Leaf) and value.is_nothing else value.at
+        value = self.node(key)
+        return value.at if value else self.key_place(key)
 
     def key_place(self, key: str) -> Place:
         return self._entries[key][0].at
 
-    def refuse(self, key: str, words: str, remedy: str = "") -> None:
-        self.notes.refuse(self.place(key), self.field(key), words, remedy)
+    def refuse(self, key: str, words: str, remedy: str = "", at: Place | None = None) -> None:
+        """Note an error at the value of a key, or at a place within it."""
+        self.notes.refuse(at or self.place(key), self.field(key), words, remedy)
 
-    def warn(self, key: str, words: str, remedy: str = "") -> None:
-        self.notes.warn(self.place(key), self.field(key), words, remedy)
+    def warn(self, key: str, words: str, remedy: str = "", at: Place | None = None) -> None:
+        """Note a warning at the value of a key, or at a place within it."""
+        self.notes.warn(at or self.place(key), self.field(key), words, remedy)
 
-    def only(self, known: Collection[str], explained: Mapping[str, str] | None = None) -> None:
+    def only(
+        self,
+        known: Collection[str],
+        explained: Mapping[str, str] | None = None,
+        gravity: Gravity = Gravity.ERROR,
+    ) -> None:
         """Note every key that is not known."""
         for key in self._entries:
             if self.notes.full:
@@ -110,13 +83,21 @@ class Section:
             if key in known or (not self.path and key.startswith("x-")):
                 continue
             hint = (explained or {}).get(key) or near_miss(key, known) or f"The keys are {', '.join(known)}."
-            self._meant.add(hint.removeprefix("Did you mean ").removesuffix("?"))
-            self.notes.refuse(self.key_place(key), self.field(key), "there is no such key.", hint)
+            words = "there is no such key." if gravity is Gravity.ERROR else "there is no such key, so it is ignored."
+            if gravity is Gravity.ERROR:
+                self._meant.add(hint.removeprefix("Did you mean ").removesuffix("?"))
+            self.notes.refuse(self.key_place(key), self.field(key), words, hint, gravity)
 
-    def text(self, key: str, *, required: str = "") -> str:
-        """A text; where one is required, the words say what for."""
+    def require(self, *keys: str) -> None:
+        """Note each of these keys that is missing."""
+        for key in keys:
+            if key not in self._entries and key not in self._meant:
+                self.refuse(key, "is missing.")
+
+    def text(self, key: str, *, required: str = "", blank: bool = False) -> str:
+        """A text. `required` says what to write if it is missing; `blank` allows an empty text in quotes."""
         value = self.node(key)
-        if isinstance(value, Leaf) and value.text.strip():
+        if isinstance(value, Leaf) and (blank or value.text.strip()):
             return value.text
         if value is not None and not isinstance(value, Leaf):
             self.refuse(key, f"must be a text, not {kind_of(value)}.")
@@ -126,16 +107,16 @@ class Section:
             self.refuse(key, "is missing.", required)
         return ""
 
-    def line(self, key: str, most: int) -> str:
-        """A short text, brought onto one line."""
-        text = " ".join(self.text(key).split())
+    def line(self, key: str, most: int = LONGEST_LINE, *, required: str = "") -> str:
+        """A text of at most so many characters, brought onto one line."""
+        text = " ".join(self.text(key, required=required).split())
         if len(text) > most:
             self.refuse(key, f"has {len(text)} characters; at most {most} are allowed.")
         return text
 
-    def checked(self, key: str, check: Callable[[str], str], default: str = "") -> str:
-        """A text that a function checks, which may raise BadInput."""
-        text = self.text(key)
+    def checked(self, key: str, check: Callable[[str], T], default: T, *, required: str = "") -> T:
+        """A text that a function turns into a value. The function may raise BadInput."""
+        text = self.text(key, required=required)
         try:
             return check(text) if text else default
         except BadInput as error:
@@ -143,38 +124,30 @@ class Section:
             return default
 
     def flag(self, key: str, *, default: bool) -> bool:
-        return self.checked(key, truth, "true" if default else "false") == "true"
+        return self.checked(key, truth, default)
 
     def whole(self, key: str) -> int | None:
-        """A number above nothing."""
-        text = self.checked(key, whole_number)
-        if text and int(text) < 1:
-            self.refuse(key, f"must be at least 1, not {text}.")
-        return int(text) if text else None
+        """A whole number above 0."""
+        number = self.checked(key, whole_number, None)
+        if number is not None and number < 1:
+            self.refuse(key, f"must be at least 1, not {number}.")
+        return number
 
     def seconds(self, key: str) -> float | None:
         """A span of time such as 90s, 10m or 2h."""
-        text = self.text(key).strip()
-        if not text:
-            return None
-        found = _DURATION.fullmatch(text)
-        seconds = float(found["number"]) * _SECONDS[found["unit"]] if found else 0.0
-        if not 0 < seconds < 1e9:
-            clock = " Some YAML readers take it for a number to the base of 60." if ":" in text else ""
-            self.refuse(key, f"{text!r} is no span of time.{clock}", "Write 90s, 10m or 2h.")
-            return None
-        return seconds
+        return self.checked(key, seconds, None)
 
     def word(self, key: str, known: type[Word], default: Word) -> Word:
         """One of a few words."""
         text = self.text(key)
         if text and text not in list(known):
-            self.refuse(key, f"must be {either(list(known))}, not {text!r}.", near_miss(text, list(known)))
+            *most, last = known
+            self.refuse(key, f"must be {', '.join(most)} or {last}, not {text!r}.", near_miss(text, list(known)))
             return default
         return known(text) if text else default
 
     def texts(self, key: str) -> list[Leaf]:
-        """A list of texts; one text is a list of what its commas separate."""
+        """A list of texts; one text is split at its commas."""
         value = self.node(key)
         found: list[Leaf] = []
         if isinstance(value, Leaf):
@@ -184,20 +157,14 @@ class Section:
         elif value is not None:
             self.refuse(key, "must be a list of texts.", "Write it such as [one, two].")
         self._count(key, len(found))
-        return [each for each in found[:MOST_PARTS] if each.text.strip()]
+        return [leaf for leaf in found[:MOST_PARTS] if leaf.text.strip()]
 
-    def template(self, key: str, *, required: str = "") -> Template:
-        """A text with places for values."""
-        text = self.text(key, required=required)
-        template, slips = parse(text)
-        for slip in slips:
-            self.notes.refuse(
-                self.spot(key, slip.number), self.field(key), slip.words, "Write `$${{` for the signs alone."
-            )
-        return template
+    def lines(self, key: str) -> tuple[str, ...]:
+        """A list of texts, each brought onto one line, and each once."""
+        return tuple(dict.fromkeys(" ".join(leaf.text.split()) for leaf in self.texts(key)))
 
     def spot(self, key: str, number: int) -> Place:
-        """Where one of the places for values stands."""
+        """The place of the `${{` with this number in a text."""
         value = self.node(key)
         spots = value.spots if isinstance(value, Leaf) else ()
         return spots[number] if number < len(spots) else self.place(key)
@@ -208,10 +175,10 @@ class Section:
         if value is not None and not isinstance(value, Keys):
             remedy = f"Write `key: value` below it{', without dashes' if isinstance(value, Items) else ''}."
             self.refuse(key, f"must be keys with values, not {kind_of(value)}.", remedy)
-        return Section(self.notes, self.field(key), value, self.place(key))
+        return type(self)(self.notes, self.field(key), value, self.place(key))
 
     def sections(self, key: str) -> list[tuple[str, Section]]:
-        """The parts below a key, each under its own name."""
+        """The sections below a key, each with its name."""
         above = self.section(key)
         self._count(key, len(above._entries))
         return [(name, above.section(name)) for name in list(above)[:MOST_PARTS]]
@@ -221,7 +188,7 @@ class Section:
             self.refuse(key, f"has {number} parts; at most {MOST_PARTS} are read.")
 
     def listed(self, key: str) -> list[Section]:
-        """The parts of a list."""
+        """The sections of a list."""
         value = self.node(key)
         if value is not None and not isinstance(value, Items):
             self.refuse(key, f"must be a list, not {kind_of(value)}.", "Begin each part with a dash.")
@@ -229,46 +196,24 @@ class Section:
         found = []
         items = value.items if value else ()
         self._count(key, len(items))
-        for number, each in enumerate(items[:MOST_PARTS]):
+        for number, item in enumerate(items[:MOST_PARTS]):
             path = f"{self.field(key)}[{number}]"
-            if isinstance(each, Keys):
-                found.append(Section(self.notes, path, each))
+            if isinstance(item, Keys):
+                found.append(Section(self.notes, path, item))
             else:
-                self.notes.refuse(
-                    each.at, path, f"must be keys with values, not {kind_of(each)}.", "Write `- key: value`."
-                )
+                words = f"must be keys with values, not {kind_of(item)}."
+                self.notes.refuse(item.at, path, words, "Write `- key: value`.")
         return found
 
 
 def kind_of(node: Node) -> str:
-    """What stands there, for people."""
+    """What kind of value a node is, for people."""
     match node:
         case Keys():
             return "keys with values"
         case Items():
             return "a list"
-    return "nothing" if node.is_nothing else f"{_shortened(node.text)!r}"
-
-
-def either(words: Collection[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} or {last}" if most else last
-
-
-def agent_name(name: str) -> str:
-    """The name, if an agent may have it. Raises BadInput."""
-    if name in RESERVED:
-        raise BadInput(f"{name} is reserved.", hint="Choose another name.")
-    return check_name(name)
-
-
-def is_agent_name(name: str) -> bool:
-    try:
-        return bool(agent_name(name))
-    except BadInput:
-        return False
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 40 else f"{line[:39]}…"
+    line = " ".join(node.text.split())
+    if node.plain and line in Section.nothing:
+        return "nothing"
+    return repr(line if len(line) <= 40 else f"{line[:39]}…")

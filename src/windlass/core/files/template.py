@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from windlass.core.files.section import Section
+
 SETUP_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 """What a value may be called: by `as` in setup, or as a parameter."""
 
@@ -148,6 +150,14 @@ def parse(text: str) -> tuple[Template, list[Slip]]:
             done = opening.end() + len(inside) + len(_END)
     pieces.append(text[done:])
     return Template(tuple(piece for piece in pieces if piece)), slips
+
+
+def take_template(section: Section, key: str, *, required: str = "") -> Template:
+    """A text of a section with its places for values. What is wrong with those is noted."""
+    template, slips = parse(section.text(key, required=required))
+    for slip in slips:
+        section.refuse(key, slip.words, "Write `$${{` for the signs alone.", section.spot(key, slip.number))
+    return template
 
 
 def _no_name(text: str) -> str:

@@ -1,43 +1,37 @@
-"""A file of keys and values as a tree, each part with its place. Values are as they are written: nothing is guessed."""
+"""A file of keys and values as a tree: each part has its place, and each value is the text as written.
+
+Scripted agents start through this module, so it imports little: no dataclasses here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Place = tuple[int, int]
 """Line and column, both from 1."""
 
 TOP: Place = (1, 1)
 
-_NOTHING = ("", "~", "null", "Null", "NULL")
 
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """A text, as it is written."""
 
     text: str
     at: Place = TOP
     plain: bool = True
-    """Whether it stands without quotes, on its own line."""
+    """Whether it is written without quotes, on its own line."""
     spots: tuple[Place, ...] = ()
-    """Where each `${{` of the text stands."""
-
-    @property
-    def is_nothing(self) -> bool:
-        return self.plain and self.text in _NOTHING
+    """The place of each `${{` in the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(NamedTuple):
     """A list."""
 
     items: tuple[Node, ...] = ()
     at: Place = TOP
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(NamedTuple):
     """Keys with values, in order, each key once."""
 
     entries: tuple[tuple[Leaf, Node], ...] = ()

@@ -1,4 +1,4 @@
-"""What a workflow's file says, and all that is wrong with it."""
+"""Reads a workflow's file, and notes every problem in it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from windlass.core.address import check_name
-from windlass.core.agents.definition import FileProblem
+from windlass.core.agents.definition import is_agent_name
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
-from windlass.core.files.section import MOST_PARTS, Notes, Section, is_agent_name, kind_of
-from windlass.core.files.template import ENVIRONMENT, INSTANCE, PARAMETERS, RESERVED_VALUES, SETUP_NAME, Template, parse
+from windlass.core.files.problems import Notes
+from windlass.core.files.section import MOST_PARTS, Section, kind_of
+from windlass.core.files.template import (
+    ENVIRONMENT,
+    INSTANCE,
+    PARAMETERS,
+    RESERVED_VALUES,
+    SETUP_NAME,
+    Template,
+    parse,
+    take_template,
+)
 from windlass.core.files.tree import Items, Keys, Leaf, Node
 from windlass.core.messages.mentions import mentions, strangers
 from windlass.core.workflows.file_agents import read_agents
@@ -33,24 +43,24 @@ _EXPLAINED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a file is held against, besides itself."""
+    """The facts from outside that a workflow's file is checked against."""
 
     prompt: Callable[[str], str]
-    """The text of a prompt's file. Raises BadInput."""
+    """Reads a prompt's file. Raises BadInput."""
     providers: Collection[str] = ()
-    """Those that are known; nothing: they are not checked."""
+    """The known providers; nothing: providers are not checked."""
     environment: Collection[str] | None = None
-    """Variables that are set; None: they are not checked."""
+    """The variables that are set; None: variables are not checked."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """The names that a text may use, as the file has said them so far."""
+    """The names that a text may use, as far as the file has been read."""
 
     names: dict[str, None] = field(default_factory=dict)
     environment: Collection[str] | None = None
     later: Collection[str] = ()
-    """What commands of setup give that have not been read yet."""
+    """Names that later commands of setup give to their output."""
 
     def check(self, section: Section, key: str, template: Template) -> None:
         for reference in template.references:
@@ -60,25 +70,25 @@ class _Known:
             head, _, rest = name.partition(".")
             if head == ENVIRONMENT and rest and "." not in rest:
                 if self.environment is not None and rest not in self.environment:
-                    words = f"the variable {rest} is not set in the environment here."
-                    section.notes.warn(at, section.field(key), words)
+                    section.warn(key, f"the variable {rest} is not set in the environment here.", at=at)
             elif name not in self.names:
-                section.notes.refuse(at, section.field(key), f"nothing is called {name}.", self._remedy(name))
+                section.refuse(key, f"nothing is called {name}.", self._remedy(name), at)
 
     def _remedy(self, name: str) -> str:
         if name in self.later:
             return "It is the output of a command that runs later: put that first."
         if name in ("context.channel", "context.document"):
             return "The workflow does not share it: write `context:`."
-        group = next((each for each in self.names if each.endswith(f".{name}")), "")
+        group = next((known for known in self.names if known.endswith(f".{name}")), "")
         near = near_miss(name, self.names) or (f"Did you mean {group}?" if group else "")
         return f"{near} Known here: {', '.join([*self.names, 'env.NAME'])}.".lstrip()
 
 
 def read(file: str, top: Node | None, default_name: str, around: Surroundings, notes: Notes) -> Workflow | None:
-    """The workflow that a tree describes, if nothing is wrong with it. What is, is noted."""
+    """The workflow that a tree describes; None if there is an error. Every problem is noted."""
     if not isinstance(top, Keys):
-        _refuse_top(top, notes)
+        if not notes.problems:
+            _refuse_top(top, notes)
         return None
     section = Section(notes, "", top)
     section.only(KEYS, _EXPLAINED)
@@ -101,18 +111,11 @@ def read(file: str, top: Node | None, default_name: str, around: Surroundings, n
         limits=_limits(section),
         gate=section.flag("gate", default=True),
     )
-    return None if notes.spoilt else workflow
-
-
-def in_order(problems: Collection[FileProblem]) -> tuple[FileProblem, ...]:
-    """By place, each once."""
-    return tuple(sorted(dict.fromkeys(problems), key=lambda each: (each.line, each.column)))
+    return None if notes.errors else workflow
 
 
 def _refuse_top(top: Node | None, notes: Notes) -> None:
-    if notes.problems:
-        return
-    if top is None or (isinstance(top, Leaf) and top.is_nothing):
+    if top is None or kind_of(top) == "nothing":
         notes.refuse((1, 1), "", "it is empty.", "`windlass examples review` shows one to begin with.")
     else:
         notes.refuse(top.at, "", f"a workflow is keys with values, such as `name: review`, not {kind_of(top)}.")
@@ -120,8 +123,8 @@ def _refuse_top(top: Node | None, notes: Notes) -> None:
 
 def _name(section: Section, default: str) -> str:
     if "name" in section:
-        section.text("name", required="Leave it out to call the workflow after its file.")
-        return section.checked("name", check_name)
+        required = "Leave it out to call the workflow after its file."
+        return section.checked("name", check_name, "", required=required)
     try:
         return check_name(default)
     except BadInput as error:
@@ -151,7 +154,7 @@ def _shared(section: Section, known: _Known) -> Context | None:
     )
     if context.channel and context.channel == context.document:
         section.refuse("document", f"channel and document are the same file, {context.channel}.", "Rename one.")
-    known.names.update({f"context.{each}": None for each in ("channel", "document") if getattr(context, each)})
+    known.names.update({f"context.{file}": None for file in ("channel", "document") if getattr(context, file)})
     return context if context.channel or context.document else None
 
 
@@ -180,7 +183,7 @@ def _file(section: Section, key: str, default: str) -> str:
 def _folder(section: Section, known: _Known) -> Template:
     if section.node("dir") is None:
         return parse(CONTEXT_FOLDER)[0]
-    folder = section.template("dir")
+    folder = take_template(section, "dir")
     known.check(section, "dir", folder)
     if any(reference.name.startswith(f"{ENVIRONMENT}.") for reference in folder.references):
         section.refuse("dir", "the environment can't say where the context is.", "Use ${{ instance }}.")
@@ -193,7 +196,7 @@ def _folder(section: Section, known: _Known) -> Template:
 
 
 def _is_taken(path: str) -> bool:
-    """Whether a folder is git's or ours, where files are obeyed, or could be by what stands for a name in it."""
+    """Whether a folder is git's or ours, or could become git's once a value is filled in."""
     parts = [part.lower() for part in path.split("/") if part not in ("", ".")]
     ours = parts[:1] == [".windlass"] and parts[1:2] != ["context"]
     return ours or any(part == ".git" or (part.startswith(".") and "${{" in part) for part in parts)
@@ -205,9 +208,9 @@ def _setup(section: Section, known: _Known) -> tuple[SetupStep, ...]:
     known.later = {leaf.text for step in steps if isinstance(leaf := step.node("as"), Leaf)}
     for step in steps:
         step.only(("shell", "as", "timeout"), {"run": "Did you mean shell?", "name": "Did you mean as?"})
-        shell = step.template("shell", required="Write the command to run.")
+        shell = take_template(step, "shell", required="Write the command to run.")
         known.check(step, "shell", shell)
-        name = step.checked("as", _value_name)
+        name = step.checked("as", _value_name, "")
         if name and name in known.names:
             step.refuse("as", f"{name} is already the output of an earlier command.", "Choose another name.")
         if name:
@@ -227,17 +230,18 @@ def _value_name(name: str) -> str:
 
 
 def _kickoff(section: Section, known: _Known, agents: tuple[Member, ...]) -> Template:
-    tasked = section.node("tasks") not in (None, Keys((), section.place("tasks")))
-    kickoff = section.template("kickoff", required="" if tasked else _KICKOFF)
+    tasks = section.node("tasks")
+    tasked = bool(tasks.entries) if isinstance(tasks, Keys) else tasks is not None
+    kickoff = take_template(section, "kickoff", required="" if tasked else _KICKOFF)
     known.check(section, "kickoff", kickoff)
     names = [agent.name for agent in agents if is_agent_name(agent.name)]
     if not kickoff.pieces or len(names) != len(agents) or not names:
         return kickoff
     strange = [stranger for stranger in strangers(kickoff.spoken, names)[:MOST_PARTS] if near_miss(stranger, names)]
     nobody = not mentions(kickoff.spoken, names).addressed
-    for each in strange:
+    for stranger in strange:
         note = section.refuse if nobody else section.warn
-        note("kickoff", f"@{each} is no agent of this workflow.", near_miss(each, names))
+        note("kickoff", f"@{stranger} is no agent of this workflow.", near_miss(stranger, names))
     if nobody and not tasked and not strange:
         values = " What values contain does not count." if kickoff.references else ""
         section.refuse(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-from windlass.core.agents.definition import LONGEST_ROLE, PEOPLE
+from windlass.core.agents.definition import PEOPLE, agent_name
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
-from windlass.core.files.section import Section, agent_name
+from windlass.core.files.section import Section
 from windlass.core.files.template import parse
 from windlass.core.files.tree import Leaf
 from windlass.core.nouns.agent import Permissions, ToolKind, check_model
@@ -41,24 +41,20 @@ _WHO = "Say who it is: `system_prompt: You review code.`, or the name of a file 
 
 
 def read_agents(section: Section, prompt: Callable[[str], str], providers: Collection[str]) -> tuple[Member, ...]:
-    """All of them, also those with whom something is wrong."""
+    """All agents of the file, also those with problems."""
+    if section.node("agents") is None:
+        words = "is missing." if "agents" not in section else "is empty."
+        section.refuse("agents", words, "A workflow needs an agent.")
     found = section.sections("agents")
-    if "agents" not in section or (not found and section.node("agents") is None):
-        section.refuse(
-            "agents", "is missing." if "agents" not in section else "is empty.", "A workflow needs an agent."
-        )
-    for name, each in found:
+    for name, _ in found:
         try:
             agent_name(name)
         except BadInput as error:
             remedy = "It belongs below an agent: indent it further." if name in KEYS else error.hint
-            each.notes.refuse(_key(section, name), each.path, str(error), remedy)
+            agents = section.section("agents")
+            agents.refuse(name, str(error), remedy, agents.key_place(name))
     names = [name for name, _ in found]
-    return tuple(_agent(name, each, names, prompt, providers) for name, each in found)
-
-
-def _key(section: Section, name: str) -> tuple[int, int]:
-    return section.section("agents").key_place(name)
+    return tuple(_agent(name, below, names, prompt, providers) for name, below in found)
 
 
 def _agent(
@@ -69,17 +65,17 @@ def _agent(
     permissions = section.word("permissions", Permissions, Permissions.EDIT)
     return Member(
         name=name,
-        model=section.checked("model", _model),
+        model=section.checked("model", _model, ""),
         provider=_provider(section, providers),
         command=section.text("command", required="Say what to run." if "command" in section else ""),
         system_prompt=text,
         prompt_file=file,
-        role=section.line("role", LONGEST_ROLE),
+        role=section.line("role"),
         tools=_tools(section, permissions),
         permissions=permissions,
         worktree=section.word("worktree", WorktreeChoice, WorktreeChoice.SHARED),
         persistent=section.flag("persistent", default=False),
-        triggers=tuple(dict.fromkeys(" ".join(each.text.split()) for each in section.texts("triggers"))),
+        triggers=section.lines("triggers"),
         handoff_to=_targets(section, name, names),
     )
 
@@ -96,7 +92,7 @@ def _prompt(section: Section, prompt: Callable[[str], str]) -> tuple[str, str]:
     if not _FILE.fullmatch(text.strip()):
         if parse(text)[0].references:
             words = "values are not filled in here: a prompt stays as it is written."
-            section.notes.warn(section.spot("system_prompt", 0), section.field("system_prompt"), words, "Use kickoff.")
+            section.warn("system_prompt", words, "Use kickoff.", section.spot("system_prompt", 0))
         return text, ""
     try:
         return prompt(text.strip()), text.strip()
@@ -125,17 +121,16 @@ def _tools(section: Section, permissions: Permissions) -> tuple[ToolKind, ...] |
     if section.node("tools") is None:
         return None
     tools = list[ToolKind]()
-    for text in section.texts("tools"):
-        if text.text in _BROUGHT:
-            words = f"{text.text} comes with context, for every agent."
-            section.notes.warn(text.at, section.field("tools"), words, "Leave it out.")
-        elif text.text not in list(ToolKind):
-            _refuse_tool(section, text)
-        elif text.text == ToolKind.EDIT and permissions is Permissions.READ:
+    for tool in section.texts("tools"):
+        if tool.text in _BROUGHT:
+            section.warn("tools", f"{tool.text} comes with context, for every agent.", "Leave it out.", tool.at)
+        elif tool.text not in list(ToolKind):
+            _refuse_tool(section, tool)
+        elif tool.text == ToolKind.EDIT and permissions is Permissions.READ:
             words = "edit contradicts `permissions: read`, under which nothing is changed."
-            section.notes.refuse(text.at, section.field("tools"), words, "Keep one of the two.")
+            section.refuse("tools", words, "Keep one of the two.", tool.at)
         else:
-            tools.append(ToolKind(text.text))
+            tools.append(ToolKind(tool.text))
     return tuple(dict.fromkeys(tools))
 
 
@@ -143,16 +138,15 @@ def _refuse_tool(section: Section, leaf: Leaf) -> None:
     word = leaf.text.lower()
     near = f"Did you mean {_OTHER_WORDS[word]}?" if word in _OTHER_WORDS else near_miss(word, list(ToolKind))
     remedy = f"{near} The tools are {', '.join(ToolKind)}.".lstrip()
-    section.notes.refuse(leaf.at, section.field("tools"), f"there is no tool {leaf.text}.", remedy)
+    section.refuse("tools", f"there is no tool {leaf.text}.", remedy, leaf.at)
 
 
 def _targets(section: Section, name: str, names: list[str]) -> tuple[str, ...]:
-    listed = section.texts("handoff_to")
-    for each in listed:
-        if each.text == name:
-            words = f"{name} hands its work to itself."
-            section.notes.refuse(each.at, section.field("handoff_to"), words, "Leave it out.")
-        elif each.text not in (*names, *PEOPLE) and not section.notes.full:
-            words = f"{each.text} is no agent of this workflow."
-            section.notes.refuse(each.at, section.field("handoff_to"), words, near_miss(each.text, names))
-    return tuple(dict.fromkeys(each.text for each in listed))
+    targets = section.texts("handoff_to")
+    for target in targets:
+        if target.text == name:
+            section.refuse("handoff_to", f"{name} hands its work to itself.", "Leave it out.", target.at)
+        elif target.text not in (*names, *PEOPLE) and not section.notes.full:
+            words = f"{target.text} is no agent of this workflow."
+            section.refuse("handoff_to", words, near_miss(target.text, names), target.at)
+    return tuple(dict.fromkeys(target.text for target in targets))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from windlass.core.errors import BadInput
 from windlass.core.files.params import Param, ParamKind, value_of
 from windlass.core.files.section import Section
 from windlass.core.files.template import SETUP_NAME
@@ -13,15 +12,16 @@ LONGEST_DESCRIPTION = 500
 
 
 def read_params(section: Section) -> tuple[Param, ...]:
-    """All of them, also those with which something is wrong."""
-    return tuple(_param(name, each, section) for name, each in section.sections("params"))
+    """All parameters of the file, also those with problems."""
+    return tuple(_param(name, below, section) for name, below in section.sections("params"))
 
 
 def _param(name: str, section: Section, top: Section) -> Param:
     if not SETUP_NAME.fullmatch(name) or name.startswith("no-"):
         words = f"{name!r} is no name for a parameter."
         remedy = "It has letters, digits, _ and -, begins with a letter, and not with no-."
-        section.notes.refuse(top.section("params").key_place(name), section.path, words, remedy)
+        params = top.section("params")
+        params.refuse(name, words, remedy, params.key_place(name))
     section.only(KEYS, {"options": "Did you mean choices?", "values": "Did you mean choices?"})
     kind = section.word("type", ParamKind, ParamKind.CHOICE if "choices" in section else ParamKind.STRING)
     choices = _choices(section, kind)
@@ -54,9 +54,5 @@ def _default(section: Section, kind: ParamKind, choices: tuple[str, ...]) -> str
         return None
     if kind is ParamKind.STRING and (node is None or (isinstance(node, Leaf) and not node.text.strip())):
         return node.text if isinstance(node, Leaf) else ""
-    text = section.text("default", required="Leave it out if there is none.")
-    try:
-        return value_of(kind, text, choices) if text else None
-    except BadInput as error:
-        section.refuse("default", str(error), error.hint)
-        return None
+    required = "Leave it out if there is none."
+    return section.checked("default", lambda text: value_of(kind, text, choices), None, required=required)

@@ -8,7 +8,7 @@ from windlass.core.address import check_name
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.files.section import Section
-from windlass.core.files.template import Template
+from windlass.core.files.template import Template, take_template
 from windlass.core.files.tree import Items, Keys, Leaf, Node
 from windlass.core.nouns.task import SHORT_TITLE
 from windlass.core.workflows.workflow import WorkflowTask
@@ -16,7 +16,7 @@ from windlass.core.workflows.workflow import WorkflowTask
 KEYS = ("title", "brief", "agent", "needs")
 
 Check = Callable[[Section, str, Template], None]
-"""Notes names in a template that nothing has."""
+"""Notes unknown names in a template."""
 
 
 def is_first_version(tasks: Node | None) -> bool:
@@ -25,20 +25,20 @@ def is_first_version(tasks: Node | None) -> bool:
 
 
 def read_tasks(section: Section, agents: Sequence[str], check: Check) -> tuple[WorkflowTask, ...]:
-    """Each after those that it needs; also those with which something is wrong."""
+    """All tasks of the file, also those with problems; each after those that it needs."""
     if is_first_version(section.node("tasks")):
         _explain_first_version(section)
         return ()
     found = section.sections("tasks")
-    for name, each in found:
+    for name, _ in found:
         try:
             check_name(name)
         except BadInput as error:
-            each.notes.refuse(section.section("tasks").key_place(name), each.path, str(error), error.hint)
-    names = [name for name, _ in found]
-    made = {name: _task(name, each, names, agents, check) for name, each in found}
+            tasks = section.section("tasks")
+            tasks.refuse(name, str(error), error.hint, tasks.key_place(name))
     sections = dict(found)
-    for circle in _circles({name: each.needs for name, each in made.items()}):
+    made = {name: _task(name, below, [*sections], agents, check) for name, below in found}
+    for circle in _circles({name: task.needs for name, task in made.items()}):
         words = f"these tasks wait for one another: {' → '.join((*circle, circle[0]))}."
         sections[circle[0]].refuse("needs", words, "Remove one of the needs.")
     return tuple(_ordered(made))
@@ -46,7 +46,7 @@ def read_tasks(section: Section, agents: Sequence[str], check: Check) -> tuple[W
 
 def _task(name: str, section: Section, names: list[str], agents: Sequence[str], check: Check) -> WorkflowTask:
     section.only(KEYS, {"shell": "Commands are listed under setup.", "send": "Did you mean brief?"})
-    brief = section.template("brief", required="Say what is to be done.")
+    brief = take_template(section, "brief", required="Say what is to be done.")
     check(section, "brief", brief)
     return WorkflowTask(
         name=name,
@@ -68,14 +68,13 @@ def _worker(section: Section, agents: Sequence[str]) -> str:
 
 def _needs(section: Section, name: str, names: list[str]) -> tuple[str, ...]:
     known = []
-    for text in section.texts("needs"):
-        if text.text == name:
-            section.notes.refuse(text.at, section.field("needs"), f"{name} needs itself.", "Leave it out.")
-        elif text.text not in names and not section.notes.full:
-            words = f"there is no task {text.text}."
-            section.notes.refuse(text.at, section.field("needs"), words, near_miss(text.text, names))
-        elif text.text in names:
-            known.append(text.text)
+    for need in section.texts("needs"):
+        if need.text == name:
+            section.refuse("needs", f"{name} needs itself.", "Leave it out.", need.at)
+        elif need.text in names:
+            known.append(need.text)
+        elif not section.notes.full:
+            section.refuse("needs", f"there is no task {need.text}.", near_miss(need.text, names), need.at)
     return tuple(dict.fromkeys(known))
 
 
@@ -103,10 +102,9 @@ def _ordered(tasks: Mapping[str, WorkflowTask]) -> list[WorkflowTask]:
     """In the order of the file, but each after what it needs; those in a circle are left out."""
     ordered: dict[str, WorkflowTask] = {}
     waiting = dict(tasks)
-    while ready := [each for each in waiting.values() if all(need in ordered for need in each.needs)]:
-        for each in ready:
-            ordered[each.name] = each
-            del waiting[each.name]
+    while ready := [task for task in waiting.values() if all(need in ordered for need in task.needs)]:
+        for task in ready:
+            ordered[task.name] = waiting.pop(task.name)
     return list(ordered.values())
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windlass.core.agents.definition import Definition, FileProblem, Gravity, Roster
+from windlass.core.agents.definition import Definition, Roster
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import NotFound
+from windlass.core.files.problems import FileProblem, Gravity
 from windlass.core.ports import Ports
 from windlass.engine.projects.projects import Projects
 

@@ -1,32 +1,33 @@
-"""Every step that a script can have, and what it takes."""
+"""Every step that a script can have, and the settings of each."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import yaml
+from windlass.core.did_you_mean import near_miss
+from windlass.core.errors import BadInput
+from windlass.core.files import values
+from windlass.core.files.section import Section
+from windlass.core.files.tree import Items, Keys, Leaf, Node
 
-Pairs = Callable[[Any], dict[str, tuple[Any, Any]]]
-Take = Callable[[Any, Pairs], Any]
-"""Makes a value of a YAML node, or raises Wrong. Mappings are opened with the function it is given."""
-
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_WORDS = {"true": True, "false": False, "null": None, "": None}
+_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_JSON_WORDS = {"true": True, "false": False, "null": None, "": None}
 
 
-class Wrong(Exception):
-    """A node is not what its step takes. The text completes a sentence that begins with the step."""
+class StepSection(Section):
+    """The settings of a step. A text is what is written, so `null` and `~` are words."""
 
-    def __init__(self, node: Any, words: str) -> None:
-        super().__init__(words)
-        self.node = node
+    nothing = ("",)
+
+
+Take = Callable[[Section, str], Any]
+"""Takes the value of a key out of a section, and notes what does not fit."""
 
 
 class StepForm(NamedTuple):
-    """What a step takes: settings by name, of which one may stand for all."""
+    """The settings of a step, of which one may stand for all."""
 
     keys: dict[str, Take]
     needs: tuple[str, ...] = ()
@@ -36,126 +37,130 @@ class StepForm(NamedTuple):
     """The setting that a bare list stands for."""
     one_of: tuple[str, ...] = ()
     """Exactly one of these must be there."""
-    whole: Take | None = None
-    """Takes the value itself, where it has no fixed settings."""
+    whole: Callable[[Section, str], dict[str, Any]] | None = None
+    """Takes the step's value itself, where it has no fixed settings."""
 
     @property
     def usage(self) -> str:
         if not self.keys:
-            return "takes no value"
-        return f"takes {'a text, or ' if self.short else ''}a mapping with {', '.join(self.keys)}"
+            return "takes no value."
+        return f"takes {'a text, or ' if self.short else ''}a mapping with {', '.join(self.keys)}."
 
 
-def text(node: Any, pairs: Pairs) -> str:
-    del pairs
-    if not isinstance(node, yaml.ScalarNode) or (not node.value and not node.style):
-        raise Wrong(node, "needs a text")
-    return str(node.value)
+def text(section: Section, key: str) -> str:
+    return section.text(key, required="Write a text.", blank=True)
 
 
-def path(node: Any, pairs: Pairs) -> str:
+def text_or_nothing(section: Section, key: str) -> str:
+    return section.text(key, blank=True)
+
+
+def texts(section: Section, key: str) -> list[str]:
+    """One text, or a list of them."""
+    value = section.node(key)
+    leaves = value.items if isinstance(value, Items) else (value or Leaf(""),)
+    found = [leaf.text for leaf in leaves if isinstance(leaf, Leaf) and (leaf.text or not leaf.plain)]
+    if not found or len(found) < len(leaves):
+        section.refuse(key, "must be a text, or a list of texts.")
+    return found
+
+
+def checked(check: Callable[[str], Any]) -> Take:
+    """A text that a function turns into a value. The function may raise BadInput."""
+    return lambda section, key: section.checked(key, check, None, required="Write a value.")
+
+
+def path(name: str) -> str:
     """A file of the worktree."""
-    value = text(node, pairs)
-    parts = value.split("/")
-    if not value or value.startswith("/") or ".." in parts or not parts[-1] or "\0" in value:
-        raise Wrong(node, f"needs the path of a file inside the worktree, not {value!r}")
-    return value
+    parts = name.split("/")
+    if name.startswith("/") or ".." in parts or not parts[-1] or "\0" in name:
+        raise BadInput(f"must be the path of a file inside the worktree, not {name!r}.")
+    return name
 
 
-def ref(node: Any, pairs: Pairs) -> str:
-    value = text(node, pairs)
-    if value.startswith("-") or not value.strip():
-        raise Wrong(node, f"needs a branch or commit, not {value!r}")
-    return value
+def ref(name: str) -> str:
+    if name.startswith("-"):
+        raise BadInput(f"must be a branch or commit, not {name!r}.")
+    return name
 
 
-def number(node: Any, pairs: Pairs) -> float:
-    value = text(node, pairs)
-    if not _NUMBER.fullmatch(value) or not math.isfinite(float(value)) or float(value) < 0:
-        raise Wrong(node, f"needs a number that is not negative, not {value!r}")
-    return float(value)
+def number(written: str) -> float:
+    if (found := values.number(written)) < 0:
+        raise BadInput(f"must be at least 0, not {written}.")
+    return found
 
 
 def whole(most: int) -> Take:
     """A whole number up to a limit."""
 
-    def take(node: Any, pairs: Pairs) -> int:
-        value = text(node, pairs)
-        if not value.isascii() or not value.isdigit() or len(value) > 12 or int(value) > most:
-            raise Wrong(node, f"needs a whole number from 0 to {most}, not {value[:20]!r}")
-        return int(value)
+    def check(written: str) -> int:
+        if not 0 <= (found := values.whole_number(written)) <= most:
+            raise BadInput(f"must be a whole number from 0 to {most}, not {written}.")
+        return found
 
-    return take
-
-
-def flag(node: Any, pairs: Pairs) -> bool:
-    value = text(node, pairs)
-    if value not in ("true", "false"):
-        raise Wrong(node, f"must be true or false, not {value!r}")
-    return value == "true"
+    return checked(check)
 
 
 def one(*words: str) -> Take:
     """One of some words."""
 
-    def take(node: Any, pairs: Pairs) -> str:
-        value = text(node, pairs)
-        if value not in words:
-            raise Wrong(node, f"must be one of {', '.join(words)}, not {value!r}")
-        return value
+    def check(word: str) -> str:
+        if word not in words:
+            raise BadInput(f"must be one of {', '.join(words)}, not {word!r}.", hint=near_miss(word, words))
+        return word
 
-    return take
-
-
-def texts(node: Any, pairs: Pairs) -> list[str]:
-    """One text, or a list of them."""
-    if isinstance(node, yaml.SequenceNode) and node.value:
-        return [text(each, pairs) for each in node.value]
-    return [text(node, pairs)]
+    return checked(check)
 
 
-def contents(node: Any, pairs: Pairs) -> dict[str, Any]:
-    """Files and what is in them: `{path: P, text: T}` or `{P: T, …}`."""
-    if not isinstance(node, yaml.MappingNode) or not node.value:
-        raise Wrong(node, "needs files with their text, as in {hello.txt: Hello}")
-    found = pairs(node)
-    if found.keys() == {"path", "text"}:
-        return {"files": {path(found["path"][1], pairs): _written(found["text"][1], pairs)}}
-    return {"files": {path(key, pairs): _written(value, pairs) for key, value in found.values()}}
+flag = checked(values.truth)
 
 
-def _written(node: Any, pairs: Pairs) -> str:
-    """The text of a file, which may be empty."""
-    return "" if isinstance(node, yaml.ScalarNode) and not node.value else text(node, pairs)
+def contents(step: Section, verb: str) -> dict[str, Any]:
+    """Files and their texts: `{path: P, text: T}` or `{P: T, …}`."""
+    value = step.node(verb)
+    if not isinstance(value, Keys) or not value.entries:
+        step.refuse(verb, "must be files with their text, as in {hello.txt: Hello}.")
+        return {}
+    files = step.section(verb)
+    if set(files) == {"path", "text"}:
+        return {"files": {checked(path)(files, "path"): text_or_nothing(files, "text")}}
+    for name in files:
+        try:
+            path(name)
+        except BadInput as error:
+            files.refuse(name, str(error), at=files.key_place(name))
+    return {"files": {name: text_or_nothing(files, name) for name in files}}
 
 
-def signal(node: Any, pairs: Pairs) -> dict[str, Any]:
-    """What to write as the signal: a value, or how to write what."""
-    found = pairs(node) if isinstance(node, yaml.MappingNode) else {}
-    if not found.keys() & {"value", "text", "kind"}:
-        return {"value": plain(node, pairs)}
-    for key, (name, _) in found.items():
-        if key not in _SIGNAL:
-            raise Wrong(name, f"has no setting {key}")
-    return {key: _SIGNAL[key](value, pairs) for key, (_, value) in found.items()}
+def signal(step: Section, verb: str) -> dict[str, Any]:
+    """The signal to write: a value, or settings that say how to write it."""
+    value = step.node(verb)
+    settings = step.section(verb) if isinstance(value, Keys) else StepSection(step.notes, verb, None)
+    if not set(settings) & {"value", "text", "kind"}:
+        return {"value": plain(value)}
+    settings.only(_SIGNAL)
+    return {key: _SIGNAL[key](settings, key) for key in settings if key in _SIGNAL}
 
 
-def plain(node: Any, pairs: Pairs) -> Any:
+def plain(node: Node | None) -> Any:
     """Any value, with the types of JSON."""
-    if isinstance(node, yaml.SequenceNode):
-        return [plain(each, pairs) for each in node.value]
-    if isinstance(node, yaml.MappingNode):
-        return {key: plain(value, pairs) for key, (_, value) in pairs(node).items()}
-    if node.style or (node.value not in _WORDS and not _NUMBER.fullmatch(node.value)):
-        return node.value
-    if node.value in _WORDS:
-        return _WORDS[node.value]
-    return float(node.value) if set(node.value) & set(".eE") else int(node.value)
+    match node:
+        case None:
+            return None
+        case Items():
+            return [plain(item) for item in node.items]
+        case Keys():
+            return {key.text: plain(value) for key, value in node.entries}
+    if not node.plain or (node.text not in _JSON_WORDS and not _JSON_NUMBER.fullmatch(node.text)):
+        return node.text
+    if node.text in _JSON_WORDS:
+        return _JSON_WORDS[node.text]
+    return float(node.text) if set(node.text) & set(".eE") else int(node.text)
 
 
 _SIGNAL: dict[str, Take] = {
-    "value": plain,
-    "text": _written,
+    "value": lambda section, key: plain(section.node(key)),
+    "text": text_or_nothing,
     "encoding": one("utf-8", "utf-8-sig", "utf-16"),
     "kind": one("link", "pipe", "folder", "huge"),
 }
@@ -164,12 +169,12 @@ STEPS: dict[str, StepForm] = {
     "say": StepForm({"text": text}, ("text",), "text"),
     "write": StepForm({}, whole=contents),
     "append": StepForm({}, whole=contents),
-    "replace": StepForm({"path": path, "old": text, "new": _written}, ("path", "old", "new")),
-    "delete": StepForm({"path": path}, ("path",), "path"),
+    "replace": StepForm({"path": checked(path), "old": text, "new": text_or_nothing}, ("path", "old", "new")),
+    "delete": StepForm({"path": checked(path)}, ("path",), "path"),
     "run": StepForm({"command": text, "may_fail": flag}, ("command",), "command"),
     "commit": StepForm({"message": text}, ("message",), "message"),
-    "merge": StepForm({"ref": ref, "take": one("ours", "theirs")}, ("ref",), "ref"),
-    "sleep": StepForm({"seconds": number}, ("seconds",), "seconds"),
+    "merge": StepForm({"ref": checked(ref), "take": one("ours", "theirs")}, ("ref",), "ref"),
+    "sleep": StepForm({"seconds": checked(number)}, ("seconds",), "seconds"),
     "expect": StepForm({"text": text}, ("text",), "text"),
     "done": StepForm({"text": text}, (), "text"),
     "ask": StepForm({"questions": texts}, ("questions",), "questions", "questions"),
@@ -179,7 +184,7 @@ STEPS: dict[str, StepForm] = {
     "hang": StepForm({}),
     "signal": StepForm({}, whole=signal),
     "ignore-term": StepForm({}),
-    "children": StepForm({"count": whole(1000), "seconds": number, "session": flag}, ("count",), "count"),
-    "emit": StepForm({"file": text, "lines": texts, "delay": number}, (), "file", "lines", ("file", "lines")),
+    "children": StepForm({"count": whole(1000), "seconds": checked(number), "session": flag}, ("count",), "count"),
+    "emit": StepForm({"file": text, "lines": texts, "delay": checked(number)}, (), "file", "lines", ("file", "lines")),
     "print": StepForm({"bytes": whole(10**9), "line": whole(10**9)}, ("bytes",), "bytes"),
 }

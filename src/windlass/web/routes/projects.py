@@ -33,7 +33,7 @@ async def definitions(call: Call) -> Response:
     roster = await call.engine.definitions.at(call.path)
     answer = {
         "agents": [views.definition(definition) for definition in roster.definitions],
-        "problems": [codec.plain(problem) for problem in roster.problems],
+        "problems": [problem._asdict() for problem in roster.problems],
     }
     return http_io.answer(answer)
 

@@ -1,4 +1,4 @@
-"""What a YAML parser complains about, as a sentence with its place and a remedy."""
+"""The errors of the YAML parser as sentences, each with its place and a remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REMEDIES = (
     ("expected alphabetic or numeric character", _FOLLOWS, _WHOLE),
 )  # fmt: skip
 _FROM_THE_BEGINNING = ("end of stream", "',' or", "node content", "expected ':'")
-"""What is missed only later: the beginning is worth more."""
+"""Errors that the parser notices too late: the place is where the quote, bracket or key begins."""
 _STARTS = {
     "@": "A text that begins with @ needs quotes.",
     "`": "A text that begins with a backtick needs quotes.",
@@ -55,15 +55,15 @@ def explain(error: yaml.YAMLError, text: str) -> tuple[Place, str, str]:
     for known, words, remedy in _REMEDIES:
         if known in problem:
             at = _where(error, known, (line + 1, column + 1))
-            values = "',' or" in known and "${{" in lines[at[0] - 1]
-            return at, words, "Within brackets, a text with `${{` needs quotes." if values else remedy
+            unquoted = "',' or" in known and "${{" in lines[at[0] - 1]
+            return at, words, "Within brackets, a text with `${{` needs quotes." if unquoted else remedy
     return (line + 1, column + 1), f"this is not YAML: {problem}.", ""
 
 
 def _where(error: yaml.MarkedYAMLError, known: str, found: Place) -> Place:
-    """Where it went wrong: of what never ends, the beginning."""
+    """The place of the error; where something never ends, its beginning."""
     context = error.context_mark
-    if context is not None and any(each in known for each in _FROM_THE_BEGINNING):
+    if context is not None and any(words in known for words in _FROM_THE_BEGINNING):
         return context.line + 1, context.column + 1
     return found
 
