@@ -23,7 +23,9 @@ async def served(home: Path) -> AsyncIterator[Engine]:
     """The whole daemon but its ticks, in this process: nothing moves but by those who call."""
     leaving = asyncio.Event()
     async with build(home, leaving.set) as building:
-        server = DaemonServer(build_app(building.engine, building.house, building.door, building.tools), listen(home))
+        server = DaemonServer(
+            build_app(building.engine, building.context, building.authenticator, building.tools), listen(home)
+        )
         serving = asyncio.create_task(server.run_until(leaving, building.engine.bell.fall_silent))
         yield building.engine
         hang_up(home)

@@ -70,7 +70,7 @@ async def _serve(home: Path, *, foreground: bool) -> None:
     async with build(home, leaving.set) as building:
         door = listen(home)
         log.info("listening, pid %s", os.getpid())
-        app = build_app(building.engine, building.house, building.door, building.tools)
+        app = build_app(building.engine, building.context, building.authenticator, building.tools)
         servers = [DaemonServer(app, door), *_on_port(home, building)]
         moving = [asyncio.create_task(keep_all(building.engine))]
         if not foreground:  # a daemon that a service manager keeps stays
@@ -91,7 +91,7 @@ def _on_port(home: Path, building: Program) -> list[DaemonServer]:
     wanted = building.settings.at("").daemon.port
     try:
         return (
-            [DaemonServer(build_port(building.keeper, building.tools), open_port(home, wanted))]
+            [DaemonServer(build_port(building.port_authenticator, building.tools), open_port(home, wanted))]
             if wanted != OFF
             else []
         )

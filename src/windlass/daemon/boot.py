@@ -45,9 +45,9 @@ class Program:
     """The whole program, ready to move."""
 
     engine: Engine
-    house: AppContext
-    door: SocketAuthenticator
-    keeper: TokenAuthenticator
+    context: AppContext
+    authenticator: SocketAuthenticator
+    port_authenticator: TokenAuthenticator
     tools: LateTools
     settings: SettingsFiles
 
@@ -94,21 +94,21 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Program]
     )
     engine = Engine(stepped(ports, step) if step.wanted else ports)
     doctor = Doctor(engine, home)
-    house = AppContext(
+    context = AppContext(
         version=__version__,
         pid=os.getpid(),
         started=clock.monotonic(),
         home=str(home),
-        desk=SettingsFileEditor(settings, guess),
+        editor=SettingsFileEditor(settings, guess),
         presences=partial(look, providers.all, os.environ),
         examine=doctor.examine,
         check=doctor.check,
         leave=leave,
     )
-    door = SocketAuthenticator(os.getuid(), partial(trace, home_id=store.home_id))
+    authenticator = SocketAuthenticator(os.getuid(), partial(trace, home_id=store.home_id))
     tools = LateTools(engine)
     try:
-        yield Program(engine, house, door, TokenAuthenticator(tokens.owner), tools, settings)
+        yield Program(engine, context, authenticator, TokenAuthenticator(tokens.owner), tools, settings)
     finally:
         await tools.close()
         await engine.close()

@@ -33,6 +33,7 @@ from windlass.engine.tidy import Tidy
 from windlass.engine.troubles import Troubles
 from windlass.engine.views.audit import Audit
 from windlass.engine.views.diffs import Diffs
+from windlass.engine.views.journal import Journal
 from windlass.engine.views.rescue import Rescue
 from windlass.engine.views.run_output import RunOutput
 from windlass.engine.views.status import Statuses
@@ -91,6 +92,7 @@ class Engine:
         self.output = RunOutput(ports, bell)
         self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
+        self.journal = Journal(ports)
         self.audit = Audit(ports)
         self.runs = Runs(ports, bell, fences, slots, lanes=self._starts, seats=seats)
         intake = Intake(ports, bell, fences)

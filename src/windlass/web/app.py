@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -11,10 +13,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from windlass.core.errors import NotFound, Unavailable, WindlassError
+from windlass.core.requests import Request as NoFields
 from windlass.engine import Engine
 from windlass.web import http_io, openapi, schemas
 from windlass.web.authentication import Authenticator, SocketAuthenticator
-from windlass.web.request import AppContext, Call
+from windlass.web.request import Answer, AppContext, Call
 from windlass.web.route import READ, WRITE, ApiRoute
 from windlass.web.routes import (
     agents,
@@ -34,51 +37,46 @@ from windlass.web.routes import (
 )
 
 _PLACE = {"path": schemas.PATH}
-_SHOWN = {**_PLACE, "all": schemas.TRUTH}
 _SAID = {**_PLACE, "channel": schemas.TEXT, "since": schemas.TEXT}
 _WAITS = {"timeout": schemas.NUMBER}
 
 
-async def describe(call: Call) -> Response:
+async def describe(call: Call) -> Answer:
     """This description: every route, how it is called and what it answers."""
-    return http_io.answer(openapi.describe(RULES, version=call.house.version))
+    return openapi.describe(RULES, version=call.context.version)
 
 
 RULES = (
     ApiRoute(READ, "/status", system.status, by_runs=True),
-    ApiRoute(READ, "/doctor", system.doctor, by_runs=True, asks=_PLACE),
+    ApiRoute(READ, "/doctor", system.doctor, by_runs=True),
     ApiRoute(READ, "/doctor/check", system.check),
-    ApiRoute(READ, "/settings", system.settings, by_runs=True, asks=_PLACE),
-    ApiRoute(WRITE, "/settings", system.change_setting, takes=schemas.SETTING),
-    ApiRoute(WRITE, "/shutdown", system.shutdown, takes=schemas.NOTHING),
+    ApiRoute(READ, "/settings", system.settings, by_runs=True),
+    ApiRoute(WRITE, "/settings", system.change_setting),
+    ApiRoute(WRITE, "/shutdown", system.shutdown),
     ApiRoute(READ, "/providers", providers.every, by_runs=True),
-    ApiRoute(WRITE, "/projects", projects.add, takes=schemas.PROJECT),
-    ApiRoute(READ, "/projects/checks", projects.checks, by_runs=True, asks=_PLACE),
-    ApiRoute(READ, "/projects/agents", projects.definitions, by_runs=True, asks=_PLACE),
-    ApiRoute(WRITE, "/tasks", tasks.add),
+    ApiRoute(WRITE, "/projects", projects.add, status=201),
+    ApiRoute(READ, "/projects/checks", projects.checks, by_runs=True),
+    ApiRoute(READ, "/projects/agents", projects.definitions, by_runs=True),
+    ApiRoute(WRITE, "/tasks", tasks.add, status=201),
     ApiRoute(READ, "/tasks/{id}", tasks.show, by_runs=True),
     ApiRoute(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),
-    ApiRoute(READ, "/instances", instances.every, asks=_PLACE),
-    ApiRoute(WRITE, "/instances", instances.begin, takes=schemas.INSTANCE),
-    ApiRoute(READ, "/instances/{name}", instances.show, asks=_PLACE),
-    ApiRoute(READ, "/instances/{name}/wait", instances.wait, asks={**_PLACE, "since": schemas.TEXT}),
-    ApiRoute(WRITE, "/instances/{name}/drain", instances.drain, takes=schemas.PLACE),
-    ApiRoute(WRITE, "/instances/{name}/stop", instances.stop, takes=schemas.PLACE),
-    ApiRoute(READ, "/agents", agents.every, by_runs=True, asks=_SHOWN),
-    ApiRoute(WRITE, "/agents", agents.add, takes=schemas.HIRE),
+    ApiRoute(READ, "/instances", instances.every),
+    ApiRoute(WRITE, "/instances", instances.begin, largest=instances.LARGEST_START),
+    ApiRoute(READ, "/instances/{name}", instances.show),
+    ApiRoute(READ, "/instances/{name}/wait", instances.wait),
+    ApiRoute(WRITE, "/instances/{name}/drain", instances.drain),
+    ApiRoute(WRITE, "/instances/{name}/stop", instances.stop),
+    ApiRoute(READ, "/agents", agents.every, by_runs=True),
+    ApiRoute(WRITE, "/agents", agents.add, status=201),
     ApiRoute(READ, "/agents/{name}", agents.show, by_runs=True),
-    ApiRoute(
-        *(READ, "/agents/{name}/logs", agents.logs),
-        by_runs=True,
-        asks={"run": schemas.WHOLE, "follow": schemas.TRUTH, "newer": schemas.NUMBER},
-    ),
+    ApiRoute(READ, "/agents/{name}/logs", agents.logs, by_runs=True),
     ApiRoute(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
-    ApiRoute(WRITE, "/agents/{name}/stop", agents.stop, takes=schemas.NOTHING),
-    ApiRoute(WRITE, "/agents/{name}/answer", agents.reply, takes=schemas.REPLY),
-    ApiRoute(READ, "/questions", agents.questions, by_runs=True, asks=_PLACE),
+    ApiRoute(WRITE, "/agents/{name}/stop", agents.stop),
+    ApiRoute(WRITE, "/agents/{name}/answer", agents.reply),
+    ApiRoute(READ, "/questions", agents.questions, by_runs=True),
     ApiRoute(WRITE, "/agent/signal", agents.signal, by_runs=True),
-    ApiRoute(WRITE, "/agent/check", agents.check, by_runs=True, takes=schemas.NOTHING),
-    ApiRoute(WRITE, "/stop", agents.stop_all, takes=schemas.NOTHING),
+    ApiRoute(WRITE, "/agent/check", agents.check, by_runs=True),
+    ApiRoute(WRITE, "/stop", agents.stop_all),
     ApiRoute(WRITE, "/messages", messages.send, by_runs=True, takes=schemas.SEND, gives=schemas.SENT),
     ApiRoute(
         *(READ, "/messages", messages.every),
@@ -149,34 +147,28 @@ RULES = (
         takes=schemas.WRITE,
         gives=schemas.DOCUMENT,
     ),
-    ApiRoute(READ, "/queue", changes.queue, by_runs=True, asks=_SHOWN),
-    ApiRoute(WRITE, "/queue", changes.add, takes=schemas.BRANCH),
-    ApiRoute(WRITE, "/queue/pause", changes.pause, takes=schemas.PAUSE),
-    ApiRoute(WRITE, "/queue/resume", changes.resume, takes=schemas.PLACE),
+    ApiRoute(READ, "/queue", changes.queue, by_runs=True),
+    ApiRoute(WRITE, "/queue", changes.add, status=201),
+    ApiRoute(WRITE, "/queue/pause", changes.pause),
+    ApiRoute(WRITE, "/queue/resume", changes.resume),
     ApiRoute(READ, "/changes/{id}", changes.show, by_runs=True),
     ApiRoute(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
     ApiRoute(READ, "/changes/{id}/diff", reviews.diff, by_runs=True),
-    ApiRoute(WRITE, "/changes/{id}/review", reviews.start, takes=schemas.REVIEW),
-    ApiRoute(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True, takes=schemas.COMMENT),
-    ApiRoute(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True, takes=schemas.RESOLVE),
-    ApiRoute(WRITE, "/changes/{id}/undo", changes.undo, takes=schemas.NOTHING),
-    ApiRoute(WRITE, "/changes/{id}/drop", changes.drop, takes=schemas.REASON),
-    ApiRoute(WRITE, "/changes/{id}/hold", changes.hold, takes=schemas.REASON),
-    ApiRoute(WRITE, "/changes/{id}/release", changes.release, takes=schemas.NOTHING),
-    ApiRoute(WRITE, "/changes/{id}/retry", changes.retry, takes=schemas.NOTHING),
-    ApiRoute(WRITE, "/changes/{id}/first", changes.first, takes=schemas.NOTHING),
-    ApiRoute(READ, "/radar", radar.show, by_runs=True, asks=_PLACE),
-    ApiRoute(READ, "/radar/watch", radar.watch, by_runs=True, asks=_PLACE),
-    ApiRoute(READ, "/rescue", rescue.every, by_runs=True, asks=_SHOWN),
-    ApiRoute(
-        *(READ, "/rescue/show", rescue.show),
-        by_runs=True,
-        asks={"ref": schemas.TEXT, "exact": schemas.TRUTH},
-    ),
-    ApiRoute(WRITE, "/rescue/restore", rescue.restore, takes=schemas.RESTORE),
-    ApiRoute(
-        READ, "/events", events.stream, by_runs=True, asks={**_PLACE, "since": schemas.WHOLE, "feed": schemas.TRUTH}
-    ),
+    ApiRoute(WRITE, "/changes/{id}/review", reviews.start, status=201),
+    ApiRoute(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True, status=201),
+    ApiRoute(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True),
+    ApiRoute(WRITE, "/changes/{id}/undo", changes.undo, status=201),
+    ApiRoute(WRITE, "/changes/{id}/drop", changes.drop),
+    ApiRoute(WRITE, "/changes/{id}/hold", changes.hold),
+    ApiRoute(WRITE, "/changes/{id}/release", changes.release),
+    ApiRoute(WRITE, "/changes/{id}/retry", changes.retry),
+    ApiRoute(WRITE, "/changes/{id}/first", changes.first),
+    ApiRoute(READ, "/radar", radar.show, by_runs=True),
+    ApiRoute(READ, "/radar/watch", radar.watch, by_runs=True),
+    ApiRoute(READ, "/rescue", rescue.every, by_runs=True),
+    ApiRoute(READ, "/rescue/show", rescue.show, by_runs=True),
+    ApiRoute(WRITE, "/rescue/restore", rescue.restore, status=201),
+    ApiRoute(READ, "/events", events.stream, by_runs=True),
     ApiRoute(READ, "/openapi.json", describe, by_runs=True),
 )
 
@@ -185,15 +177,16 @@ Tools = Callable[[str, Scope, Receive, Send], Awaitable[None]]
 """What answers at `/mcp`; it is told which run calls, nothing for a person."""
 
 
-def build(engine: Engine, house: AppContext, door: SocketAuthenticator, tools: Tools) -> Starlette:
+def build(engine: Engine, context: AppContext, authenticator: SocketAuthenticator, tools: Tools) -> Starlette:
     """The whole API."""
-    routes = [Route(rule.path, _endpoint(engine, house, door, rule), methods=[rule.method]) for rule in RULES]
-    return _app([*routes, Route("/mcp", McpEntrance(door, tools))])
+    endpoint = partial(_endpoint, engine, context, authenticator)
+    routes = [Route(rule.path, endpoint(rule), methods=[rule.method]) for rule in RULES]
+    return _app([*routes, Route("/mcp", McpEntrance(authenticator, tools))])
 
 
-def build_port(keeper: Authenticator, tools: Tools) -> Starlette:
-    """What is served on the port: the tools, and nothing else."""
-    return _app([Route("/mcp", McpEntrance(keeper, tools))])
+def build_port(authenticator: Authenticator, tools: Tools) -> Starlette:
+    """The port serves the tools, and nothing else."""
+    return _app([Route("/mcp", McpEntrance(authenticator, tools))])
 
 
 def _app(routes: list[Route]) -> Starlette:
@@ -205,30 +198,41 @@ def _app(routes: list[Route]) -> Starlette:
 class McpEntrance:
     """Lets callers in to the tools, once it is clear who they are."""
 
-    def __init__(self, keeper: Authenticator, tools: Tools) -> None:
-        self.keeper = keeper
+    def __init__(self, authenticator: Authenticator, tools: Tools) -> None:
+        self.authenticator = authenticator
         self.tools = tools
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            caller = self.keeper.caller(Request(scope))
+            caller = self.authenticator.caller(Request(scope))
             await self.tools(caller.run, scope, receive, send)
         except WindlassError as error:
             await http_io.refusal(error)(scope, receive, send)
 
 
 def _endpoint(
-    engine: Engine, house: AppContext, door: SocketAuthenticator, rule: ApiRoute
+    engine: Engine, context: AppContext, authenticator: SocketAuthenticator, rule: ApiRoute
 ) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        try:
-            caller = door.caller(request)
-            if not rule.by_runs:
-                caller.must_be_human()
+    given = rule.given
+
+    async def answered(request: Request) -> Any:
+        caller = authenticator.caller(request)
+        if not rule.by_runs:
+            caller.must_be_human()
+        call = Call(engine, context, request, caller)
+        if rule.asks or rule.takes:
             http_io.check_query(request, rule.asks)
             if rule.takes:
                 http_io.expect(request, rule.takes["properties"])
-            return await rule.verb(Call(engine, house, request, caller))
+            return await rule.verb(call)
+        kind = given or NoFields
+        value = http_io.query(request, kind) if rule.method == READ else await http_io.body(request, kind, rule.largest)
+        return await (rule.verb(call, value) if given else rule.verb(call))
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            answer = await answered(request)
+            return answer if isinstance(answer, Response) else http_io.answer(answer, status=rule.status)
         except WindlassError as error:
             return http_io.refusal(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets our answer and the log the rest

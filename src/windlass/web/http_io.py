@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from windlass.core import codec
+from windlass.core import codec, requests
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TimedOut, Unavailable, WindlassError
 
@@ -53,8 +53,22 @@ def refusal(error: WindlassError) -> Response:
     return response
 
 
-async def body(request: Request, *, largest: int = LARGEST_BODY) -> Mapping[str, Any]:
-    """The request's JSON object."""
+def query(request: Request, kind: type[requests.R]) -> requests.R:
+    """The parameters of a request, checked."""
+    given = dict(request.query_params)
+    return requests.read(kind, given, noun="a parameter of this request", hint=DESCRIBED, texts=True)
+
+
+async def body(request: Request, kind: type[requests.R], largest: int) -> requests.R | Mapping[str, Any]:
+    """The JSON object of a request, checked; any object, where the handler reads it by itself."""
+    given = await json_object(request, largest)
+    if not issubclass(kind, requests.Request):
+        return given
+    return requests.read(kind, given, noun="a key of this request", hint=DESCRIBED)
+
+
+async def json_object(request: Request, largest: int = LARGEST_BODY) -> Mapping[str, Any]:
+    """The JSON object of a request."""
     try:
         async with asyncio.timeout(PATIENCE):
             content = await _content(request, largest)

@@ -1,10 +1,12 @@
-"""The API, described for programs from its own table of rules."""
+"""The API, described for programs from its own table of routes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 from windlass.web import schemas
 from windlass.web.route import READ, ApiRoute
@@ -16,9 +18,13 @@ _PARAMETER = re.compile(r"{(\w+)}")
 
 def describe(rules: Iterable[ApiRoute], *, version: str) -> dict[str, Any]:
     """The whole description."""
+    rules = list(rules)
+    kinds = [rule.given or dict[str, Any] for rule in rules]
+    found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
-    for rule in rules:
-        paths.setdefault(rule.path, {})[rule.method.lower()] = _operation(rule)
+    for rule, schema in zip(rules, found, strict=True):
+        described = components.get(rule.given.__name__, {}) if rule.given else {}
+        paths.setdefault(rule.path, {})[rule.method.lower()] = _operation(rule, schema, described)
     about = (
         "HTTP on the daemon's Unix socket. Who calls is known by the connection: a process inside a run is that agent."
     )
@@ -27,16 +33,24 @@ def describe(rules: Iterable[ApiRoute], *, version: str) -> dict[str, Any]:
         "info": {"title": "Windlass", "version": version, "description": about},
         "servers": [{"url": "http://windlass", "description": "the socket daemon.sock in the home"}],
         "paths": paths,
+        "components": {"schemas": components},
     }
 
 
-def _operation(rule: ApiRoute) -> dict[str, Any]:
+def _operation(rule: ApiRoute, schema: Schema, given: Schema) -> dict[str, Any]:
     summary, _, more = (rule.verb.__doc__ or "").strip().partition("\n")
+    names = rule.asks or (given.get("properties", {}) if rule.method == READ else {})
     operation: dict[str, Any] = {
         "operationId": f"{rule.verb.__module__.rpartition('.')[2]}_{rule.verb.__name__}",
         "summary": summary,
         "x-callers": "people and agents" if rule.by_runs else "people",
-        "parameters": [*_in_path(rule.path), *_in_query(rule.asks)],
+        "parameters": [
+            *(
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in _PARAMETER.findall(rule.path)
+            ),
+            *({"name": name, "in": "query", "required": False, "schema": _said(each)} for name, each in names.items()),
+        ],
         "responses": {
             "2XX": _answer("As asked.", rule.gives or schemas.ANYTHING),
             "default": _answer("Why not, and what to do next.", schemas.ERROR),
@@ -45,16 +59,14 @@ def _operation(rule: ApiRoute) -> dict[str, Any]:
     if more.strip():
         operation["description"] = " ".join(more.split())
     if rule.method != READ:
-        operation["requestBody"] = {"content": _json(rule.takes or schemas.ANYTHING)}
+        operation["requestBody"] = {"content": _json(rule.takes or schema)}
     return operation
 
 
-def _in_path(path: str) -> list[dict[str, Any]]:
-    return [{"name": name, "in": "path", "required": True, "schema": schemas.TEXT} for name in _PARAMETER.findall(path)]
-
-
-def _in_query(asks: Mapping[str, Schema]) -> list[dict[str, Any]]:
-    return [{"name": name, "in": "query", "required": False, "schema": each} for name, each in asks.items()]
+def _said(schema: Schema) -> Schema:
+    """A parameter that is there is not null."""
+    said: Schema = schema.get("anyOf", [schema])[0]
+    return said
 
 
 def _answer(words: str, schema: Schema) -> dict[str, Any]:

@@ -4,16 +4,36 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from starlette.requests import Request
+from msgspec import Meta
+from starlette.requests import Request as HttpRequest
 
 from windlass.core.address import Address
 from windlass.core.invariants import Finding
 from windlass.core.nouns.project import Project
+from windlass.core.requests import Request
 from windlass.core.runs.provider import Presence
 from windlass.engine import Engine
 from windlass.web.authentication import Caller
+
+Answer = dict[str, Any]
+Folder = Annotated[str, Meta(description="A folder of the project; an agent needs none, for it is in its own.")]
+Seconds = Annotated[float, Meta(ge=0)]
+Texts = Annotated[tuple[str, ...], Meta(min_length=1)]
+Whole = Annotated[int, Meta(ge=0, lt=10**18)]
+
+
+class PlaceQuery(Request):
+    path: Folder = ""
+
+
+class ListQuery(PlaceQuery):
+    all: bool = False
+
+
+class PlaceRequest(Request):
+    path: Folder
 
 
 class SettingsEditor(Protocol):
@@ -45,7 +65,7 @@ class AppContext:
     started: float
     """On the monotonic clock."""
     home: str
-    desk: SettingsEditor
+    editor: SettingsEditor
     presences: Callable[[], Awaitable[Sequence[Presence]]]
     """Looks which providers are here."""
     examine: Callable[[str], Awaitable[Sequence[Finding]]]
@@ -59,8 +79,8 @@ class Call:
     """Who calls what with which words."""
 
     engine: Engine
-    house: AppContext
-    request: Request
+    context: AppContext
+    request: HttpRequest
     caller: Caller
 
     @property
@@ -81,13 +101,17 @@ class Call:
         """The folder that the query names, or nothing."""
         return self.request.query_params.get("path", "")
 
-    async def top(self) -> str:
-        """The top folder of the repository at `path`, or nothing."""
-        return await self.engine.projects.locate(self.path) if self.path else ""
+    async def top(self, path: str) -> str:
+        """The top folder of the repository at a path; nothing for no path."""
+        return await self.engine.projects.locate(path) if path else ""
 
-    async def project(self) -> str:
-        """The id of the project that the answer is limited to, or nothing."""
-        if not self.path:
+    async def project(self, path: str) -> str:
+        """The id of the project at a path; nothing for no path, and `none` where no project is."""
+        if not path:
             return ""
-        project = await self.engine.projects.known_at(self.path)
+        project = await self.engine.projects.known_at(path)
         return project.id if project else "none"
+
+    def listing(self, items: Sequence[Any]) -> Answer:
+        """A list, and when it was true."""
+        return {"as_of": self.now, "items": items}

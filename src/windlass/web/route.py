@@ -1,13 +1,13 @@
-"""A route of the API."""
+"""A route of the API. Its handler's annotations say what goes in and what comes out."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, get_type_hints
 
-from starlette.responses import Response
-
-from windlass.web.request import Call
+from windlass.core.requests import Request
+from windlass.web.http_io import LARGEST_BODY
 from windlass.web.schemas import Schema
 
 READ, WRITE = "GET", "POST"
@@ -15,15 +15,21 @@ READ, WRITE = "GET", "POST"
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """How it is called, the verb behind it, whether agents may call it, too; and what goes in and comes out."""
+    """How it is called, its handler, whether agents may call it, too, and the number of an answer that is none."""
 
     method: str
     path: str
-    verb: Callable[[Call], Awaitable[Response]]
+    verb: Callable[..., Awaitable[Any]]
     by_runs: bool = False
+    status: int = 200
+    largest: int = LARGEST_BODY
+    """Bytes that the body may have."""
     asks: Mapping[str, Schema] = field(default_factory=dict)
-    """What its query may say."""
     takes: Schema | None = None
-    """Its request's body, where that is described."""
     gives: Schema | None = None
-    """Its answer, where that is described."""
+
+    @property
+    def given(self) -> type[Request] | None:
+        """The query of a route that reads, the body of one that writes; None for a handler that takes nothing."""
+        found: type[Request] | None = get_type_hints(self.verb).get("given")
+        return found

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from windlass.core.errors import Conflict
 from windlass.core.nouns.change import Change
+from windlass.core.nouns.document import Document
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
@@ -16,7 +17,7 @@ from windlass.engine.background import Moves
 from windlass.engine.bell import Bell
 from windlass.engine.projects.projects import Projects
 from windlass.engine.records.changes import queue_change
-from windlass.engine.records.closing import close_change, end_task
+from windlass.engine.records.closing import close_change, end_task, learned_in
 from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import current_task
 
@@ -38,6 +39,21 @@ class Changes:
         """The change with that id. Raises NotFound."""
         hint = "Run `windlass queue --all` to see them."
         return await self.store.read(lambda store: get(store, Change, key, hint=hint))
+
+    async def of_task(self, task: str) -> Change | None:
+        """The newest change of a task, if it has one."""
+        return await self.store.read(lambda store: store.change_of_task(task))
+
+    async def undoing(self, key: str) -> Change | None:
+        """The change that takes a landed one back, if there is one."""
+        return await self.store.read(lambda store: store.undoing(key))
+
+    async def notes(self, change: Change) -> tuple[str, str]:
+        """What its last check printed, and what was learned from a change that never landed; empty where unknown."""
+        names = (change.checks[-1].document if change.checks else "", learned_in(change))
+        kept = await self.store.read(lambda store: [store.find(Document, f"{change.project}/{name}") for name in names])
+        output, learned = (document.body if document else "" for document in kept)
+        return output, learned
 
     async def halted(self, change: Change) -> str:
         """Why nothing lands where a change wants to; nothing if something may, or it is over."""

@@ -8,6 +8,7 @@ from functools import partial
 from windlass.core.address import HUMAN
 from windlass.core.errors import Conflict
 from windlass.core.gate import reviews
+from windlass.core.gate.rules import place_in_line
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
@@ -38,6 +39,17 @@ class Queue:
         self.projects = projects
         self.changes = changes
         self.moves = moves
+
+    async def every(self, project: str = "", *, ended: bool = False) -> tuple[list[Project], list[Change]]:
+        """The projects, all or one, and their changes in the order of the queue; with `ended`, those after them."""
+
+        def question(store: Reading) -> tuple[list[Project], list[Change]]:
+            projects = [found for found in store.projects() if project in ("", found.id)]
+            known = {found.id for found in projects}
+            changes = sorted(store.changes(), key=place_in_line) + (store.changes(ended=True) if ended else [])
+            return projects, [change for change in changes if change.project in known]
+
+        return await self.store.read(question)
 
     async def add(self, path: str, branch: str, title: str = "") -> Change:
         """Put a person's own branch into the line, as it is now; there again, if it has moved on since."""

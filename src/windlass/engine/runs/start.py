@@ -198,6 +198,12 @@ class Runs:
             self.stir(stopping.id)
         return bool(stopping)
 
+    async def stop_all(self, reason: str) -> list[str]:
+        """Stop every agent that has an unfinished task. Returns those that had something to stop."""
+        tasks = await self.store.read(lambda store: store.unfinished_tasks())
+        names = dict.fromkeys(task.agent for task in tasks if task.agent)
+        return [name for name in names if await self.stop(name, reason)]
+
     async def signal(self, run_id: str, value: Mapping[str, Any]) -> Run:
         """Take a run's signal by command instead of by file."""
         text = codec.encode(await self.unmarked(run_id, value))

@@ -104,6 +104,10 @@ class Statuses:
 
         return await self.store.read(question)
 
+    async def live_runs(self) -> list[Run]:
+        """The runs that have no outcome yet."""
+        return await self.store.read(lambda store: store.live_runs())
+
     def _moment(self, store: Reading) -> Moment:
         return Moment(
             self.clock.now(), self.processes.alive, partial(self.slots.fits, store), partial(self.radar.held, store)

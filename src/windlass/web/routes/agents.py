@@ -6,53 +6,70 @@ import base64
 from collections.abc import AsyncIterator
 from typing import Any
 
+from msgspec import field
+from msgspec.structs import asdict
 from starlette.responses import Response
 
-from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict
+from windlass.core.requests import Request
 from windlass.engine.projects.tasks import Hiring
 from windlass.engine.views.run_output import Piece
 from windlass.web import caller_context, http_io, views
-from windlass.web.request import Call
+from windlass.web.request import Answer, Call, Folder, ListQuery, PlaceQuery, Seconds, Texts, Whole
 
 
-async def every(call: Call) -> Response:
+class AgentRequest(Request):
+    path: Folder
+    name: str
+    instance: str = ""
+    provider: str = ""
+    model: str = ""
+    role: str = ""
+    prompt: str = ""
+    talks: bool = field(default=False, name="context")
+    options: dict[str, str] = field(default_factory=dict)
+
+
+class LogQuery(Request):
+    run: Whole = 0
+    follow: bool = False
+    newer: Seconds | None = None
+
+
+class ReplyRequest(Request):
+    words: Texts = ()
+    body: str = ""
+    key: str = ""
+
+
+async def every(call: Call, given: ListQuery) -> Answer:
     """Who is at work, with the evidence."""
-    found = await call.engine.status.every(retired=http_io.flag(call.request, "all"), project=await call.project())
-    return http_io.listing([views.agent(each) for each in found], now=call.now)
+    found = await call.engine.status.every(retired=given.all, project=await call.project(given.path))
+    return call.listing([views.agent(view) for view in found])
 
 
-async def add(call: Call) -> Response:
+async def add(call: Call, given: AgentRequest) -> Answer:
     """A new agent that waits to be spoken to."""
-    given = await http_io.body(call.request)
-    names = ("path", "name", "instance", "provider", "model", "role", "prompt")
-    texts = {name: http_io.text(given, name, "") for name in names}
-    talks = bool(given.get("context", False))
-    agent = await call.engine.tasks.hire(Hiring(**texts, talks=talks, options=http_io.options(given)))
-    return http_io.answer(views.agent((await call.engine.status.page(agent.id)).view), status=201)
+    agent = await call.engine.tasks.hire(Hiring(**asdict(given)))
+    return views.agent((await call.engine.status.page(agent.id)).view)
 
 
-async def show(call: Call) -> Response:
+async def show(call: Call) -> Answer:
     """All about one agent."""
     page = await call.engine.status.page(await caller_context.agent(call), viewer=await caller_context.viewer(call))
-    return http_io.answer(views.page(page, now=call.now))
+    return views.page(page, now=call.now)
 
 
-async def logs(call: Call) -> Response:
+async def logs(call: Call, given: LogQuery) -> Response:
     """What an agent printed, as JSON lines; with follow, as it comes."""
-    output, number, follow = (
-        call.engine.output,
-        http_io.number(call.request, "run", 0),
-        http_io.flag(call.request, "follow"),
-    )
-    await output.check(await caller_context.agent(call), number, viewer=await caller_context.viewer(call))
-    age = http_io.seconds(call.request, "newer")
-    since = call.now - age if age is not None else 0.0
+    output = call.engine.output
+    await output.check(await caller_context.agent(call), given.run, viewer=await caller_context.viewer(call))
+    since = call.now - given.newer if given.newer is not None else 0.0
 
     async def shaped() -> AsyncIterator[dict[str, Any]]:
-        async for piece in output.pieces(call.name, number=number, since=since, follow=follow):
+        async for piece in output.pieces(call.name, number=given.run, since=since, follow=given.follow):
             yield _piece(piece)
-        if follow and not await output.is_over(call.name):
+        if given.follow and not await output.is_over(call.name):
             yield {"leaving": True}  # we are; whoever follows asks the next daemon for the rest
 
     return http_io.lines(shaped())
@@ -71,12 +88,12 @@ def _piece(piece: Piece) -> dict[str, Any]:
     }
 
 
-async def diff(call: Call) -> Response:
+async def diff(call: Call) -> Answer:
     """What an agent has changed since main."""
-    return http_io.answer({"diff": await call.engine.diffs.of(await caller_context.agent(call))})
+    return {"diff": await call.engine.diffs.of(await caller_context.agent(call))}
 
 
-async def stop(call: Call) -> Response:
+async def stop(call: Call) -> Answer:
     """Stop an agent, with all that it started."""
     engine, reason = call.engine, "stopped by hand"
     await caller_context.agent(call)
@@ -84,42 +101,38 @@ async def stop(call: Call) -> Response:
         raise Conflict(
             f"{call.name} is not running, so there is nothing to stop.", hint=f"See `windlass show {call.name}`."
         )
-    return http_io.answer({"stopped": [call.name]})
+    return {"stopped": [call.name]}
 
 
-async def stop_all(call: Call) -> Response:
+async def stop_all(call: Call) -> Answer:
     """Stop every agent that is at work."""
     ended = await call.engine.workflows.stop_all()
-    tasks = await call.engine.ports.store.read(lambda store: store.unfinished_tasks())
-    names = dict.fromkeys(task.agent for task in tasks if task.agent)
-    stopped = [name for name in names if await call.engine.runs.stop(name, "stopped by hand")]
-    return http_io.answer({"stopped": [*dict.fromkeys((*ended, *stopped))]})
+    stopped = await call.engine.runs.stop_all("stopped by hand")
+    return {"stopped": [*dict.fromkeys((*ended, *stopped))]}
 
 
-async def reply(call: Call) -> Response:
+async def reply(call: Call, given: ReplyRequest) -> Answer:
     """Answer an agent's open questions; it goes on."""
-    given = await http_io.body(call.request)
-    words = http_io.texts(given, "words") if "words" in given else [http_io.text(given, "body")]
+    words = given.words or (given.body,)
     if not all(word.strip() for word in words):
-        raise BadInput("The answer has no words.")
-    key = http_io.text(given, "key", "")
-    answered = await call.engine.talk.answer(await caller_context.agent(call), words, key=key)
-    return http_io.answer({"message": codec.plain(answered)})
+        raise BadInput("The answer has no words.", hint='Send JSON such as {"body": "…"}.')
+    answered = await call.engine.talk.answer(await caller_context.agent(call), words, key=given.key)
+    return {"message": answered}
 
 
-async def questions(call: Call) -> Response:
+async def questions(call: Call, given: PlaceQuery) -> Answer:
     """What a person can answer now, oldest first."""
-    asked = await call.engine.talk.questions(await call.project(), viewer=await caller_context.viewer(call))
-    return http_io.listing([views.question(each, now=call.now) for each in asked], now=call.now)
+    asked = await call.engine.talk.questions(await call.project(given.path), viewer=await caller_context.viewer(call))
+    return call.listing([views.question(question, now=call.now) for question in asked])
 
 
-async def signal(call: Call) -> Response:
+async def signal(call: Call, given: dict[str, Any]) -> Answer:
     """A run gives its own signal; whose it is, the connection says."""
-    run = await call.engine.runs.signal(call.caller.must_be_run(), await http_io.body(call.request))
-    return http_io.answer({"run": run.id, "agent": run.agent})
+    run = await call.engine.runs.signal(call.caller.must_be_run(), given)
+    return {"run": run.id, "agent": run.agent}
 
 
-async def check(call: Call) -> Response:
+async def check(call: Call) -> Answer:
     """A run has its own commits checked, as main would be with them."""
     result, output = await call.engine.rehearsals.check(call.caller.must_be_run())
-    return http_io.answer(views.check(result) | {"output": output})
+    return views.check(result) | {"output": output}

@@ -13,7 +13,7 @@ from windlass.web.request import Call
 
 async def ask(call: Call) -> Response:
     """Ask an agent, by its name, its task or the phase it works in."""
-    given = await http_io.body(call.request)
+    given = await http_io.json_object(call.request)
     named = http_io.text(given, "from", "")
     who = await caller_context.speaker(call, named)
     targets = {key: http_io.text(given, f"{key}_id", "") for key in ("agent", "task", "phase")}
@@ -47,7 +47,7 @@ async def listen(call: Call) -> Response:
 
 async def answer(call: Call) -> Response:
     """Answer a question; whoever asked is told."""
-    given = await http_io.body(call.request)
+    given = await http_io.json_object(call.request)
     who = await caller_context.speaker(call)
     said = await call.engine.talk.settle(who, call.id, http_io.text(given, "answer"))
     asked = await call.engine.ports.store.read(lambda store: store.find(Message, call.id))

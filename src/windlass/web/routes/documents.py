@@ -43,7 +43,7 @@ async def history(call: Call) -> Response:
 
 async def write(call: Call) -> Response:
     """Write a document anew, if it still is at the revision that was given; or add to its end."""
-    given = await http_io.body(call.request)
+    given = await http_io.json_object(call.request)
     who = await caller_context.speaker(call)
     project = await caller_context.placed(call, who, http_io.text(given, "path", ""), new=True)
     body, documents = http_io.text(given, "body"), call.engine.documents

@@ -3,105 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
+from msgspec import field
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from windlass.core.did_you_mean import near_miss
-from windlass.core.errors import BadInput, NotFound
+from windlass.core.errors import NotFound
 from windlass.core.nouns.message import Message
 from windlass.core.nouns.run import Cost, Outcome, Usage
-from windlass.core.ports.store import Reading
-from windlass.core.workflows.instance import Instance, Motion
+from windlass.core.requests import Request
+from windlass.core.workflows.instance import Motion
 from windlass.engine import Engine
 from windlass.engine.messages.log import place
+from windlass.engine.views.journal import MOST_SAID
 from windlass.engine.workflows.start import WorkflowStart
 from windlass.engine.workflows.workflows import Situation
 from windlass.web import http_io, message_views, views
-from windlass.web.request import Call
+from windlass.web.request import Answer, Call, Folder, PlaceQuery, PlaceRequest
 
-MOST = 1000
 LARGEST_START = 40_000_000
 """Bytes: what setup has printed comes with it."""
 
 
-async def begin(call: Call) -> Response:
+class InstanceRequest(Request):
+    path: Folder
+    file: str
+    instance: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    stays: bool = False
+    check: bool = False
+
+
+class WaitQuery(PlaceQuery):
+    since: str = ""
+
+
+async def begin(call: Call, given: InstanceRequest) -> Response:
     """Start a workflow; with `check`, only say what would stand in its way."""
-    given = await http_io.body(call.request, largest=LARGEST_START)
-    values = given.get("values") or {}
-    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise BadInput("values must be texts by name.")
-    start = WorkflowStart(
-        path=http_io.text(given, "path"),
-        file=http_io.text(given, "file"),
-        instance=http_io.text(given, "instance", ""),
-        values=values,
-        stays=bool(given.get("stays", False)),
-    )
-    if given.get("check"):
+    wanted = asdict(given)
+    only_check = wanted.pop("check")
+    start = WorkflowStart(**wanted)
+    if only_check:
         return http_io.answer({"instance": (await call.engine.workflows.check(start)).name})
     begun = await call.engine.workflows.begin(start)
     return http_io.answer(await _shown(call.engine, await call.engine.workflows.again(begun)), status=201)
 
 
-async def every(call: Call) -> Response:
+async def every(call: Call, given: PlaceQuery) -> Answer:
     """The instances of a project that have not ended."""
-    found = await call.engine.workflows.every(call.request.query_params.get("path", ""))
     names = ("name", "workflow", "source", "channel", "started_at")
-    return http_io.answer({"items": [{name: getattr(each, name) for name in names} for each in found]})
+    instances = await call.engine.workflows.every(given.path)
+    return {"items": [{name: getattr(instance, name) for name in names} for instance in instances]}
 
 
-async def show(call: Call) -> Response:
+async def show(call: Call, given: PlaceQuery) -> Answer:
     """An instance, as it is now."""
-    return http_io.answer(await _shown(call.engine, await _look(call)))
+    return await _shown(call.engine, await call.engine.workflows.look(given.path, call.name))
 
 
-async def wait(call: Call) -> Response:
+async def wait(call: Call, given: WaitQuery) -> Response:
     """What is said in it as JSON lines, from its kickoff on, until nothing moves without a person."""
-    look = await _look(call)
-    after = place(call.request.query_params.get("since", "")) or look.instance.after
-    return http_io.lines(_until_settled(call, look, after))
+    look = await call.engine.workflows.look(given.path, call.name)
+    return http_io.lines(_until_settled(call, look, place(given.since) or look.instance.after))
 
 
-async def drain(call: Call) -> Response:
+async def drain(call: Call, given: PlaceRequest) -> Answer:
     """Let its agents end what they are at, and start nobody any more."""
-    await call.engine.workflows.drain(await _path(call), call.name)
-    return http_io.answer({"draining": call.name})
+    await call.engine.workflows.drain(given.path, call.name)
+    return {"draining": call.name}
 
 
-async def stop(call: Call) -> Response:
+async def stop(call: Call, given: PlaceRequest) -> Answer:
     """End it, with all that its agents started."""
-    path = await _path(call)
+    workflows = call.engine.workflows
     try:
-        files = (await call.engine.workflows.look(path, call.name)).instance.files
+        files = (await workflows.look(given.path, call.name)).instance.files
+        stopped = await workflows.stop(given.path, call.name)
     except NotFound as error:
-        return http_io.answer({"stopped": await _stop_members(call, path, error), "instance": call.name, "files": {}})
-    stopped = await call.engine.workflows.stop(path, call.name)
-    return http_io.answer({"stopped": stopped, "instance": call.name, "files": dict(files)})
+        stopped, files = await _stop_members(call, given.path, error), {}
+    return {"stopped": stopped, "instance": call.name, "files": files}
 
 
 async def _stop_members(call: Call, path: str, error: NotFound) -> list[str]:
     """Stop each agent of an instance that no workflow began; where there is none, say which was probably meant."""
-    project = await call.engine.projects.known_at(path)
-    agents = await call.engine.ports.store.read(lambda store: store.agents(limit=MOST))
-    here = [agent for agent in agents if project and agent.project == project.id and agent.instance]
-    members = [each.id for each in here if each.instance == call.name]
+    agents = [view.agent for view in await call.engine.status.every(project=await call.project(path))]
+    members = [agent.id for agent in agents if agent.instance == call.name]
     if not members:
-        known = {f"@{each.instance}" for each in here} | {
-            each.channel for each in await call.engine.workflows.every(path)
-        }
-        error.hint = f"{near_miss(f'@{call.name}', sorted(known))} {error.hint}".strip()
+        begun = {instance.channel for instance in await call.engine.workflows.every(path)}
+        known = sorted(begun | {f"@{agent.instance}" for agent in agents if agent.instance})
+        error.hint = f"{near_miss(f'@{call.name}', known)} {error.hint}".strip()
         raise error
     return [member for member in members if await call.engine.runs.stop(member, "stopped by hand")]
-
-
-async def _path(call: Call) -> str:
-    return http_io.text(await http_io.body(call.request), "path")
-
-
-async def _look(call: Call) -> Situation:
-    return await call.engine.workflows.look(call.request.query_params.get("path", ""), call.name)
 
 
 async def _until_settled(call: Call, look: Situation, after: int) -> AsyncIterator[dict[str, Any]]:
@@ -111,21 +105,17 @@ async def _until_settled(call: Call, look: Situation, after: int) -> AsyncIterat
     while not engine.bell.silent:
         ear.clear()
         look = await engine.workflows.again(look.instance)
-        said = await engine.ports.store.read(partial(_said, look.instance, after))
+        said = await engine.journal.said_in(look.instance, after)
         shown = await _shown(engine, look, said)
         step = (shown["motion"], shown["ended"], [(each["name"], each["status"]) for each in shown["agents"]])
         if said or step != told:
             told, after = step, place(said[-1].id) if said else after
             yield shown
-        if len(said) == MOST:
+        if len(said) == MOST_SAID:
             continue  # there is more of it
         if shown["ended"] or look.motion is Motion.WAITING:
             return
         await ear.wait()
-
-
-def _said(instance: Instance, after: int, store: Reading) -> list[Message]:
-    return store.said(instance.project, channel=instance.channel, after=after, limit=MOST, newest=False)
 
 
 async def _shown(engine: Engine, look: Situation, said: list[Message] | None = None) -> dict[str, Any]:

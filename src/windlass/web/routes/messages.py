@@ -24,7 +24,7 @@ LIMIT, MOST = 20, 10_000
 
 async def send(call: Call) -> Response:
     """Say something to agents, or to a person."""
-    given = await http_io.body(call.request)
+    given = await http_io.json_object(call.request)
     named = http_io.text(given, "from", "")
     who = await caller_context.speaker(call, named)
     handoff = _handoff(given)
@@ -138,7 +138,7 @@ async def inbox(call: Call) -> Response:
 
 async def read(call: Call) -> Response:
     """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
-    given = await http_io.body(call.request)
+    given = await http_io.json_object(call.request)
     limit = given.get("limit", MOST)
     if type(limit) is not int or limit < 1:
         raise BadInput("limit must be a whole number of at least 1.", hint="Leave it out to have all.")
@@ -177,13 +177,13 @@ def _with_own(letter: Letter, receipts: Sequence[Delivery]) -> list[Delivery]:
 
 async def ack(call: Call) -> Response:
     """The caller has read a message, and needs it no longer."""
-    before = http_io.truth(await http_io.body(call.request), "before")
+    before = http_io.truth(await http_io.json_object(call.request), "before")
     acked = await call.engine.talk.ack(await caller_context.speaker(call), call.id, before=before)
     return http_io.answer(message_views.delivery(acked[0]) | {"acknowledged": len(acked)})
 
 
 async def acks(call: Call) -> Response:
     """The caller has read these messages, and no others."""
-    who, ids = await caller_context.speaker(call), http_io.texts(await http_io.body(call.request), "ids")
+    who, ids = await caller_context.speaker(call), http_io.texts(await http_io.json_object(call.request), "ids")
     acked = await call.engine.talk.ack(who, *ids) if ids else []
     return http_io.answer({"as_of": call.now, "items": [message_views.delivery(each) for each in acked]})

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-from starlette.responses import Response
-
 from windlass.core import codec
-from windlass.web import http_io, views
-from windlass.web.request import Call
+from windlass.core.requests import Request
+from windlass.web import views
+from windlass.web.request import Answer, Call, Folder, PlaceQuery
 
 
-async def add(call: Call) -> Response:
+class ProjectRequest(Request):
+    path: Folder
+    main: str = ""
+    write: bool = False
+    name: str = ""
+    checks_command: str = ""
+    checks_setup: str = ""
+
+
+async def add(call: Call, given: ProjectRequest) -> Answer:
     """Make a repository a project, with settings of its own."""
-    values = await http_io.body(call.request)
-    main = http_io.text(values, "main", "")
-    project = await call.engine.projects.at(http_io.text(values, "path"), main=main)
+    project = await call.engine.projects.at(given.path, main=given.main)
     config = ""
-    if values.get("write"):
-        config = call.house.desk.write_project(
-            project,
-            name=http_io.text(values, "name", "") or project.name,
-            main=main,
-            command=http_io.text(values, "checks_command", ""),
-            setup=http_io.text(values, "checks_setup", ""),
-        )
+    if given.write:
+        name, checks = given.name or project.name, {"command": given.checks_command, "setup": given.checks_setup}
+        config = call.context.editor.write_project(project, name=name, main=given.main, **checks)
         project = await call.engine.projects.at(project.path)
         call.engine.bell.ring()
-    return http_io.answer(codec.plain(project) | {"config": config}, status=201)
+    return {**codec.plain(project), "config": config}
 
 
-async def definitions(call: Call) -> Response:
+async def definitions(call: Call, given: PlaceQuery) -> Answer:
     """The agents that the repository at a path defines, and what is wrong with its files."""
-    roster = await call.engine.definitions.at(call.path)
-    answer = {
-        "agents": [views.definition(definition) for definition in roster.definitions],
-        "problems": [problem._asdict() for problem in roster.problems],
-    }
-    return http_io.answer(answer)
+    roster = await call.engine.definitions.at(given.path)
+    problems = [problem._asdict() for problem in roster.problems]
+    return {"agents": [views.definition(each) for each in roster.definitions], "problems": problems}
 
 
-async def checks(call: Call) -> Response:
+async def checks(call: Call, given: PlaceQuery) -> Answer:
     """What must pass before a change lands, as set or as it seems."""
-    top = await call.engine.projects.locate(call.path)
+    top = await call.engine.projects.locate(given.path)
     known = call.engine.ports.settings.at(top).checks
-    guess = call.house.desk.guess_checks(top)
-    return http_io.answer({"command": known.command, "setup": known.setup, "guess": guess})
+    return {"command": known.command, "setup": known.setup, "guess": call.context.editor.guess_checks(top)}

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.responses import Response
-
 from windlass.core.nouns.agent import Permissions
 from windlass.core.runs.provider import Presence, Provider, StartRequest
 from windlass.core.runs.sandbox import UNENFORCED, decide_sandbox
-from windlass.web import http_io
-from windlass.web.request import Call
+from windlass.web.request import Answer, Call
 
 WORKTREE = "WORKTREE"
 """Stands for the folder of a run in the flags that are shown."""
 
 
-async def every(call: Call) -> Response:
+async def every(call: Call) -> Answer:
     """Which coding CLIs are here, and what their agents may do."""
-    found = await call.house.presences()
+    found = await call.context.presences()
     warden = await call.engine.ports.processes.warden()
     mode = call.engine.ports.settings.at("").sandbox.mode
     kept = "" if warden.problem else decide_sandbox(mode, warden)
-    return http_io.listing([{**shape(each), "sandbox": kept or UNENFORCED} for each in found], now=call.now)
+    return call.listing([{**shape(presence), "sandbox": kept or UNENFORCED} for presence in found])
 
 
 def shape(presence: Presence) -> dict[str, Any]:

@@ -9,21 +9,21 @@ from starlette.responses import Response
 
 from windlass.engine import Engine
 from windlass.web import http_io, views
-from windlass.web.request import Call
+from windlass.web.request import Answer, Call, PlaceQuery
 
 EVERY = 20.0
 """Seconds after which the radar is reminded that someone watches."""
 
 
-async def show(call: Call) -> Response:
+async def show(call: Call, given: PlaceQuery) -> Answer:
     """The picture as it is. A run is shown what is known: only a person has everyone looked at."""
-    picture = await call.engine.radar.picture(await call.project(), look=not call.caller.run)
-    return http_io.answer(views.radar(picture, now=call.now))
+    picture = await call.engine.radar.picture(await call.project(given.path), look=not call.caller.run)
+    return views.radar(picture, now=call.now)
 
 
-async def watch(call: Call) -> Response:
+async def watch(call: Call, given: PlaceQuery) -> Response:
     """The picture, and again whenever it is another one."""
-    return http_io.lines(_follow(call.engine, await call.project(), look=not call.caller.run))
+    return http_io.lines(_follow(call.engine, await call.project(given.path), look=not call.caller.run))
 
 
 async def _follow(engine: Engine, project: str, *, look: bool) -> AsyncIterator[dict[str, Any]]:

@@ -5,42 +5,45 @@ from __future__ import annotations
 import base64
 import posixpath
 
-from starlette.responses import Response
-
 from windlass.core.errors import BadInput
-from windlass.web import http_io, views
-from windlass.web.request import Call
+from windlass.core.requests import Request
+from windlass.web import views
+from windlass.web.request import Answer, Call, ListQuery
 
 
-async def every(call: Call) -> Response:
+class SavedQuery(Request):
+    ref: str = ""
+    exact: bool = False
+
+
+class RestoreRequest(Request):
+    ref: str
+    branch: str = ""
+    to: str = ""
+
+
+async def every(call: Call, given: ListQuery) -> Answer:
     """Work that was saved before something was removed."""
-    found = await call.engine.rescue.every(project=await call.project(), landed=http_io.flag(call.request, "all"))
+    found = await call.engine.rescue.every(project=await call.project(given.path), landed=given.all)
     items = [views.rescue(item, contents) for item, contents in found.items]
-    return http_io.answer({"as_of": call.now, "items": items, "left_out": found.left_out})
+    return call.listing(items) | {"left_out": found.left_out}
 
 
-async def show(call: Call) -> Response:
+async def show(call: Call, given: SavedQuery) -> Answer:
     """The difference is there twice: as text to be read, and as the very bytes."""
-    key = call.request.query_params.get("ref", "")
-    item, contents, diff = await call.engine.rescue.show(key, exact=http_io.flag(call.request, "exact"))
+    item, contents, diff = await call.engine.rescue.show(given.ref, exact=given.exact)
     raw = base64.b64encode(diff).decode("ascii")
-    return http_io.answer(views.rescue(item, contents) | {"diff": diff.decode("utf-8", "replace"), "raw": raw})
+    return views.rescue(item, contents) | {"diff": diff.decode("utf-8", "replace"), "raw": raw}
 
 
-async def restore(call: Call) -> Response:
+async def restore(call: Call, given: RestoreRequest) -> Answer:
     """Bring saved work back, as a branch or as files."""
-    values = await http_io.body(call.request)
-    key, branch, folder = (
-        http_io.text(values, "ref"),
-        http_io.text(values, "branch", ""),
-        http_io.text(values, "to", ""),
-    )
-    if branch and folder:
+    if given.branch and given.to:
         raise BadInput("Choose a branch or a folder: it goes to one or the other.")
-    if not folder:
-        item, made = await call.engine.rescue.to_branch(key, branch)
-        return http_io.answer({"ref": item.saved.ref, "commit": item.saved.commit, "branch": made}, status=201)
-    if not posixpath.isabs(folder) or "\0" in folder:
-        raise BadInput(f"{folder[:200]!r} is not the absolute path of a folder.")
-    item = await call.engine.rescue.to_folder(key, folder)
-    return http_io.answer({"ref": item.saved.ref, "commit": item.saved.commit, "folder": folder}, status=201)
+    if not given.to:
+        item, branch = await call.engine.rescue.to_branch(given.ref, given.branch)
+        return {"ref": item.saved.ref, "commit": item.saved.commit, "branch": branch}
+    if not posixpath.isabs(given.to) or "\0" in given.to:
+        raise BadInput(f"{given.to[:200]!r} is not the absolute path of a folder.")
+    item = await call.engine.rescue.to_folder(given.ref, given.to)
+    return {"ref": item.saved.ref, "commit": item.saved.commit, "folder": given.to}

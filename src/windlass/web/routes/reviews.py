@@ -2,78 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from msgspec import field
+from msgspec.structs import asdict
 
-from starlette.responses import Response
-
-from windlass.core.errors import BadInput
+from windlass.core import codec
 from windlass.core.gate import reviews
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.message import Kind
+from windlass.core.requests import R, Request
 from windlass.engine.gate.reviews import Look
-from windlass.web import http_io, views
-from windlass.web.request import Call
+from windlass.web import views
+from windlass.web.request import Answer, Call
 
 
-async def start(call: Call) -> Response:
+class ReviewRequest(Request):
+    agent: str = ""
+    provider: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+
+
+class CommentRequest(Request):
+    body: str
+    file: str = ""
+    line: int = 0
+    blocking: bool = False
+    reply_to: str = ""
+
+
+class ResolveRequest(Request):
+    words: str = ""
+
+
+async def start(call: Call, given: ReviewRequest) -> Answer:
     """Let an agent look at a change."""
-    given = await http_io.body(call.request)
-    look = Look(
-        agent=http_io.text(given, "agent", ""),
-        provider=http_io.text(given, "provider", ""),
-        options=http_io.options(given),
-    )
-    task, agent = await call.engine.reviews.start(call.id, look)
-    return http_io.answer({"change": call.id, "task": views.task(task), "agent": agent.id}, status=201)
+    task, agent = await call.engine.reviews.start(call.id, Look(**asdict(given)))
+    return {"change": call.id, "task": views.task(task), "agent": agent.id}
 
 
-async def diff(call: Call) -> Response:
+async def diff(call: Call) -> Answer:
     """What a change does to main."""
     change = await call.engine.changes.get(call.id)
-    return http_io.answer({"diff": await call.engine.diffs.of_change(change)})
+    return {"diff": await call.engine.diffs.of_change(change)}
 
 
-async def comment(call: Call) -> Response:
+async def comment(call: Call, given: CommentRequest) -> Answer:
     """A comment by whoever calls: the connection says who that is."""
-    given = await _body(call)
-    comment = reviews.compose(
-        http_io.text(given, "body"),
-        file=http_io.text(given, "file", ""),
-        line=_line(given),
-        blocking=http_io.truth(given, "blocking"),
-    )
-    reply_to = http_io.text(given, "reply_to", "")
-    made = await call.engine.reviews.comment(call.caller.run, call.id, comment, reply_to)
-    open_ones = [made.id] if comment.blocking else []
-    return http_io.answer(views.comment(made, open_ones=open_ones, now=call.now), status=201)
+    given = await _without_secrets(call, given)
+    comment = reviews.compose(given.body, file=given.file, line=given.line, blocking=given.blocking)
+    made = await call.engine.reviews.comment(call.caller.run, call.id, comment, given.reply_to)
+    return views.comment(made, open_ones=[made.id] if comment.blocking else [], now=call.now)
 
 
-async def resolve(call: Call) -> Response:
+async def resolve(call: Call, given: ResolveRequest) -> Answer:
     """A blocking comment is settled, if the caller may say so."""
-    given = await _body(call)
+    given = await _without_secrets(call, given)
     key = str(call.request.path_params["comment"])
-    found = await call.engine.reviews.resolve(call.caller.run, call.id, key, http_io.text(given, "words", ""))
-    return http_io.answer(views.comment(found, open_ones=(), now=call.now))
+    found = await call.engine.reviews.resolve(call.caller.run, call.id, key, given.words)
+    return views.comment(found, open_ones=(), now=call.now)
 
 
-async def _body(call: Call) -> Mapping[str, Any]:
-    """What the caller says; an agent's words without its secrets."""
-    given = await http_io.body(call.request)
-    return await call.engine.runs.unmarked(call.caller.run, given) if call.caller.run else given
+async def _without_secrets(call: Call, given: R) -> R:
+    """The request, an agent's without its secrets."""
+    if not call.caller.run:
+        return given
+    return codec.revive(type(given), await call.engine.runs.unmarked(call.caller.run, codec.plain(given)))
 
 
-def _line(given: Mapping[str, Any]) -> int:
-    line = given.get("line", 0)
-    if type(line) is not int:
-        raise BadInput("line must be a whole number.")
-    return line
-
-
-async def said(call: Call, change: Change) -> dict[str, Any]:
+async def said(call: Call, change: Change) -> Answer:
     """What was said about a change, and what those who looked at it came to."""
     messages = await call.engine.reviews.said(change)
-    open_ones = {each.id for each in reviews.open_blocking(messages)} if not change.ended else set()
+    open_ones = {comment.id for comment in reviews.open_blocking(messages)} if not change.ended else set()
     comments = [message for message in messages if message.kind is Kind.COMMENT]
     return {
         "comments": [views.comment(each, open_ones=open_ones, now=call.now) for each in comments],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
+from msgspec import field
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from windlass.core import policy
@@ -12,55 +14,40 @@ from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Confinement, Permissions, Status
 from windlass.core.nouns.change import ChangeState
 from windlass.core.nouns.task import Mode, Task, TaskState
+from windlass.core.requests import Request
 from windlass.engine import Engine
 from windlass.engine.projects.tasks import Order
 from windlass.engine.records.messages import channel_of
 from windlass.web import http_io, views
-from windlass.web.request import Call
-
-C = TypeVar("C", Permissions, Confinement, Mode)
+from windlass.web.request import Answer, Call, Folder, Texts
 
 
-async def add(call: Call) -> Response:
+class TaskRequest(Request):
+    path: Folder
+    title: str
+    brief: str = ""
+    paths: Texts = ()
+    agent: str = ""
+    provider: str = ""
+    model: str = ""
+    permissions: Permissions | None = None
+    sandbox: Confinement | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    mode: Mode = Mode.EXECUTE
+    phase: str = ""
+
+
+async def add(call: Call, given: TaskRequest) -> Answer:
     """Give an agent a piece of work."""
-    values = await http_io.body(call.request)
-    order = Order(
-        path=http_io.text(values, "path"),
-        title=http_io.text(values, "title"),
-        brief=http_io.text(values, "brief", ""),
-        paths=tuple(http_io.texts(values, "paths")) if "paths" in values else (),
-        agent=http_io.text(values, "agent", ""),
-        provider=http_io.text(values, "provider", ""),
-        model=http_io.text(values, "model", ""),
-        permissions=_choice(values, "permissions", Permissions),
-        sandbox=_choice(values, "sandbox", Confinement),
-        options=http_io.options(values),
-        mode=_mode(values),
-        phase=http_io.text(values, "phase", ""),
-    )
-    task, agent = await call.engine.tasks.add(order)
-    return http_io.answer({"task": views.task(task), "agent": agent.id, "branch": agent.branch}, status=201)
-
-
-def _mode(values: Mapping[str, Any]) -> Mode:
-    mode = _choice(values, "mode", Mode) or Mode.EXECUTE
-    if mode is Mode.REVIEW:
+    if given.mode is Mode.REVIEW:
         raise BadInput("A review is of a change.", hint="POST /changes/{id}/review begins one.")
-    return mode
+    task, agent = await call.engine.tasks.add(Order(**asdict(given)))
+    return {"task": views.task(task), "agent": agent.id, "branch": agent.branch}
 
 
-def _choice(values: Mapping[str, Any], key: str, kind: type[C]) -> C | None:
-    """One of the words that a kind of choice knows; nothing if none was given."""
-    text = http_io.text(values, key, "")
-    try:
-        return kind(text) if text else None
-    except ValueError:
-        raise BadInput(f"{key} must be one of {', '.join(kind)}, not {text!r}.") from None
-
-
-async def show(call: Call) -> Response:
+async def show(call: Call) -> Answer:
     """A task, with its agent, its change and its questions."""
-    return http_io.answer(await _look(call.engine, call.id))
+    return await _look(call.engine, call.id)
 
 
 async def wait(call: Call) -> Response:
@@ -91,7 +78,7 @@ def _step(seen: Mapping[str, Any]) -> tuple[Any, ...]:
 async def _look(engine: Engine, key: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
     page = await engine.status.page(task.agent)
-    change = await engine.ports.store.read(lambda store: store.change_of_task(task.id))
+    change = await engine.changes.of_task(task.id)
     paused = await engine.changes.halted(change) if change else ""
     questions = [question for question in page.questions if question.channel == channel_of(task.id)]
     return {
