@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 
 from stage import Stage
 
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.message import Message
 from windlass.core.nouns.run import Run
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post
+from windlass.engine.messages.callers import CallerInProject
 
 AGENT = """---
 name: {name}
@@ -35,8 +36,12 @@ class Room(Stage):
         self.person = await self.engine.talk.speaker("")
 
     async def send(self, speaker: Speaker | None = None, body: str = "Please look.", **more: object) -> Message:
-        post = Post(body=body, project=self.project, **more)  # type: ignore[arg-type]  # a test says which
+        post = NewMessage(body=body, project=self.project, **more)  # type: ignore[arg-type]  # a test says which
         return await self.engine.talk.send(speaker or self.person, post)
+
+    async def ask(self, speaker: Speaker, body: str, **which: str) -> Message:
+        caller = CallerInProject(speaker=speaker, project=await self.engine.projects.get(self.project))
+        return (await self.engine.callers.ask(caller, body, **which)).message
 
     async def speaker(self, name: str) -> Speaker:
         return await self.engine.talk.speaker((await self.run_of(name)).id)

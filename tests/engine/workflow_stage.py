@@ -6,9 +6,9 @@ from typing import Any
 
 from stage import Stage
 
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.workflows.instance import Instance, Motion
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post
 from windlass.engine.records import instances
 from windlass.engine.workflows.start import WorkflowStart
 
@@ -41,7 +41,7 @@ class WorkflowStage(Stage):
 
     async def say(self, name: str, body: str, **more: Any) -> None:
         speaker = await self.speaker(name)
-        await self.engine.talk.send(speaker, Post(body=body, project=speaker.project, **more))
+        await self.engine.talk.send(speaker, NewMessage(body=body, project=speaker.project, **more))
 
     async def speaker(self, name: str) -> Speaker:
         agent, run = await self.agent(name), await self.run_of(name)

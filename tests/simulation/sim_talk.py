@@ -6,30 +6,30 @@ from sim_acts import RULES, Rule, _agents, _has_agents, _has_past, _ignore, _is_
 from sim_stands import KEEPER, REPOSITORY
 from sim_world import World
 
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.run import Run
 from windlass.engine import Engine
-from windlass.engine.messages.talk import Post
 
 
 def _names(world: World) -> list[str]:
     return [KEEPER, *(agent.id for agent in _agents(world))]
 
 
-def _said(world: World, which: int, how: int, words: str) -> Post | None:
+def _said(world: World, which: int, how: int, words: str) -> NewMessage | None:
     project = world.now.project_at(REPOSITORY)
     name = _pick(_names(world), which)
     if project is None or name is None:
         return None
     key = f"k{how // 10}" if how % 10 == 9 else ""
     if how % 5 == 0:
-        return Post(body=words, project=project.id, everyone=True, key=key)
+        return NewMessage(body=words, project=project.id, everyone=True, key=key)
     if how % 5 == 1:
-        return Post(body=f"Look, @{name}: {words}", project=project.id, key=key)
+        return NewMessage(body=f"Look, @{name}: {words}", project=project.id, key=key)
     if how % 5 == 2:
-        return Post(body=f"@human see what @{name} did. {words}", project=project.id, key=key)
+        return NewMessage(body=f"@human see what @{name} did. {words}", project=project.id, key=key)
     kind = Kind.ASK if how % 2 else Kind.SAY
-    return Post(body=words, project=project.id, to=(name,), kind=kind, key=key)
+    return NewMessage(body=words, project=project.id, to=(name,), kind=kind, key=key)
 
 
 def _note(world: World, message: Message) -> None:

@@ -16,6 +16,7 @@ from windlass.engine.gate.changes import Changes
 from windlass.engine.gate.land import Gate
 from windlass.engine.gate.queue import Queue
 from windlass.engine.gate.reviews import Reviews
+from windlass.engine.messages.callers import Callers
 from windlass.engine.messages.directory import Directory
 from windlass.engine.messages.documents import Documents
 from windlass.engine.messages.talk import Talk
@@ -79,6 +80,7 @@ class Engine:
         self.tasks = Tasks(ports, self.projects, self.definitions, fences, bell)
         self.directory = Directory(ports, self.tasks)
         self.talk = Talk(ports, bell, fences, self.directory)
+        self.callers = Callers(ports, self.projects, self.directory, self.talk)
         self.documents = Documents(ports, bell, fences)
         moves: Moves = Moves(asyncio.Lock)
         seats: Seats = Seats(asyncio.Lock)

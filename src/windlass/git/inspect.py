@@ -57,15 +57,17 @@ async def _top(git: GitProgram, user: UserRepository, path: str) -> str:
         raise BadInput(f"{path[:200]!r} is not the absolute path of a folder.")
     if not there(path):
         raise BadInput(f"There is no folder {path[:200]}.")
-    asked = ("rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--show-toplevel")
-    said = await git.theirs(path, *asked, ok=ANY)
-    bare, inside, top = (*said.out.split(b"\n"), b"", b"", b"")[:3]
+    asked = ("--is-bare-repository", "--is-inside-work-tree", "--show-toplevel", "--path-format=absolute")
+    said = await git.theirs(path, "rev-parse", *asked, "--git-common-dir", ok=ANY)
+    bare, inside, top, common = (*said.out.split(b"\n"), b"", b"", b"", b"")[:4]
     if said.code and not bare:
         raise _refusal(path, said)
     if bare == b"true" and inside != b"true":
         raise BadInput(f"{path} is a bare repository.", hint="Go to a checkout of it: `git clone` makes one.")
     if said.code:
         raise BadInput(f"{path} is inside a .git folder.", hint="Go to the checkout that it belongs to.")
+    if common == top + b"/.git":
+        return os.fsdecode(top)
     primary = (await user.checkouts(os.fsdecode(top)))[0]
     return os.fsdecode(top) if primary.bare else primary.path
 

@@ -1,4 +1,4 @@
-"""Who calls a tool: the run or the person that was let in, and the project they stand in."""
+"""Who calls a tool: the run or the person that was let in, and their project."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from urllib.parse import unquote
 from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
 
-from windlass.core.errors import BadInput, NotAllowed, NotFound
-from windlass.core.nouns.project import Project
+from windlass.core.errors import BadInput
+from windlass.core.messages.members import Speaker
 from windlass.engine import Engine
-from windlass.engine.messages.directory import Speaker
+from windlass.engine.messages.callers import CallerInProject
 
 Context = ServerRequestContext[Any, Any]
 
@@ -28,7 +28,7 @@ MOST_PLACES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCaller:
-    """One request."""
+    """Who sent one request."""
 
     speaker: Speaker
     path: str
@@ -46,7 +46,7 @@ class McpCallers:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._places: dict[str, str] = {}
-        """Projects by the folders that people stood in: to find one takes longer than to speak."""
+        """Projects by people's folders: git takes longer to find one than a tool to answer."""
 
     async def visit(self, ctx: Context) -> McpCaller:
         request = request_of(ctx)
@@ -56,37 +56,19 @@ class McpCallers:
             key=request.headers.get(KEY_HEADER, "")[:LONGEST_KEY],
         )
 
-    async def project(self, visit: McpCaller) -> str:
-        """An agent is in its own project; a person where they stand, or in the only one there is."""
-        if visit.speaker.run:
-            return visit.speaker.project
-        if visit.path:
-            return self._places.get(visit.path) or await self._found(visit.path)
-        known = await self.engine.ports.store.read(lambda store: store.page(Project, after=0, limit=2))
-        if len(known) != 1:
+    async def identify(self, visit: McpCaller, name: str) -> CallerInProject:
+        """An agent is in its own project; a person in the one of their folder, or in the only one there is."""
+        run, path = visit.speaker.run, visit.path
+        if run:
+            return await self.engine.callers.identify(run, name=name)
+        known = self._places.get(path) if path else await self.engine.callers.only_project()
+        if not (known or path):
             raise BadInput(
                 "It is not clear which project is meant.",
                 hint=f"Say so with the header {PATH_HEADER}, or use `windlass mcp` in the project's folder.",
             )
-        return known[0][1].id
-
-    async def _found(self, path: str) -> str:
-        found = await self.engine.projects.known_at(path)
-        if found is None:
-            raise NotFound("This folder is no project yet.", hint="Run `windlass init` there.")
+        caller = await self.engine.callers.identify("", path=path, project=known or "", name=name)
         if len(self._places) >= MOST_PLACES:
             self._places.clear()
-        self._places[path] = found.id
-        return found.id
-
-    async def claimed(self, visit: McpCaller, project: str, name: str) -> str:
-        """The agent that a person says to be, which must be there; an agent is itself and nobody else."""
-        own = visit.speaker.address
-        if not name or name in (own, own.partition("@")[0]):  # in its own instance a bare name is nobody else's
-            return ""
-        if visit.speaker.run:
-            raise NotAllowed(f"You are {own}, and can't speak as {name[:80]}.", hint="Leave `from` out.")
-        found = await self.engine.ports.store.read(lambda store: store.find(Project, project))
-        if found is not None:
-            await self.engine.directory.known(found, visit.speaker, name[:80])
-        return name
+        self._places[path] = caller.project.id
+        return caller

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from windlass.engine.messages.directory import Speaker
+from windlass.core.messages.members import Speaker
 from windlass.mcp.tools import Tool
 
 

@@ -142,17 +142,8 @@ class ToolServer:
 
     async def _called(self, tool: tools.Tool, visit: McpCaller, given: Mapping[str, Any]) -> dict[str, Any]:
         clean = schema.checked(tool.arguments, given)
-        named = str(clean.pop("from", ""))
-        project = await self.visitors.project(visit)
-        call = tools.ToolCall(
-            engine=self.engine,
-            speaker=visit.speaker,
-            project=project,
-            given=clean,
-            key=visit.key,
-            claims=await self.visitors.claimed(visit, project, named),
-        )
-        return await tool.call(call)
+        caller = await self.visitors.identify(visit, str(clean.pop("from", "")))
+        return await tool.call(tools.ToolCall(engine=self.engine, caller=caller, given=clean, key=visit.key))
 
     async def _list_resources(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
         about = "What is for you and not acknowledged yet; subscribe to it to hear of something new."
@@ -164,7 +155,7 @@ class ToolServer:
         if str(params.uri) != INBOX:
             raise MCPError(INVALID_PARAMS, f"There is no resource {str(params.uri)[:80]!r}; there is {INBOX}.")
         visit = await self.visitors.visit(ctx)
-        found = await tools.inbox_read(tools.ToolCall(engine=self.engine, speaker=visit.speaker, project=""))
+        found = await tools.unread(self.engine, visit.speaker)
         content = TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
         return ReadResourceResult(contents=[content])
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from windlass.core.errors import BadInput
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import Handoff, NewMessage
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.engine import Engine
-from windlass.engine.messages.directory import Speaker
+from windlass.engine.messages.callers import CallerInProject
 from windlass.engine.messages.documents import NOTES
-from windlass.engine.messages.handoffs import Handoff
-from windlass.engine.messages.talk import Post
+from windlass.engine.messages.talk import Sent
 from windlass.mcp.schema import Argument
 
 MOST_ENTRIES = 200
@@ -28,13 +29,18 @@ class ToolCall:
     """One call of a tool: by whom, about which project, with what."""
 
     engine: Engine
-    speaker: Speaker
-    project: str
+    caller: CallerInProject
     given: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
     """The caller's own name for this call: repeated after a broken connection, it is the same call."""
-    claims: str = ""
-    """The agent that a person says to be."""
+
+    @property
+    def speaker(self) -> Speaker:
+        return self.caller.speaker
+
+    @property
+    def project(self) -> str:
+        return self.caller.project.id
 
     def text(self, name: str, default: str = "") -> str:
         return str(self.given.get(name, default))
@@ -95,60 +101,43 @@ def _called(document: Document) -> str:
 
 
 async def channel_send(call: ToolCall) -> dict[str, Any]:
-    to, handoff = tuple(call.given.get("to", ())), _handoff(call)
-    new = await _newcomers(call, to)
-    sent = await call.engine.talk.send(
-        call.speaker,
-        Post(
-            body=call.text("message"),
-            project=call.project,
-            to=to,
-            everyone=bool(call.given.get("all")),
-            channel=call.text("channel"),
-            kind=Kind.HANDOFF if handoff else Kind.SAY,
-            reply_to=call.text("reply_to"),
-            key=call.key,
-            claims=call.claims,
-            handoff=handoff,
-        ),
+    handoff = _handoff(call)
+    new = NewMessage(
+        body=call.text("message"),
+        to=tuple(call.given.get("to", ())),
+        everyone=bool(call.given.get("all")),
+        channel=call.text("channel"),
+        kind=Kind.HANDOFF if handoff else Kind.SAY,
+        reply_to=call.text("reply_to"),
+        key=call.key,
+        handoff=handoff,
     )
-    return {"id": sent.id, "channel": sent.channel, "to": list(sent.to)} | (new or await _missed(call, sent))
+    sent = await call.engine.callers.say(call.caller, new)
+    message = sent.message
+    return {"id": message.id, "channel": message.channel, "to": list(message.to)} | _hint(sent)
+
+
+def _hint(sent: Sent) -> dict[str, Any]:
+    return {"hint": sent.hint} if sent.hint else {}
 
 
 def _handoff(call: ToolCall) -> Handoff | None:
-    """What is given on with a piece of work, if it is."""
     given = {key: call.text(key) for key in ("done", "needed", "why") if call.text(key)}
     files = tuple(call.given.get("files", ()))
     return Handoff(**given, files=files) if given or files else None
 
 
-async def _missed(call: ToolCall, sent: Message) -> dict[str, Any]:
-    """Of words that are for nobody: whom they seem to mention."""
-    if sent.to:
-        return {}
-    project = await call.engine.projects.get(call.project)
-    hint = await call.engine.directory.missed(project, call.speaker, sent.body)
-    return {"hint": hint} if hint else {}
-
-
-async def _newcomers(call: ToolCall, to: Iterable[str]) -> dict[str, Any]:
-    """What is to be said about instances that are only there from now on."""
-    project = await call.engine.projects.get(call.project)
-    hint = await call.engine.directory.newcomers(project, to)
-    return {"hint": hint} if hint else {}
-
-
 async def channel_peek(call: ToolCall) -> dict[str, Any]:
-    return {"entries": [entry(each) for each in await _seen(call)]}
+    return {"entries": [entry(message) for message in await _seen(call)]}
 
 
 async def channel_read(call: ToolCall) -> dict[str, Any]:
     """What is shown is acknowledged, and nothing else."""
     seen = await _seen(call)
-    owed = {each.message.id for each in await call.engine.talk.inbox(call.speaker.address)}
-    if shown := [each.id for each in seen if each.id in owed]:
+    owed = {letter.message.id for letter in await call.engine.talk.inbox(call.speaker.address)}
+    if shown := [message.id for message in seen if message.id in owed]:
         await call.engine.talk.ack(call.speaker, *shown)
-    return {"entries": [entry(each) for each in seen]}
+    return {"entries": [entry(message) for message in seen]}
 
 
 async def _seen(call: ToolCall) -> list[Message]:
@@ -162,35 +151,34 @@ async def channel_wait(call: ToolCall) -> dict[str, Any]:
     which = {"channel": call.text("channel"), "since": call.text("since")}
     talk = call.engine.talk
     heard, since = await talk.wait(call.speaker, call.project, **which, patience=timeout, limit=MOST_ENTRIES)
-    return {"entries": [entry(each) for each in heard], "since": since}
+    return {"entries": [entry(message) for message in heard], "since": since}
 
 
 # ── the inbox ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def inbox_read(call: ToolCall) -> dict[str, Any]:
-    letters = [each for each in await call.engine.talk.inbox(call.speaker.address) if each.delivery.owed]
-    shown = letters[: call.limit(MOST_ENTRIES)]
-    return {"entries": [entry(each.message) for each in shown], "more": len(letters) - len(shown)}
+    return await unread(call.engine, call.speaker, limit=call.limit(MOST_ENTRIES))
+
+
+async def unread(engine: Engine, speaker: Speaker, *, limit: int = MOST_ENTRIES) -> dict[str, Any]:
+    """The mail that a speaker has not acknowledged."""
+    mail = [letter.message for letter in await engine.talk.inbox(speaker.address) if letter.delivery.owed]
+    return {"entries": [entry(message) for message in mail[:limit]], "more": max(0, len(mail) - limit)}
 
 
 async def inbox_ack(call: ToolCall) -> dict[str, Any]:
     acked = await call.engine.talk.ack(call.speaker, *call.given["ids"], before=bool(call.given.get("before")))
-    return {"acknowledged": [each.message for each in acked]}
+    return {"acknowledged": [delivery.message for delivery in acked]}
 
 
 # ── conversations ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def ask(call: ToolCall) -> dict[str, Any]:
-    targets = {key: call.text(key) for key in ("agent", "task", "phase") if call.text(key)}
-    if len(targets) != 1:
-        raise BadInput("Ask one: give agent, task or phase, and only one of them.")
-    new = await _newcomers(call, filter(None, [call.text("agent")]))
-    asked = await call.engine.talk.converse(
-        call.speaker, call.project, call.text("question"), **targets, claims=call.claims, key=call.key
-    )
-    return {"conversation": asked.id, "to": list(asked.to)} | new
+    targets = {key: call.text(key) for key in ("agent", "task", "phase")}
+    asked = await call.engine.callers.ask(call.caller, call.text("question"), **targets, key=call.key)
+    return {"conversation": asked.message.id, "to": list(asked.message.to)} | _hint(asked)
 
 
 async def answer(call: ToolCall) -> dict[str, Any]:
@@ -202,7 +190,8 @@ async def answer(call: ToolCall) -> dict[str, Any]:
 
 
 async def document_read(call: ToolCall) -> dict[str, Any]:
-    return page(await call.engine.documents.read(call.project, **await _which(call)))
+    which = await _which(call)
+    return page(await call.engine.documents.read(call.project, which["name"], instance=which["instance"]))
 
 
 async def document_write(call: ToolCall) -> dict[str, Any]:
@@ -219,7 +208,7 @@ async def document_append(call: ToolCall) -> dict[str, Any]:
 
 async def document_list(call: ToolCall) -> dict[str, Any]:
     found = await call.engine.documents.every(call.project, instance=(await _which(call))["instance"])
-    return {"documents": [{"name": _called(each), "revision": each.revision, "author": each.author} for each in found]}
+    return {"documents": [{"name": _called(page), "revision": page.revision, "author": page.author} for page in found]}
 
 
 async def _which(call: ToolCall) -> dict[str, str]:
@@ -243,8 +232,7 @@ async def agents_list(call: ToolCall) -> dict[str, Any]:
         }
         for view in views
     ]
-    project = await call.engine.projects.get(call.project)
-    new = await call.engine.directory.unmet(project)
+    new = await call.engine.directory.not_started(call.project)
     return {"agents": [*found, *({"name": name, "role": role, "status": "not started yet"} for name, role in new)]}
 
 
@@ -258,6 +246,6 @@ def _signal(call: ToolCall) -> dict[str, Any]:
     if sum(map(bool, (questions, error, call.text("result")))) > 1:
         raise BadInput("Give a result, or questions, or an error: only one of them.")
     if questions:
-        asked = [{"id": f"q{n}", "question": each} for n, each in enumerate(questions, start=1)]
+        asked = [{"id": f"q{n}", "question": question} for n, question in enumerate(questions, start=1)]
         return {"status": "questions", "questions": asked}
     return {"status": "error", "error": error} if error else {"status": "done", "result": call.text("result")}

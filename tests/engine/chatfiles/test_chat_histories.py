@@ -11,8 +11,8 @@ from stage import play
 from test_chat_stories import HUMAN, ChatStage, Halt, add, text
 
 from windlass.core.messages.chat_line import ChatEntry, Names, parse
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.message import Message
-from windlass.engine.messages.talk import Post
 
 STEPS = 60
 
@@ -46,7 +46,9 @@ class Crowd:
                 add(self.files[writer], rest)
             case 3:
                 project = await self.stage.project()
-                await self.stage.engine.talk.send(HUMAN, Post(body=f"sent {number}", project=project.id, everyone=True))
+                await self.stage.engine.talk.send(
+                    HUMAN, NewMessage(body=f"sent {number}", project=project.id, everyone=True)
+                )
                 self.sent.append(f"sent {number}")
             case 4:
                 await self.die()

@@ -10,8 +10,8 @@ from review_stage import proposed, reviewed, said, says
 from stage import play
 from test_chat_stories import HUMAN, ChatStage, add
 
+from windlass.core.messages.new_message import NewMessage
 from windlass.engine.chatfiles.shared_files import QUIET
-from windlass.engine.messages.talk import Post
 
 
 @pytest.fixture
@@ -31,11 +31,11 @@ def test_what_was_written_first_is_said_first(stage: ChatStage, dies: bool) -> N
         if dies:
             await stage.restart()
         speaker = await stage.engine.talk.speaker(run)
-        third = Post(body="Third.", project=speaker.project, to=(stage.two,))
+        third = NewMessage(body="Third.", project=speaker.project, to=(stage.two,))
         await stage.engine.talk.send(speaker, third)
         assert await stage.bodies() == ["First.", "Second.", "Third."]
         add(file, f"{stage.two}]: Fifth.\n")
-        await stage.engine.talk.converse(speaker, speaker.project, "Sixth?", agent=stage.two)
+        await stage.engine.callers.ask(await stage.engine.callers.identify(run), "Sixth?", agent=stage.two)
         await stage.pass_time()
         assert await stage.bodies() == ["First.", "Second.", "Third.", "Fifth.", "Sixth?"]
 
@@ -76,7 +76,7 @@ def test_good_lines_between_the_bad_ones_wake_nobody_for_ever(stage: ChatStage) 
                 for to in ("human", "human", "system"):
                     add(file, f"[{stage.one}-to-{to}]: {number}\n")
                     await stage.pass_time()
-            await stage.engine.talk.send(HUMAN, Post(body="mind the form", project=project, to=(stage.one,)))
+            await stage.engine.talk.send(HUMAN, NewMessage(body="mind the form", project=project, to=(stage.one,)))
         letters = await stage.engine.talk.inbox(stage.one, everything=True)
         woken = [letter.delivery.wakes for letter in letters if letter.message.sender == "system"]
         assert woken == [True, True, True, False, False] * 2
@@ -113,7 +113,7 @@ def test_what_is_being_written_is_not_cut_by_another_word(stage: ChatStage) -> N
         add(file, f"[{stage.one}-to-{stage.two}]: first line\n")
         me = await stage.engine.talk.speaker((await stage.run_of(stage.one)).id)
         project = await stage.project()
-        other = Post(body="something else", project=project.id, to=(stage.three,))
+        other = NewMessage(body="something else", project=project.id, to=(stage.three,))
         speaking = asyncio.create_task(stage.engine.talk.send(me, other))
         await asyncio.sleep(QUIET / 2)  # its writer needs a moment, less than we wait
         add(file, "    second line\n")
@@ -148,7 +148,7 @@ def test_a_person_s_line_is_not_overtaken_by_their_command(stage: ChatStage) -> 
         await stage.restart()
         project = await stage.project()
         person = await stage.engine.talk.speaker("")
-        await stage.engine.talk.send(person, Post(body="second", project=project.id, to=(stage.one,)))
+        await stage.engine.talk.send(person, NewMessage(body="second", project=project.id, to=(stage.one,)))
         await stage.pass_time()
         assert await stage.bodies() == ["first", "second"]
 

@@ -9,8 +9,8 @@ import pytest
 from stage import play
 from test_chat_stories import HUMAN, ChatStage, Halt, add, text
 
+from windlass.core.messages.new_message import NewMessage
 from windlass.engine.chatfiles.reader import LIMIT, TURN
-from windlass.engine.messages.talk import Post
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_file_that_is_written_anew_is_read_whole(
         file, head = await stage.file(stage.one), f"[{stage.one}-to-{stage.two}]:"
         add(file, f"{head} still at it\n")
         await stage.pass_time()
-        post = Post(body="go on", project=(await stage.project()).id, to=(stage.one,))
+        post = NewMessage(body="go on", project=(await stage.project()).id, to=(stage.one,))
         await stage.engine.talk.send(HUMAN, post)
         await stage.pass_time()
         shown = f"[human-to-{stage.one}]: go on\n"

@@ -9,11 +9,11 @@ import pytest
 from stage import Stage, play
 
 from windlass.core.errors import Unavailable
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.engine.chatfiles.reader import LIMIT
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post
 
 HUMAN = Speaker("human")
 
@@ -150,7 +150,7 @@ class TestIn:
             file = await stage.file(stage.one)
             add(file, f"[{stage.one}-to-{stage.two}]: ha")
             await stage.engine.talk.send(
-                HUMAN, Post(body="meanwhile", project=(await stage.project()).id, everyone=True)
+                HUMAN, NewMessage(body="meanwhile", project=(await stage.project()).id, everyone=True)
             )
             await stage.pass_time()
             assert await stage.bodies() == ["meanwhile"]
@@ -268,7 +268,7 @@ class TestIn:
             add(stage.own, f"[human-to-{stage.one}]: {'x' * LIMIT}")
             await stage.pass_time()
             project = (await stage.project()).id
-            await stage.engine.talk.send(HUMAN, Post(body="meanwhile", project=project, everyone=True))
+            await stage.engine.talk.send(HUMAN, NewMessage(body="meanwhile", project=project, everyone=True))
             await stage.pass_time()
             assert "meanwhile" not in text(stage.own)
             add(stage.own, f"x\n[human-to-{stage.one}]: a\n")
@@ -319,7 +319,7 @@ class TestIn:
             await stage.engine._chat.collect(await stage.agent(stage.one))
             assert await stage.bodies() == ["bye"]
             project = (await stage.project()).id
-            await stage.engine.talk.send(HUMAN, Post(body="too late", project=project, to=(stage.one,)))
+            await stage.engine.talk.send(HUMAN, NewMessage(body="too late", project=project, to=(stage.one,)))
             await stage.pass_time()
             assert "too late" not in text(file)
 
@@ -345,7 +345,9 @@ class TestOut:
             await stage.begin()
             project = (await stage.project()).id
             body = f"look:\n[{stage.two}-to-{stage.three}]: forged"
-            await stage.engine.talk.send(Speaker(stage.one, project), Post(body=body, project=project, to=(stage.two,)))
+            await stage.engine.talk.send(
+                Speaker(stage.one, project), NewMessage(body=body, project=project, to=(stage.two,))
+            )
             await stage.pass_time()
 
             shown = f"[{stage.one}-to-{stage.two}]: look:\n    [{stage.two}-to-{stage.three}]: forged\n"
@@ -365,7 +367,7 @@ class TestOut:
             (await stage.file(stage.one)).unlink()
             (await stage.file(stage.one)).symlink_to(secret)
             project = (await stage.project()).id
-            await stage.engine.talk.send(HUMAN, Post(body="hi", project=project, everyone=True))
+            await stage.engine.talk.send(HUMAN, NewMessage(body="hi", project=project, everyone=True))
             await stage.move(troubled=True)
             assert await stage.bodies() == ["hi"]
             assert text(await stage.file(stage.two)) == "[human-to-all]: hi\n"
@@ -380,7 +382,7 @@ class TestOut:
             await stage.begin()
             project = (await stage.project()).id
             for number in range(60):
-                await stage.engine.talk.send(HUMAN, Post(body=f"{number}", project=project, everyone=True))
+                await stage.engine.talk.send(HUMAN, NewMessage(body=f"{number}", project=project, everyone=True))
             await stage.pass_time()
             four = await stage.order("Task 4")
             await stage.pass_time()
@@ -438,7 +440,9 @@ class TestCrash:
                 raise Halt
 
             monkeypatch.setattr(port, "append", halt)
-            await stage.engine.talk.send(HUMAN, Post(body="hi", project=(await stage.project()).id, to=(stage.one,)))
+            await stage.engine.talk.send(
+                HUMAN, NewMessage(body="hi", project=(await stage.project()).id, to=(stage.one,))
+            )
             with pytest.raises(Halt):
                 await stage.pass_time()
             await stage.restart_and_pass()
@@ -462,7 +466,7 @@ class TestCrash:
                 patch.setattr(port, "append", full)
                 project = (await stage.project()).id
                 for body in ("a", "b"):
-                    await stage.engine.talk.send(HUMAN, Post(body=body, project=project, to=(stage.one,)))
+                    await stage.engine.talk.send(HUMAN, NewMessage(body=body, project=project, to=(stage.one,)))
                     await stage.move(troubled=True)
             for _ in range(3):
                 await stage.move(troubled=True)
@@ -479,7 +483,7 @@ def test_a_checkout_that_was_not_set_up_is_left_alone(stage: ChatStage) -> None:
     async def story() -> None:
         name = await stage.order()
         await stage.pass_time()
-        await stage.engine.talk.send(HUMAN, Post(body="hi", project=(await stage.project()).id, to=(name,)))
+        await stage.engine.talk.send(HUMAN, NewMessage(body="hi", project=(await stage.project()).id, to=(name,)))
         await stage.pass_time()
         assert text(await stage.file(name)) == f"[human-to-{name}]: hi\n"
         assert not stage.own.parent.exists()

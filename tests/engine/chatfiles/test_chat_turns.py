@@ -10,11 +10,12 @@ from stage import SetClock, play
 from test_chat_stories import ChatStage, add, text
 
 from windlass.core.errors import Conflict, Unavailable
-from windlass.core.nouns.message import Message
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
+from windlass.core.nouns.project import Project
 from windlass.engine.chatfiles.reader import PATIENCE, TURN
 from windlass.engine.chatfiles.shared_files import FORGOTTEN, Stillness
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post
+from windlass.engine.messages.talk import Sent
 
 
 @pytest.fixture
@@ -32,11 +33,11 @@ class Babbler:
         self.put = stage.engine.talk.put
         self.lines = f"[{stage.one}-to-human]: and\n[{stage.one}-to-human]: on\n"
 
-    async def hear(self, speaker: Speaker, post: Post) -> Message:
+    async def hear(self, speaker: Speaker, new: NewMessage, project: Project) -> Sent:
         """Send what someone says; the babbler goes on meanwhile."""
         if speaker.address == self.stage.one:
             add(self.file, self.lines)
-        return await self.put(speaker, post)
+        return await self.put(speaker, new, project)
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_what_is_added_later_holds_up_nobody_s_other_words(stage: ChatStage, nev
         babbler = await never_stops()
         stood = len(text(babbler.file).splitlines())
         me = await stage.engine.talk.speaker((await stage.run_of(stage.one)).id)
-        await stage.engine.talk.catch_up(me, me.project, gone=gone)
+        await stage.engine.talk.catch_up(me, await stage.project(), gone=gone)
         assert stood <= len(await stage.said()) < stood + TURN
 
     play(story)
@@ -92,11 +93,11 @@ def test_a_line_that_can_not_be_sent_now_is_tried_on(stage: ChatStage, monkeypat
         await stage.begin()
         put, tried = stage.engine.talk.put, list[str]()
 
-        async def halting(speaker: Speaker, post: Post) -> Message:
-            tried.append(post.body)
-            if post.body == "b":
+        async def halting(speaker: Speaker, new: NewMessage, project: Project) -> Sent:
+            tried.append(new.body)
+            if new.body == "b":
                 raise Unavailable("the library is closed")
-            return await put(speaker, post)
+            return await put(speaker, new, project)
 
         monkeypatch.setattr(stage.engine.talk, "put", halting)
         for body in "abc":
@@ -119,7 +120,7 @@ def test_a_line_that_someone_else_is_in_the_way_of_is_told(stage: ChatStage, mon
     async def story() -> None:
         await stage.begin()
 
-        async def taken(_speaker: Speaker, _post: Post) -> Message:
+        async def taken(_speaker: Speaker, _new: NewMessage, _project: Project) -> Sent:
             raise Conflict("the name is taken")
 
         monkeypatch.setattr(stage.engine.talk, "put", taken)

@@ -8,7 +8,7 @@ import pytest
 from stage import play
 from test_chat_stories import HUMAN, ChatStage, add, text
 
-from windlass.engine.messages.talk import Post
+from windlass.core.messages.new_message import NewMessage
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def test_the_same_words_in_a_new_worktree_are_heard(stage: ChatStage, dies: bool
         await stage.pass_time()
         file = await stage.file(stage.one)
         assert (await stage.agent(stage.one)).retired_at is not None and not file.exists()
-        await stage.engine.talk.send(HUMAN, Post(body="again", project=(await stage.project()).id, to=(stage.one,)))
+        await stage.engine.talk.send(
+            HUMAN, NewMessage(body="again", project=(await stage.project()).id, to=(stage.one,))
+        )
         for name in ("deliver", "dispatch", "watch"):  # nobody has looked at chat.md when it is written
             await stage.engine.ticks[name].tick()
             await stage.engine.settle()
@@ -77,7 +79,9 @@ def test_what_follows_a_line_without_its_end_stands_below_it(stage: ChatStage) -
         await stage.signal(stage.one, '{"status": "questions", "questions": [{"id": "q", "question": "Which?"}]}')
         await stage.exit(stage.one)
         await stage.pass_time()
-        await stage.engine.talk.send(HUMAN, Post(body="go on", project=(await stage.project()).id, to=(stage.one,)))
+        await stage.engine.talk.send(
+            HUMAN, NewMessage(body="go on", project=(await stage.project()).id, to=(stage.one,))
+        )
         await stage.pass_time()
         add(file, f"[{stage.one}-to-{stage.two}]: whole\n")
         await stage.restart_and_pass()

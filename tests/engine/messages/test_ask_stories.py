@@ -27,7 +27,7 @@ class TestConversations:
             await room.send(to=("alice",), body="Begin.")
             await room.move()
             talk = room.engine.talk
-            ask = await talk.converse(await room.speaker("alice"), room.project, "Which port?", agent="bob")
+            ask = await room.ask(await room.speaker("alice"), "Which port?", agent="bob")
             await room.signal("alice")
             await room.exit("alice")
             await room.move()
@@ -53,10 +53,10 @@ class TestConversations:
             name = await room.order()
             await room.move()
             task = await room.task_of(name)
-            ask = await room.engine.talk.converse(room.person, room.project, "How far?", task=task.id)
+            ask = await room.ask(room.person, "How far?", task=task.id)
             assert ask.to == (name,)
             with pytest.raises(NotFound, match="Nobody is at t99"):
-                await room.engine.talk.converse(room.person, room.project, "How far?", task="t99")
+                await room.ask(room.person, "How far?", task="t99")
 
         play(story)
 
@@ -68,15 +68,15 @@ class TestConversations:
             name = await room.order()
             await room.move()
             task, talk = await room.task_of(name), room.engine.talk
-            first = await talk.converse(room.person, room.project, "How far?", task=task.id, key="k1")
-            assert await talk.converse(room.person, room.project, "How far?", task=task.id, key="k1") == first
+            first = await room.ask(room.person, "How far?", task=task.id, key="k1")
+            assert await room.ask(room.person, "How far?", task=task.id, key="k1") == first
             with pytest.raises(Conflict, match="k1 is that of m1, which is for others"):
-                await talk.converse(room.person, room.project, "How far?", task="t99", key="k1")
+                await room.ask(room.person, "How far?", task="t99", key="k1")
             with pytest.raises(Conflict, match="k1 is that of m1, which is for others"):
-                await talk.converse(room.person, room.project, "How far?", agent="alice", key="k1")
+                await room.ask(room.person, "How far?", agent="alice", key="k1")
             assert first.kind is Kind.ASK and len(await talk.inbox(name)) == 1
             with pytest.raises(Conflict, match="k1 is that of m1, which says something else"):
-                await talk.converse(room.person, room.project, "How long?", task=task.id, key="k1")
+                await room.ask(room.person, "How long?", task=task.id, key="k1")
             with pytest.raises(Conflict, match="k1 is that of m1, which is a question"):
                 await room.send(to=(name,), body="How far?", key="k1")
 
@@ -97,7 +97,7 @@ class TestSlots:
             talk, asks = room.engine.talk, []
             for asking, asked in (("alice", "bob"), ("bob", "carol")):
                 await room.send(to=("dave",), body="You too.")
-                asks.append(await talk.converse(await room.speaker(asking), room.project, "Which port?", agent=asked))
+                asks.append(await room.ask(await room.speaker(asking), "Which port?", agent=asked))
                 await room.move()
                 assert (await room.run_of(asked)).live
             assert await live(room) == ["alice", "bob", "carol"]
@@ -119,7 +119,7 @@ class TestSlots:
             await room.move()
             name = await room.order()
             await room.move()
-            await room.engine.talk.converse(await room.speaker("alice"), room.project, "How far?", agent=name)
+            await room.ask(await room.speaker("alice"), "How far?", agent=name)
             await room.move()
             assert "How far?" in room.prompt_of(await room.run_of(name))
 
@@ -134,7 +134,8 @@ class TestSlots:
             await room.send(to=("alice",), body="Begin.")
             await room.move()
             sent = await room.send(to=("bob",), body="And you.")
-            assert await room.engine.prospects.of(sent.id) == {"bob": "waits: no slot is free (limits.runs)"}
+            [(receipt, outlook)] = await room.engine.prospects.of(sent.id)
+            assert (receipt.reader, outlook) == ("bob", "waits: no slot is free (limits.runs)")
             await room.move()
             assert (await room.receipts(sent))["bob"] == ("pending", "no slot is free (limits.runs)")
             seen = {each.agent.id: each.evidence for each in await room.engine.status.every()}
@@ -155,7 +156,7 @@ class TestSlots:
             await room.send(to=("alice",), body="Begin.")
             await room.move()
             run = await room.run_of("alice")
-            await room.engine.talk.converse(await room.speaker("alice"), room.project, "Which port?", agent="bob")
+            await room.ask(await room.speaker("alice"), "Which port?", agent="bob")
             said = Chunk(run=run.id, offset=0, content=b"I go on.", at=room.clock.now() + 10)
             await room.store.write(lambda store: store.append(said))
             await room.move()
@@ -174,7 +175,7 @@ class TestWaiting:
 
         async def story() -> None:
             await room.begin("alice")
-            ask = await room.engine.talk.converse(room.person, room.project, "Which port?", agent="alice")
+            ask = await room.ask(room.person, "Which port?", agent="alice")
             assert await stands(room, ask) == "", "it is about to be started"
             await room.move()
             assert await stands(room, ask) == "", "it is at it"
@@ -195,7 +196,7 @@ class TestWaiting:
 
         async def story() -> None:
             await room.begin("alice")
-            ask = await room.engine.talk.converse(room.person, room.project, "Which port?", agent="alice")
+            ask = await room.ask(room.person, "Which port?", agent="alice")
             await room.move()
             await room.exit("alice", 1)
             assert await stands(room, ask) == ""
@@ -218,10 +219,10 @@ class TestWaiting:
             await room.engine.runs.stop("bob", "stopped by hand")
             await room.move()
             alice = await room.speaker("alice")
-            ask = await room.engine.talk.converse(alice, room.project, "Which port?", agent="bob")
+            ask = await room.ask(alice, "Which port?", agent="bob")
             found = await room.engine.replies.to(alice, ask.id, patience=30)
             assert (found.answer, found.reason) == (None, "bob waits: stopped by hand")
-            own = await room.engine.talk.converse(room.person, room.project, "Which port?", agent="bob")
+            own = await room.ask(room.person, "Which port?", agent="bob")
             assert await stands(room, own) == ""
 
         play(story)
@@ -234,7 +235,7 @@ class TestWaiting:
             await room.send(to=("alice",), body="Begin.")
             await room.move()
             alice = await room.speaker("alice")
-            ask = await room.engine.talk.converse(alice, room.project, "May I?", agent="human")
+            ask = await room.ask(alice, "May I?", agent="human")
             assert (await room.engine.replies.to(alice, ask.id, patience=0)).reason == ""
 
         play(story)

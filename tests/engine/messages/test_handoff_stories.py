@@ -72,7 +72,7 @@ class TestChat:
             await room.send(to=("carol",), body="Begin.")
             await room.pass_time()
             await room.write("carol", "[carol-to-human]: hello\n[carol-to-all]: hello all\n")
-            await room.engine.talk.converse(await room.speaker("carol"), room.project, "Is it done?", agent="alice")
+            await room.ask(await room.speaker("carol"), "Is it done?", agent="alice")
             await room.write("alice", "[alice-to-carol]: it is\n")
             assert [each.body for each in await room.said("alice")] == ["it is"]
             assert [each.body for each in await room.said("carol")] == ["hello", "hello all", "Is it done?"]

@@ -63,11 +63,10 @@ def test_a_name_means_the_same_once_more(room: Room) -> None:
         sent = await room.send(me, to=("bob",), body="Go on.", key="k1")
         assert sent.to == ("bob@one",)
         assert await room.send(me, to=("bob@one",), body="Go on.", key="k1") == sent
-        talk = room.engine.talk
-        asked = await talk.converse(room.person, room.project, "Which port?", agent="alice", key="k2")
-        assert await talk.converse(room.person, room.project, "Which port?", agent="alice", key="k2") == asked
+        asked = await room.ask(room.person, "Which port?", agent="alice", key="k2")
+        assert await room.ask(room.person, "Which port?", agent="alice", key="k2") == asked
         with pytest.raises(Conflict, match="which is for others"):
-            await talk.converse(room.person, room.project, "Which port?", agent="alice@one", key="k2")
+            await room.ask(room.person, "Which port?", agent="alice@one", key="k2")
 
     play(story)
 

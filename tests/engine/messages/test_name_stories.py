@@ -29,15 +29,15 @@ def test_a_name_stands_for_one_or_is_refused(room: Room) -> None:
         await room.begin("coder")
         await room.send(to=("coder@pr-7",))
         directory, project = room.engine.directory, await project_of(room)
-        assert await directory.known(project, room.person, "coder@pr-7") == "coder@pr-7"
-        assert await directory.known(project, room.person, "coder") == "coder"
+        assert await directory.find(project, room.person, "coder@pr-7") == "coder@pr-7"
+        assert await directory.find(project, room.person, "coder") == "coder"
         with pytest.raises(NotFound, match="no agent codr here") as refused:
-            await directory.known(project, room.person, "codr")
+            await directory.find(project, room.person, "codr")
         assert "Did you mean coder?" in refused.value.hint
         with pytest.raises(NotFound, match="no agent nobody here"):
-            await directory.known(project, room.person, "nobody")
+            await directory.find(project, room.person, "nobody")
         with pytest.raises(BadInput, match="@pr-7 is everyone there") as refused_all:
-            await directory.known(project, room.person, "@pr-7")
+            await directory.find(project, room.person, "@pr-7")
         assert "--channel @pr-7" in refused_all.value.hint
 
     play(story)
@@ -49,10 +49,12 @@ def test_an_instance_that_is_new_is_called_new(room: Room) -> None:
     async def story() -> None:
         await room.begin("coder", "tester")
         directory, project = room.engine.directory, await project_of(room)
-        assert await directory.newcomers(project, ["coder@pr-7"]) == "@pr-7 is a new instance."
+        members = await directory.members(project)
+        assert members.hint_about_instances(["coder@pr-7"]) == "@pr-7 is a new instance."
         await room.send(to=("coder@pr-7",))
-        assert await directory.newcomers(project, ["coder@pr-7", "tester@pr-7", "coder", "@pr-7"]) == ""
-        told = await directory.newcomers(project, ["coder@pr-77"])
+        members = await directory.members(project)
+        assert members.hint_about_instances(["coder@pr-7", "tester@pr-7", "coder", "@pr-7"]) == ""
+        told = members.hint_about_instances(["coder@pr-77"])
         assert told == "@pr-77 is a new instance. Did you mean @pr-7? `windlass stop coder@pr-77` ends what was begun."
 
     play(story)
@@ -105,10 +107,12 @@ def test_who_was_only_defined_is_known_before_anyone_has_met_it(room: Room) -> N
 
     async def story() -> None:
         await room.begin("coder", "tester")
-        directory, project = room.engine.directory, await project_of(room)
+        directory = room.engine.directory
         await room.send(to=("coder@pr-7",))
-        assert await directory.unmet(project) == [(each, f"{each} of this project") for each in ("coder", "tester")]
+        assert await directory.not_started(room.project) == [
+            (each, f"{each} of this project") for each in ("coder", "tester")
+        ]
         await room.send(to=("coder",))
-        assert await directory.unmet(project) == [("tester", "tester of this project")]
+        assert await directory.not_started(room.project) == [("tester", "tester of this project")]
 
     play(story)

@@ -112,7 +112,7 @@ def test_an_answer_that_comes_again_is_the_same(room: Room) -> None:
         for name in ("alice", "bob"):
             await room.send(to=(name,), body="Begin.")
         await room.move()
-        ask = await room.engine.talk.converse(await room.speaker("alice"), room.project, "Port?", agent="bob")
+        ask = await room.ask(await room.speaker("alice"), "Port?", agent="bob")
         me = await room.speaker("bob")
         first = await room.engine.talk.settle(me, ask.id, "8080")
         assert (await room.engine.talk.settle(me, ask.id, "8080")).id == first.id
@@ -128,7 +128,7 @@ def test_nobody_asks_itself_by_its_short_name(room: Room) -> None:
         await room.send(to=("alice@one",), body="Begin.")
         await room.move()
         with pytest.raises(BadInput, match="can't ask itself"):
-            await room.engine.talk.converse(await room.speaker("alice@one"), room.project, "Port?", agent="alice")
+            await room.ask(await room.speaker("alice@one"), "Port?", agent="alice")
 
     play(story)
 
@@ -147,7 +147,7 @@ def test_a_person_s_answer_that_was_not_heard_of_may_be_given_again(room: Room) 
         assert await room.engine.talk.answer("alice", ["q1=That one."], key="k1") == first
         await room.move()
         me = await room.speaker("alice")
-        await room.engine.talk.converse(me, room.project, "Drop the table?", agent="human")
+        await room.ask(me, "Drop the table?", agent="human")
         assert await room.engine.talk.answer("alice", ["q1=That one."], key="k1") == first
         assert (await room.engine.talk.answer("alice", ["No."], key="k2")).body == "No."
         with pytest.raises(Conflict, match="alice has no open question"):

@@ -8,9 +8,9 @@ import pytest
 from talk_room import Room, play
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.core.messages.members import Readers, Speaker
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.project import Project
-from windlass.engine.messages.directory import Readers, Speaker
 from windlass.engine.records.messages import say
 
 
@@ -98,7 +98,7 @@ def test_a_broadcast_is_not_for_those_whose_work_is_finished(room: Room) -> None
         await room.finish(name, "b.txt", "b\n")
         await room.move()
         project = await room.engine.projects.get(room.project)
-        assert await room.engine.directory.all(project, room.person) == Readers(())
+        assert (await room.engine.directory.members(project)).everyone(room.person) == Readers()
 
     play(story)
 

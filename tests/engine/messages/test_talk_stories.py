@@ -9,12 +9,12 @@ import pytest
 from talk_room import Room, play
 
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import Handoff
 from windlass.core.nouns.change import ChangeState
 from windlass.core.nouns.message import Kind, Receipt
 from windlass.core.nouns.run import Cause
 from windlass.core.nouns.task import TaskState
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.handoffs import Handoff
 
 
 @pytest.fixture
@@ -229,8 +229,7 @@ class TestWaking:
 
         async def story() -> None:
             await room.begin("alice")
-            talk = room.engine.talk
-            asks = (talk.converse(room.person, room.project, f"Question {each}?", agent="alice") for each in range(50))
+            asks = (room.ask(room.person, f"Question {each}?", agent="alice") for each in range(50))
             await asyncio.gather(*asks)
             await room.move()
             runs = await room.store.read(lambda store: store.runs_of("alice"))

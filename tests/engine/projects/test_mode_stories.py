@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from stage import Stage, play
 
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.task import Mode, TaskState
-from windlass.engine.messages.talk import Post
 from windlass.engine.projects.tasks import Order
 
 
@@ -71,13 +71,13 @@ def test_a_plan_that_was_stopped_goes_on_as_a_plan(repo: Path, tmp_path: Path) -
         await stage.engine.runs.stop(planner.id, "stopped by hand")
         await stage.move()
         person = await stage.engine.talk.speaker("")
-        await stage.engine.talk.send(person, Post(body="Go on.", project=task.project, to=(planner.id,)))
+        await stage.engine.talk.send(person, NewMessage(body="Go on.", project=task.project, to=(planner.id,)))
         await stage.move()
         assert (await stage.task_of(planner.id)).mode is Mode.PLAN
         await stage.signal(planner.id)
         await stage.exit(planner.id)
         await stage.move()
-        await stage.engine.talk.send(person, Post(body="Now do it.", project=task.project, to=(planner.id,)))
+        await stage.engine.talk.send(person, NewMessage(body="Now do it.", project=task.project, to=(planner.id,)))
         await stage.move()
         assert (await stage.task_of(planner.id)).mode is Mode.EXECUTE
         assert not (await stage.worktree(planner.id) / "a").exists()

@@ -29,7 +29,7 @@ async def ordered(room: Room, title: str, *, phase: str = "") -> Task:
 
 async def asked(room: Room, phase: str) -> Message:
     """A question to whoever is at a phase."""
-    return await room.engine.talk.converse(room.person, room.project, "How far?", phase=phase)
+    return await room.ask(room.person, "How far?", phase=phase)
 
 
 class TestPhases:
@@ -129,13 +129,12 @@ class TestPhases:
             phase = await ordered(room, "Split the parser")
             first, second = [await ordered(room, each, phase=phase.id) for each in ("The lexer", "The tree")]
             await room.move()
-            talk = room.engine.talk
             for asking, asked in ((first, second), (second, first)):
                 me = await room.speaker(asking.agent)
-                assert (await talk.converse(me, room.project, "How far?", phase=phase.id)).to == (asked.agent,)
+                assert (await room.ask(me, "How far?", phase=phase.id)).to == (asked.agent,)
             theirs = replace(first, id="t99", project="other")
             await room.store.write(lambda store: store.record("task.added", "t99", theirs))
             with pytest.raises(NotFound, match="Nobody is at t99"):
-                await talk.converse(room.person, room.project, "How far?", task="t99")
+                await room.ask(room.person, "How far?", task="t99")
 
         play(story)

@@ -10,12 +10,12 @@ from stage import play
 from workflow_stage import PAIR, WorkflowStage
 
 from windlass.core.errors import Conflict
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.task import TaskState
 from windlass.core.workflows.instance import InstanceEnding, Motion
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post
 from windlass.engine.projects.tasks import Hiring
 from windlass.engine.records import instances
 
@@ -41,7 +41,7 @@ class EndingStage(WorkflowStage):
     async def person_says(self, body: str, to: str) -> None:
         project = await self.store.read(lambda store: store.projects()[0])
         self.clock.time += 1
-        await self.engine.talk.send(Speaker("human"), Post(body=body, project=project.id, to=(to,)))
+        await self.engine.talk.send(Speaker("human"), NewMessage(body=body, project=project.id, to=(to,)))
         await self.move()
 
 

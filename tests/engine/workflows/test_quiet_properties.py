@@ -14,6 +14,8 @@ from fakes import FakeChats, FakeChecks, FakeGit, FakeLibrary, FakeProcesses, Fa
 from fakes.store import MemoryStore
 from windlass.core.errors import WindlassError
 from windlass.core.files.template import parse
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.agent import Permissions
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
@@ -22,8 +24,6 @@ from windlass.core.settings.schema import CheckSettings, Limits, Settings
 from windlass.core.workflows.instance import Instance, InstanceEnding, Motion
 from windlass.core.workflows.workflow import Context, Member, Workflow, WorkflowTask, WorktreeChoice
 from windlass.engine import Engine
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post
 from windlass.engine.records import instances
 from windlass.engine.waking.deliver import mail_of
 from windlass.engine.workflows.start import WorkflowStart
@@ -137,7 +137,7 @@ class QuietStage:
                 await self.engine.close()
                 self.engine = self.build()
             case "person" if not await self._over():
-                await self._send(Speaker("human"), Post(body="Go on.", project="project-1", to=("bob@default",)))
+                await self._send(Speaker("human"), NewMessage(body="Go on.", project="project-1", to=("bob@default",)))
             case "drain" if not await self._over():
                 await self.engine.workflows.drain(REPO, "default")
                 self.drained_at = len(self.processes.started)
@@ -147,9 +147,11 @@ class QuietStage:
     async def _say(self, run: Run) -> None:
         others = [name for name in NAMES if not run.agent.startswith(name)]
         named = " ".join(f"@{each}" for each in self.chance.sample(others, self.chance.randint(1, 2)))
-        await self._send(Speaker(run.agent, "project-1", run.id), Post(body=f"{named} please", project="project-1"))
+        await self._send(
+            Speaker(run.agent, "project-1", run.id), NewMessage(body=f"{named} please", project="project-1")
+        )
 
-    async def _send(self, speaker: Speaker, post: Post) -> None:
+    async def _send(self, speaker: Speaker, post: NewMessage) -> None:
         try:
             await self.engine.talk.send(speaker, post)
         except WindlassError:

@@ -9,12 +9,12 @@ from stage import CHOOSY, play
 from workflow_stage import PAIR, WorkflowStage
 
 from windlass.core.errors import BadInput, Conflict, NotAllowed
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.run import Cause
 from windlass.core.nouns.task import TaskState
 from windlass.core.workflows.instance import Motion
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post
 from windlass.engine.workflows.start import WorkflowStart
 
 OWN = PAIR.replace("You code.", "You code., worktree: own").replace("You review.", "You review., worktree: own")
@@ -237,7 +237,7 @@ class TestEnding:
             assert (await stage.instance()).live and await stage.motion() is Motion.QUIET
             assert (stage.on_main("fix.txt"), (await stage.instance()).line) == ("fixed\n", "")
             human, project = Speaker("human"), await stage.store.read(lambda store: store.projects()[0])
-            await stage.engine.talk.send(human, Post(body="Again.", project=project.id, to=("coder@default",)))
+            await stage.engine.talk.send(human, NewMessage(body="Again.", project=project.id, to=("coder@default",)))
             await stage.move()
             assert (await stage.run_of("coder@default")).live
             assert await stage.engine.workflows.stop(str(stage.repo), "default") == ["coder@default"]
@@ -368,7 +368,8 @@ class TestRules:
         async def story() -> None:
             await stage.begin(OWN + "limits: {runs: 1}\n")
             coder = await stage.speaker("coder@default")
-            await stage.engine.talk.converse(coder, coder.project, "Which port?", agent="reviewer")
+            caller = await stage.engine.callers.identify(coder.run)
+            await stage.engine.callers.ask(caller, "Which port?", agent="reviewer")
             await stage.move()
             assert await stage.runs("reviewer@default") == 1
 

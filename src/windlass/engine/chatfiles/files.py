@@ -11,13 +11,13 @@ from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.display import harmless_lines
 from windlass.core.messages.chat_file import ReadPosition
 from windlass.core.messages.chat_line import EVERYONE, digest_of, write_line
+from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
-from windlass.engine.messages.directory import Speaker
 from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import home_channel, put
 
@@ -76,12 +76,11 @@ async def corners(ports: Ports) -> list[ChatFile]:
     return own + _there(ports, sites)
 
 
-async def of_speaker(ports: Ports, speaker: Speaker, project: str) -> list[ChatFile]:
+async def of_speaker(ports: Ports, speaker: Speaker, project: Project) -> list[ChatFile]:
     """The files of whoever speaks: of the agent, one for each of its projects; or the person's in this project."""
     if speaker.run:
         return _there(ports, await ports.store.read(partial(_own_sites, speaker)))
-    found = await ports.store.read(lambda store: store.find(Project, project))
-    return [ChatFile(found, None, found.path)] if found and ports.workdirs.has_mirrors(found.path) else []
+    return [ChatFile(project, None, project.path)] if ports.workdirs.has_mirrors(project.path) else []
 
 
 def _there(ports: Ports, sites: Iterable[tuple[Project, Agent]]) -> list[ChatFile]:

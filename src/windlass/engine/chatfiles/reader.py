@@ -18,14 +18,15 @@ from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
 from windlass.core.messages.chat_file import ReadPosition, Slice, found_again
 from windlass.core.messages.chat_line import EVERYONE, ChatEntry, ChatProblem, Item, Names, Own, parse
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles import files
 from windlass.engine.chatfiles.files import ChatFile
 from windlass.engine.chatfiles.shared_files import QUIET, Stillness
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.talk import Post, Talk
+from windlass.engine.messages.talk import Talk
 
 FILE = ".windlass/chat.md"
 LIMIT = 1_100_000
@@ -297,7 +298,7 @@ class ChatReader:
         if corner.agent and entry.sender not in corner.names:
             return f"says that it is from {entry.sender}, and this file is written by {corner.writer}"
         try:
-            await self.talk.put(voice.speaker, self._post(corner, entry, key, voice))
+            await self.talk.put(voice.speaker, self._post(corner, entry, key, voice), corner.project)
         except Conflict as error:
             # where its key is known, it was said before, and other secrets were taken out of it
             known = await self.store.read(lambda store: store.keyed(corner.writer, key))
@@ -316,11 +317,10 @@ class ChatReader:
         kept.stuck = kept.stuck if kept.stuck[0] == key else (key, now)
         return now - kept.stuck[1] < PATIENCE
 
-    def _post(self, corner: ChatFile, entry: ChatEntry, key: str, voice: _Voice) -> Post:
+    def _post(self, corner: ChatFile, entry: ChatEntry, key: str, voice: _Voice) -> NewMessage:
         everyone = EVERYONE in entry.to and EVERYONE not in voice.names.known
-        return Post(
+        return NewMessage(
             body=entry.body,
-            project=corner.project.id,
             to=() if everyone else entry.to,
             everyone=everyone,
             key=key,
@@ -329,7 +329,7 @@ class ChatReader:
 
     async def _voice(self, corner: ChatFile) -> _Voice:
         speaker = await self.store.read(partial(files.speaker_of, corner))
-        known = await self.talk.directory.names(corner.project, speaker)
+        known = (await self.talk.directory.members(corner.project)).names(speaker)
         instances = {f"@{each.partition('@')[2]}" for each in known if "@" in each}
         return _Voice(speaker, Names(frozenset(known) | instances, corner.names))
 

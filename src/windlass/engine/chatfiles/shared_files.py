@@ -16,6 +16,7 @@ from windlass.core.display import harmless_lines
 from windlass.core.errors import Unavailable
 from windlass.core.messages.channel_file import Said, opening, write_timeline
 from windlass.core.messages.chat_file import Slice
+from windlass.core.messages.members import Speaker
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
@@ -23,7 +24,6 @@ from windlass.core.ports import Ports
 from windlass.core.ports.clock import Clock
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.workflows.instance import Instance
-from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.documents import LARGEST, NOTES, Documents
 from windlass.engine.records import instances
 from windlass.engine.records.documents import revised

@@ -10,14 +10,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles import files
 from windlass.engine.chatfiles.files import ChatFile
 from windlass.engine.chatfiles.reader import FILE, ChatReader, Rest
 from windlass.engine.chatfiles.shared_files import Pages
-from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Talk
 from windlass.engine.troubles import Troubles
 
@@ -45,7 +46,7 @@ class Chat:
         self._leaving: dict[str, float] = {}
         """Agents whose worktrees are about to go, and since when: nothing is written there any more."""
         self._seen, self._looked = -1, float("-inf")
-        talk.heed(self.catch_up)
+        talk.before_sending(self.catch_up)
 
     async def tick(self) -> bool:
         """Look at the files that have changed, and show in each what is new in the log."""
@@ -85,7 +86,7 @@ class Chat:
             self.hearing.forget(corner)
         self._leaving[agent.id] = self.clock.monotonic()
 
-    async def catch_up(self, speaker: Speaker, project: str, gone: bool) -> None:
+    async def catch_up(self, speaker: Speaker, project: Project, gone: bool) -> None:
         """Take in what someone has written who says something in another way now, or has gone."""
         for corner in await files.of_speaker(self.ports, speaker, project):
             await self.hearing.take_in(corner, gone=gone)

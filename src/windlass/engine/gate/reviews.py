@@ -175,7 +175,7 @@ class Reviews:
     async def _who(self, run: str, key: str) -> str:
         """The agent whose run calls; a person where none does. What it has said before in other ways is said first."""
         speaker = await self.talk.speaker(run)
-        await self.talk.catch_up(speaker, (await self.changes.get(key)).project)
+        await self.talk.catch_up(speaker, await self.projects.get((await self.changes.get(key)).project))
         return speaker.address
 
 

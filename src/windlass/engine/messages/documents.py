@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from windlass.core.address import check_name
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound
+from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
-from windlass.core.ports.store import Writing
+from windlass.core.ports.store import Reading, Writing
 from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
-from windlass.engine.messages.directory import Speaker
 from windlass.engine.records.instances import check_pages
 from windlass.engine.records.lookup import project_here
 from windlass.engine.records.messages import home_channel
 
 NOTES = "notes"
 LARGEST = 4_000_000
-MOST = 10_000
-Make = Callable[[Document | None], str]
-"""The text that a page is to have, from what it was."""
+Make = Callable[[Document | None, Reading], str]
+"""The new text of a page, from the page as it was."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -43,30 +43,36 @@ class Documents:
         wanted = wanted.removeprefix("@")
         if speaker.is_person:
             return wanted
-        agent = await self.store.read(lambda store: store.find(Agent, speaker.address))
-        if agent is not None:
-            await self.store.read(lambda store: check_pages(store, agent))
-        home = await self.store.read(lambda store: home_channel(store, agent)) if agent else "main"
+        home = await self.store.read(partial(_home, speaker))
         own = home.removeprefix("@") if home.startswith("@") else ""
         if wanted and wanted != own:
             raise NotAllowed(f"You do not belong to {wanted}, and can't see its documents.", hint="Name no instance.")
         return own
 
-    async def read(self, project: str, name: str = NOTES, *, instance: str = "") -> Document:
-        """A page as it is now."""
-        key = stored_name(name, instance)
-        found = await self.store.read(lambda store: store.find(Document, f"{project}/{key}"))
-        if found is None:
-            raise NotFound(
-                f"There is no document {name} here.", hint="`windlass context document list` shows which there are."
-            )
-        return found
+    async def read(self, project: str, name: str = NOTES, *, instance: str = "", revision: int = 0) -> Document:
+        """A page as it is now, or as it was at a revision. Raises NotFound."""
+        key = f"{project}/{stored_name(name, instance)}"
+
+        def question(store: Reading) -> Document:
+            found = store.find(Document, key)
+            if found is None:
+                raise NotFound(
+                    f"There is no document {name} here.", hint="`windlass context document list` shows which there are."
+                )
+            if not revision:
+                return found
+            for page in store.revisions(key):
+                if page.revision == revision:
+                    return page
+            raise NotFound(f"{name} has no revision {revision}.", hint="See `windlass context document history`.")
+
+        return await self.store.read(question)
 
     async def every(self, project: str, *, instance: str = "") -> list[Document]:
         """Every page, by name."""
         begin = _folder(instance)
         found = await self.store.read(lambda store: store.documents(project, begin))
-        return sorted(found, key=lambda each: each.name)
+        return sorted(found, key=lambda page: page.name)
 
     async def history(self, project: str, name: str = NOTES, *, instance: str = "") -> list[Document]:
         """Every revision that a page had, oldest first."""
@@ -83,10 +89,14 @@ class Documents:
         instance: str = "",
         revision: int | None = None,
     ) -> Document:
-        """Write a page anew. Given a revision, only if it still is that one: then nobody's text is overwritten."""
+        """Write a page anew. Given a revision, only if it still is that one: then nobody's text is overwritten.
+
+        Raises Conflict if it is not."""
         text = await self._words(speaker, project, body)
 
-        def made(before: Document | None) -> str:
+        def made(before: Document | None, store: Reading) -> str:
+            if revision and before is None:
+                raise _no_document(name, [each.name for each in store.documents(project, _folder(instance))])
             current = before.revision if before else 0
             if revision is not None and revision != current:
                 raise Conflict(
@@ -104,7 +114,7 @@ class Documents:
         """Add to the end of a page; what others add meanwhile stays."""
         words = await self._words(speaker, project, text)
 
-        def made(before: Document | None) -> str:
+        def made(before: Document | None, _store: Reading) -> str:
             body = before.body if before else ""
             return body + ("\n" if body and not body.endswith("\n") else "") + words
 
@@ -112,8 +122,9 @@ class Documents:
 
     async def _words(self, speaker: Speaker, project: str, text: str) -> str:
         """What is to be written, without an agent's secrets."""
-        run = await self.store.read(lambda store: store.find(Run, speaker.run)) if speaker.run else None
-        found = await self.store.read(lambda store: store.find(Project, project))
+        if not speaker.run:
+            return text
+        run, found = await self.store.read(lambda store: (store.find(Run, speaker.run), store.find(Project, project)))
         return self.fences.blotter(run, found).whole(text) if run and found else text
 
     async def _revise(self, speaker: Speaker, project: str, name: str, instance: str, made: Make) -> Document:
@@ -134,7 +145,7 @@ def _revised(page: Document, made: Make, store: Writing) -> Document:
     """Within a transaction: what a page becomes; `page` says which, by whom and when."""
     project_here(store, page.project)
     before = store.find(Document, page.id)
-    body = made(before)
+    body = made(before, store)
     if len(body.encode("utf-8", "surrogatepass")) > LARGEST:
         raise BadInput(f"A document has at most {LARGEST} bytes.", hint="Begin another one.")
     if before is not None and before.body == body:
@@ -142,6 +153,23 @@ def _revised(page: Document, made: Make, store: Writing) -> Document:
     after = (before or page).revise(body, author=page.author, now=page.written_at)
     store.record("document.written", after.id, after)
     return after
+
+
+def _home(speaker: Speaker, store: Reading) -> str:
+    """The channel of an agent, which must share documents. Raises NotAllowed."""
+    agent = store.find(Agent, speaker.address)
+    if agent is None:
+        return "main"
+    check_pages(store, agent)
+    return home_channel(store, agent)
+
+
+def _no_document(name: str, known: Sequence[str]) -> Conflict:
+    near = near_miss(name, [each.rpartition("/")[2] for each in known])
+    return Conflict(
+        f"There is no document {name} yet, so it has no revision that could be replaced.",
+        hint=f"{near} To begin it, write it with revision 0, or without one.".strip(),
+    )
 
 
 def _folder(instance: str) -> str:

@@ -1,21 +1,18 @@
-"""Messages in the log: how one is put there, answered, read and acknowledged; each within a transaction."""
+"""Messages in the log: how they are answered, read and acknowledged; each within a transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from windlass.core.address import HUMAN
 from windlass.core.errors import BadInput, Conflict, NotFound
-from windlass.core.messages.idempotency import Repeated, check_same
 from windlass.core.messages.loop_guard import linked
+from windlass.core.messages.members import Speaker
 from windlass.core.messages.questions import compose_answer
-from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.message import Delivery, Kind, Letter, Message, Receipt
-from windlass.core.nouns.project import Project
 from windlass.core.ports.store import Reading, Writing
-from windlass.engine.messages.directory import Speaker, settled
-from windlass.engine.records.messages import current_task, home_channel, open_questions, put, say
+from windlass.engine.messages.sending import heard
+from windlass.engine.records.messages import current_task, open_questions, put, say
 
 MOST = 10_000
 
@@ -29,55 +26,6 @@ def place(message: str) -> int:
     return int(message[1:])
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """A message on its way into the log, as one transaction."""
-
-    speaker: Speaker
-    project: Project
-    message: Message
-    new: tuple[Agent, ...]
-    """Readers who are only there from now on."""
-    addressed: tuple[str, ...]
-    """Readers to whom it speaks; the others only get it."""
-
-    def make(self, store: Writing) -> Message:
-        """Write it, with those whom it brings into being; or find what was sent under the same key."""
-        known = store.keyed(self.message.sender, self.message.key) if self.message.key else None
-        if known is not None:
-            check_same(known, Repeated.of(self.message), self.project.name)
-            return known
-        names = {each.id: settled(store, each, self.project) for each in self.new}
-        fresh = [name for name in names.values() if store.find(Agent, name.id) is None]
-        for each in fresh:
-            store.record("agent.added", each.id, each)
-        hops, chain = linked(self.speaker.address, _heard(store, self.speaker, self.message.reply_to))
-        message = replace(
-            self.message,
-            id=store.next_id(Message),
-            channel=self.message.channel or _channel(store, self.speaker, self.message),
-            to=tuple(names[each].id if each in names else each for each in self.message.to),
-            hops=hops,
-            chain=chain,
-        )
-        addressed = {names[each].id if each in names else each for each in self.addressed}
-        return put(store, message, quiet={each for each in message.to if each not in addressed})
-
-
-def _heard(store: Reading, speaker: Speaker, answered: str = "") -> list[Message]:
-    """What may have led to what an agent says: of all that it may have heard in its run, the longest way."""
-    led = store.longest_way(speaker.run, answered=answered)
-    return [led] if led else []
-
-
-def _channel(store: Reading, speaker: Speaker, message: Message) -> str:
-    """Where it stands if nobody said: with its speaker, or where all of a person's readers are."""
-    names = message.to if speaker.is_person else (speaker.address,)
-    agents = [store.find(Agent, name) for name in names]
-    homes = {home_channel(store, agent) if agent else "main" for agent in agents}
-    return homes.pop() if len(homes) == 1 else "main"
-
-
 def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing) -> Message:
     """Answer a question, once; whoever answers has dealt with it, and may say the same again."""
     known = store.answer_to(ask.id)
@@ -85,7 +33,7 @@ def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing
         return known
     if known is not None:
         raise Conflict(f"{ask.id} has an answer already.", hint="`windlass peek` shows it.")
-    hops, chain = linked(speaker.address, [*_heard(store, speaker), ask])
+    hops, chain = linked(speaker.address, [*heard(store, speaker), ask])
     delivery = store.find(Delivery, f"{ask.id}/{speaker.address}")
     if delivery is not None:
         store.record("message.acked", ask.id, delivery.move(Receipt.ACKED, run=speaker.run))
@@ -137,38 +85,40 @@ def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Lett
     return [Letter(message, each) for message, each in found if message is not None]
 
 
-def unread(speaker: Speaker, channel: str, limit: int, store: Reading) -> list[Letter]:
-    """All that waits for the speaker, as it is once acknowledged; but for what a prompt has told it."""
+def unread(speaker: Speaker, channel: str, after: int, limit: int, store: Reading) -> list[Letter]:
+    """The mail after a message that waits for the speaker, as it is once acknowledged; not what a prompt told it."""
     before = told(store, speaker, channel)
-    new = [each for each in _here(store, speaker, channel) if each.delivery.owed and each not in before][:limit]
-    return [_acked(each, speaker) for each in new]
+    waiting = [letter for letter in _in_channel(store, speaker, channel) if letter.delivery.owed]
+    new = [letter for letter in waiting if letter not in before and place(letter.message.id) > after]
+    return [_acked(letter, speaker) for letter in new[:limit]]
 
 
 def _acked(letter: Letter, speaker: Speaker) -> Letter:
     return Letter(letter.message, letter.delivery.move(Receipt.ACKED, run=speaker.run))
 
 
-def read(speaker: Speaker, channel: str, limit: int, store: Writing) -> list[Letter]:
-    """The same, acknowledged with what a prompt has told."""
-    before = [_acked(each, speaker) for each in told(store, speaker, channel)]
-    acked = [*before, *unread(speaker, channel, limit, store)]
-    if acked:
-        store.record("message.acked", speaker.address, *(each.delivery for each in acked))
-    return acked[len(before) :]
+def read(speaker: Speaker, channel: str, after: int, limit: int, store: Writing) -> list[Letter]:
+    """The same, acknowledged together with all that a prompt told the speaker."""
+    before = [_acked(letter, speaker) for letter in told(store, speaker, channel)]
+    new = unread(speaker, channel, after, limit, store)
+    if before or new:
+        store.record("message.acked", speaker.address, *(letter.delivery for letter in (*before, *new)))
+    return new
 
 
 def told(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
-    """What a prompt has told the speaker, and it has not acknowledged."""
-    return [each for each in _here(store, speaker, channel) if _is_told(each.delivery, speaker.run)]
+    """The mail in the prompt of the speaker's run, or of an earlier one that ended well, and not acknowledged yet."""
+
+    def is_told(delivery: Delivery) -> bool:
+        return delivery.receipt is Receipt.READ or (
+            delivery.receipt is Receipt.DELIVERED and delivery.run == speaker.run
+        )
+
+    return [letter for letter in _in_channel(store, speaker, channel) if is_told(letter.delivery)]
 
 
-def _here(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
-    return [each for each in inbox(store, speaker.address) if channel in ("", each.message.channel)]
-
-
-def _is_told(delivery: Delivery, run: str) -> bool:
-    """Whether it stood in the prompt of this run, or of an earlier one that ended well."""
-    return delivery.receipt is Receipt.READ or (delivery.receipt is Receipt.DELIVERED and delivery.run == run)
+def _in_channel(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
+    return [letter for letter in inbox(store, speaker.address) if channel in ("", letter.message.channel)]
 
 
 def ack(speaker: Speaker, messages: Sequence[str], before: bool, store: Writing) -> list[Delivery]:

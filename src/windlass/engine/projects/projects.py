@@ -36,6 +36,14 @@ class Projects:
             project = Project(id=key, name=name, path=top, main=branch, added_at=self.clock.now())
         return project if project == known else await self.store.write(lambda store: _register(store, project))
 
+    async def used_at(self, path: str) -> Project:
+        """The same, but a repository that was registered before is not inspected: it is enough to talk there."""
+        top = await self.locate(path)
+        wanted = self.settings.at(top).project
+        known = await self.store.read(lambda store: store.project_at(top))
+        same = known and known.name == (wanted.name or PurePath(top).name) and wanted.main in ("", known.main)
+        return known if known and same else await self.at(path)
+
     async def _identity(self, wanted: str) -> str:
         """The one that its settings name, unless another checkout has it: settings are cloned with the rest."""
         other = await self.store.read(lambda store: store.find(Project, wanted)) if wanted else None

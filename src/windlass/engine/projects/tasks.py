@@ -122,9 +122,9 @@ class Tasks:
                 self.bell.ring()
                 return added
 
-    async def enlist(self, project: Project, name: str) -> Agent:
+    async def enlist(self, project: Project, name: str, defined: Definition | None = None) -> Agent:
         """An agent that the repository defines, as it is when it begins; nothing is kept yet."""
-        defined = await self.definitions.find(project.path, name)
+        defined = defined or await self.definitions.find(project.path, name)
         agent = self._engaged(Order(path=project.path, title="", agent=name), project, defined)
         await self.fences.check(agent, project)
         return agent

@@ -15,7 +15,7 @@ from windlass.core.ports.store import Reading
 from windlass.core.runs.file_tree import outline
 from windlass.core.runs.prompt import Prompt, Workplace, build_prompt
 from windlass.core.runs.workdir import Site
-from windlass.engine.messages.handoffs import Handoffs
+from windlass.engine.messages.handoffs import handoff_rule
 from windlass.engine.records import instances
 from windlass.engine.records.messages import home_channel
 
@@ -31,13 +31,13 @@ class Briefings:
         self.git = ports.git
         self.library = ports.library
         self.providers = ports.providers
-        self.handoffs = Handoffs(ports)
 
     async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
         """The prompt of a run, with what the project adds to it; who is called hears what was said before."""
         agent, project, provider = site.agent, site.project, self.providers.get(run.provider)
         called = run.cause is Cause.CALL
         recent = await self.store.read(lambda store: recent_in(store, agent)) if called else []
+        instance = await self.store.read(lambda store: instances.of_agent(store, agent))
         return build_prompt(
             agent=agent,
             task=task,
@@ -53,7 +53,7 @@ class Briefings:
             else {},
             apart=provider.system,
             tools=provider.tools,
-            hands_to=(await self.handoffs.terms(agent, project)).names,
+            hands_to=handoff_rule(agent, instance, await self.library.roster(project.path)).names,
         )
 
     async def _workplace(self, project: Project, worktree: str) -> Workplace:

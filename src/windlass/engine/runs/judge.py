@@ -11,6 +11,7 @@ from functools import partial
 from windlass.core import policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.errors import WindlassError
+from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.message import Kind, Message, Receipt
@@ -26,7 +27,6 @@ from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.gate.comments import conclude
 from windlass.engine.gate.record import IN_LINE
-from windlass.engine.messages.directory import Speaker
 from windlass.engine.messages.talk import Talk
 from windlass.engine.records import instances
 from windlass.engine.records.changes import queue_change
@@ -66,7 +66,7 @@ class Judge:
         task = await self.store.read(lambda store: store.find(Task, run.task))
         before = [each for each in runs if each.number < run.number and each.task == run.task]
         joins = await self.store.read(lambda store: instances.joins(store, site.agent, task))
-        await self.talk.catch_up(Speaker(run.agent, site.project.id, run.id), site.project.id, gone=True)
+        await self.talk.catch_up(Speaker(run.agent, site.project.id, run.id), site.project, gone=True)
         while True:
             limits = self.settings.at(site.project.path).limits
             trees = await self._look(site, run)

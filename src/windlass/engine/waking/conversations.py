@@ -8,12 +8,12 @@ from functools import partial
 from windlass.core import policy
 from windlass.core.address import HUMAN
 from windlass.core.errors import NotAllowed
+from windlass.core.messages.members import Speaker
 from windlass.core.nouns.message import Delivery, Message, Receipt
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.engine.bell import Bell
-from windlass.engine.messages.directory import Speaker
 from windlass.engine.records.lookup import get_question
 from windlass.engine.waking.deliver import Deliver, mail_of
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from windlass.core import policy
 from windlass.core.address import HUMAN
 from windlass.core.nouns.message import Delivery, Message, Receipt
@@ -27,12 +25,12 @@ class Outlook:
         self.clock = ports.clock
         self.deliver = deliver
 
-    async def of(self, message: str) -> dict[str, str]:
-        """One sentence for each reader."""
-        return await self.store.read(partial(self._of, message, self.clock.now()))
-
-    def _of(self, message: str, now: float, store: Reading) -> dict[str, str]:
-        return {receipt.reader: self._outlook(store, receipt, now) for receipt in store.receipts(message)}
+    async def of(self, message: str) -> list[tuple[Delivery, str]]:
+        """How far a message got with each reader, and one sentence about what comes next."""
+        now = self.clock.now()
+        return await self.store.read(
+            lambda store: [(receipt, self._outlook(store, receipt, now)) for receipt in store.receipts(message)]
+        )
 
     def _outlook(self, store: Reading, delivery: Delivery, now: float) -> str:
         if delivery.receipt is Receipt.FAILED:

@@ -10,6 +10,7 @@ from windlass.core.agents.definition import is_home
 from windlass.core.errors import BadInput, Conflict
 from windlass.core.files.template import Template
 from windlass.core.messages.mentions import Mentions, mentions
+from windlass.core.messages.new_message import LONGEST_BODY
 from windlass.core.nouns.agent import Agent, Permissions, ToolKind
 from windlass.core.nouns.message import Message
 from windlass.core.nouns.project import Project
@@ -19,7 +20,6 @@ from windlass.core.workflows.instance import DEFAULT, Instance
 from windlass.core.workflows.workflow import Member, Workflow, WorkflowLimits
 from windlass.engine.messages.documents import stored_name
 from windlass.engine.messages.log import place
-from windlass.engine.messages.talk import LONGEST_BODY
 from windlass.engine.records import instances
 from windlass.engine.records.closing import hush
 from windlass.engine.records.documents import revised

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 
 from windlass.core.errors import BadInput
-from windlass.core.nouns.message import Delivery, Kind, Letter, Message
-from windlass.core.nouns.project import Project
-from windlass.core.ports.store import Reading
-from windlass.engine.messages.directory import Speaker
-from windlass.engine.messages.handoffs import Handoff
-from windlass.engine.messages.log import place
-from windlass.engine.messages.talk import Post
+from windlass.core.messages.new_message import Handoff, NewMessage
+from windlass.core.nouns.message import Kind, Letter, Message
 from windlass.web import caller_context, http_io, message_views
 from windlass.web.request import Call
 
@@ -25,40 +19,28 @@ LIMIT, MOST = 20, 10_000
 async def send(call: Call) -> Response:
     """Say something to agents, or to a person."""
     given = await http_io.json_object(call.request)
-    named = http_io.text(given, "from", "")
-    who = await caller_context.speaker(call, named)
     handoff = _handoff(given)
     to = tuple(http_io.texts(given, "to")) if given.get("to") else ()
-    where, foreign = await _project(call, who, http_io.text(given, "path", ""), to)
-    post = Post(
+    caller = await caller_context.sender(call, http_io.text(given, "path", ""), http_io.text(given, "from", ""), to)
+    new = NewMessage(
         body=http_io.text(given, "body"),
-        project=where,
         to=to,
         everyone=http_io.truth(given, "all"),
         channel=http_io.text(given, "channel", ""),
         kind=_kind(given, handoff),
         reply_to=http_io.text(given, "reply_to", ""),
         key=http_io.text(given, "key", ""),
-        claims=await caller_context.claimed(call, who, where, named),
         handoff=handoff,
         seeks=http_io.truth(given, "seeks"),
     )
-    hint = await caller_context.novelty(call, where, to)
-    message = await call.engine.talk.send(who, post)
-    receipts = await _receipts(call, [message])
-    outlooks = await call.engine.prospects.of(message.id)
-    project = await call.engine.projects.get(message.project)
-    hint = hint if message.to else await call.engine.directory.missed(project, who, message.body)
-    hint = f"{foreign} {hint}".strip()
-    return http_io.answer(
-        {"message": message_views.message(message, receipts[message.id], outlooks), "hint": hint}, status=201
+    sent = await call.engine.callers.say(caller, new)
+    outlooks = await call.engine.prospects.of(sent.message.id)
+    shown = message_views.message(
+        sent.message,
+        [receipt for receipt, _ in outlooks],
+        {receipt.reader: outlook for receipt, outlook in outlooks},
     )
-
-
-async def _project(call: Call, who: Speaker, path: str, to: Sequence[str]) -> tuple[str, str]:
-    """Where it is said. A person who stands in no repository, and names agents of one, means theirs, and is told so."""
-    found = await caller_context.project(call, who, path, new=True)
-    return (found, "") if found else await caller_context.elsewhere(call, to)
+    return http_io.answer({"message": shown, "hint": sent.hint}, status=201)
 
 
 def _kind(given: Mapping[str, Any], handoff: Handoff | None) -> Kind:
@@ -86,15 +68,15 @@ def _handoff(given: Mapping[str, Any]) -> Handoff | None:
 
 async def every(call: Call) -> Response:
     """What was said, as far as the caller may see it; nothing is acknowledged."""
-    who = await caller_context.speaker(call)
-    project = await caller_context.placed(call, who, call.path)
-    to, which = call.request.query_params.get("to", ""), _which(call)
+    caller = await caller_context.in_project(call)
+    asked = call.request.query_params
+    to = asked.get("to", "")
     found = await call.engine.talk.peek(
-        who,
-        project,
-        channel=which["channel"],
-        since=which["since"],
-        to=await caller_context.resolved(call, who, project, to) if to else "",
+        caller.speaker,
+        caller.project.id,
+        channel=asked.get("channel", ""),
+        since=asked.get("since", ""),
+        to=await call.engine.directory.find(caller.project, caller.speaker, to) if to else "",
         limit=min(http_io.number(call.request, "limit", LIMIT, least=1), MOST),
     )
     return await _listing(call, found)
@@ -102,38 +84,29 @@ async def every(call: Call) -> Response:
 
 async def wait(call: Call) -> Response:
     """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
-    who = await caller_context.speaker(call)
-    project, which = await caller_context.placed(call, who, call.path), _which(call)
+    caller = await caller_context.in_project(call)
+    asked = call.request.query_params
     found, since = await call.engine.talk.wait(
-        who, project, channel=which["channel"], since=which["since"], patience=http_io.patience(call.request)
+        caller.speaker,
+        caller.project.id,
+        channel=asked.get("channel", ""),
+        since=asked.get("since", ""),
+        patience=http_io.patience(call.request),
     )
     return await _listing(call, found, since=since)
 
 
-def _which(call: Call) -> dict[str, str]:
-    return {key: call.request.query_params.get(key, "") for key in ("channel", "since")}
-
-
 async def _listing(call: Call, found: Sequence[Message], **more: str) -> Response:
-    receipts = await _receipts(call, found)
-    items = [message_views.message(each, receipts[each.id]) for each in found]
+    receipts = await call.engine.talk.receipts(found)
+    items = [message_views.message(message, receipts[message.id]) for message in found]
     return http_io.answer({"as_of": call.now, "items": items, **more})
-
-
-async def _receipts(call: Call, messages: Sequence[Message]) -> dict[str, list[Delivery]]:
-    """How far each message got with each of its readers."""
-    return await call.engine.ports.store.read(
-        lambda store: {message.id: store.receipts(message.id) for message in messages}
-    )
 
 
 async def inbox(call: Call) -> Response:
     """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
-    reader = await caller_context.listener(call, call.request.query_params.get("name", ""))
+    reader = await call.engine.callers.reader(call.caller.run, call.request.query_params.get("name", ""), call.path)
     found = await call.engine.talk.inbox(reader.address, everything=http_io.flag(call.request, "all"))
-    return await _letters(
-        call, found, await caller_context.project(call, await caller_context.speaker(call), call.path)
-    )
+    return await _mail(call, found, call.path)
 
 
 async def read(call: Call) -> Response:
@@ -142,37 +115,25 @@ async def read(call: Call) -> Response:
     limit = given.get("limit", MOST)
     if type(limit) is not int or limit < 1:
         raise BadInput("limit must be a whole number of at least 1.", hint="Leave it out to have all.")
-    who = await caller_context.speaker(call)
-    channel = http_io.text(given, "channel", "")
-    told = await call.engine.talk.told(who, channel=channel)
-    after, talk = place(http_io.text(given, "since", "")), call.engine.talk
-    looks = after or http_io.truth(given, "look")
-    found = await (talk.unread if looks else talk.read)(who, channel=channel, limit=0 if after else limit)
-    found = [each for each in found if place(each.message.id) > after][:limit]
-    if after and not http_io.truth(given, "look") and (seen := [each.message.id for each in (*told, *found)]):
-        await talk.ack(who, *seen)
-    here = await caller_context.project(call, who, http_io.text(given, "path", ""))
-    return await _letters(call, found, here, told=[each.message.id for each in told])
+    who, talk, channel = await caller_context.speaker(call), call.engine.talk, http_io.text(given, "channel", "")
+    told = await talk.told(who, channel=channel)
+    reading = talk.unread if http_io.truth(given, "look") else talk.read
+    found = await reading(who, channel=channel, since=http_io.text(given, "since", ""), limit=limit)
+    return await _mail(call, found, http_io.text(given, "path", ""), told=[each.message.id for each in told])
 
 
-async def _letters(call: Call, found: Sequence[Letter], here: str, **more: Sequence[str]) -> Response:
-    """Mail, of whichever project; each letter says of which, and whether that is the one where its reader stands."""
-    receipts = await _receipts(call, [each.message for each in found])
-    names = await call.engine.ports.store.read(partial(_names, {each.message.project for each in found}))
+async def _mail(call: Call, found: Sequence[Letter], path: str, **more: Sequence[str]) -> Response:
+    """Mail of all projects; each item names its project, and says whether its reader stands there."""
+    here = await call.engine.callers.here(call.caller.run, path)
+    messages = [each.message for each in found]
+    receipts = await call.engine.talk.receipts(messages)
+    names = await call.engine.callers.project_names(message.project for message in messages)
     items = []
-    for each in found:
-        where = {"project": names.get(each.message.project), "here": each.message.project == here}
-        items.append(message_views.letter(each, _with_own(each, receipts[each.message.id])) | where)
+    for letter in found:
+        own, project = letter.delivery, letter.message.project
+        readers = [own if receipt.id == own.id else receipt for receipt in receipts[letter.message.id]]
+        items.append(message_views.letter(letter, readers) | {"project": names.get(project), "here": project == here})
     return http_io.answer({"as_of": call.now, "items": items, **more})
-
-
-def _names(projects: Iterable[str], store: Reading) -> dict[str, str]:
-    return {project: found.name for project in projects if (found := store.find(Project, project)) is not None}
-
-
-def _with_own(letter: Letter, receipts: Sequence[Delivery]) -> list[Delivery]:
-    """How far it got with everyone, and with its reader as far as the letter says."""
-    return [letter.delivery if receipt.id == letter.delivery.id else receipt for receipt in receipts]
 
 
 async def ack(call: Call) -> Response:
@@ -186,4 +147,4 @@ async def acks(call: Call) -> Response:
     """The caller has read these messages, and no others."""
     who, ids = await caller_context.speaker(call), http_io.texts(await http_io.json_object(call.request), "ids")
     acked = await call.engine.talk.ack(who, *ids) if ids else []
-    return http_io.answer({"as_of": call.now, "items": [message_views.delivery(each) for each in acked]})
+    return http_io.answer({"as_of": call.now, "items": [message_views.delivery(delivery) for delivery in acked]})

@@ -1,0 +1,175 @@
+"""Who calls, and in which project: for every surface alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from windlass.core.address import HUMAN, Address
+from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
+from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.message import Kind
+from windlass.core.nouns.project import Project
+from windlass.core.nouns.task import Task
+from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading
+from windlass.engine.messages.directory import Directory
+from windlass.engine.messages.talk import Sent, Talk, speaker_of
+from windlass.engine.projects.projects import Projects
+from windlass.engine.records.lookup import project_here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallerInProject:
+    """A person or an agent who calls, in the project that is meant."""
+
+    speaker: Speaker
+    project: Project
+    claims: str = ""
+    """The agent that a person claims to be."""
+    hint: str = ""
+    """Which project is meant, where the caller did not say."""
+
+
+class Callers:
+    """Identifies callers by their connection, and speaks for them."""
+
+    def __init__(self, ports: Ports, projects: Projects, directory: Directory, talk: Talk) -> None:
+        self.store = ports.store
+        self.projects = projects
+        self.directory = directory
+        self.talk = talk
+
+    async def identify(
+        self,
+        run: str,
+        *,
+        path: str = "",
+        project: str = "",
+        name: str = "",
+        readers: Iterable[str] = (),
+        task: str = "",
+        register: bool = False,
+    ) -> CallerInProject:
+        """The caller: an agent in its own project, or a person in the one at a path, with an id, or of the readers.
+
+        `name` is what the caller calls itself. `register` makes a repository a project that is none yet. Raises
+        NotAllowed for an agent under another name, NotFound for a project or name that does not exist, and BadInput
+        if no project is named.
+        """
+        if run:
+            speaker, found = await self.store.read(partial(_in_run, run))
+            if name and str(Address.parse(name)) not in speaker.own_names:
+                raise NotAllowed(f"You are {speaker.address}, and can't speak as {name}.", hint="Leave `from` out.")
+            return CallerInProject(speaker=speaker, project=found)
+        speaker, hint = Speaker(str(HUMAN)), ""
+        if path and not project:
+            found = await self._at(path, register=register)
+        elif project:
+            found = await self.store.read(lambda store: project_here(store, project))
+        else:
+            found, hint = await self.store.read(partial(_project_of_readers, [*readers], task))
+        claims = str(Address.parse(name)) if name else ""
+        if claims in ("", str(HUMAN)):
+            return CallerInProject(speaker=speaker, project=found, hint=hint)
+        await self.directory.find(found, speaker, claims)
+        return CallerInProject(speaker=speaker, project=found, claims=claims, hint=hint)
+
+    async def _at(self, path: str, *, register: bool) -> Project:
+        found = await self.projects.used_at(path) if register else await self.projects.known_at(path)
+        if found is None:
+            raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
+        return found
+
+    async def here(self, run: str, path: str) -> str:
+        """The id of the project in which a caller stands, or nothing."""
+        if run:
+            return (await self.talk.speaker(run)).project
+        found = await self.projects.known_at(path) if path else None
+        return found.id if found else ""
+
+    async def project_names(self, projects: Iterable[str]) -> dict[str, str]:
+        """The name of each of these projects, by its id."""
+
+        def question(store: Reading) -> dict[str, str]:
+            return {key: found.name for key in {*projects} if (found := store.find(Project, key)) is not None}
+
+        return await self.store.read(question)
+
+    async def only_project(self) -> str:
+        """The id of the only project there is, or nothing."""
+        known = await self.store.read(lambda store: store.page(Project, after=0, limit=2))
+        return known[0][1].id if len(known) == 1 else ""
+
+    async def reader(self, run: str, name: str, path: str) -> Speaker:
+        """Whose mail a caller may look at: one's own, or, for a person, that of any agent. Raises NotFound."""
+        own = await self.talk.speaker(run)
+        if run and name and str(Address.parse(name)) not in own.own_names:
+            raise NotAllowed(f"You are {own.address}, and can't read as {name}.", hint="Leave the name out.")
+        if run or name in ("", own.address):
+            return own
+        if path:
+            project = await self._at(path, register=False)
+            return Speaker(await self.directory.find(project, own, name), project.id)
+        agent = await self.directory.check_agent(name)
+        return Speaker(agent.id, agent.project)
+
+    async def say(self, caller: CallerInProject, new: NewMessage) -> Sent:
+        """Send a message for a caller. Raises what `Talk.say` raises."""
+        sent = await self.talk.say(caller.speaker, replace(new, claims=caller.claims), caller.project)
+        return replace(sent, hint=f"{caller.hint} {sent.hint}".strip())
+
+    async def ask(
+        self, caller: CallerInProject, body: str, *, agent: str = "", task: str = "", phase: str = "", key: str = ""
+    ) -> Sent:
+        """Ask an agent, whoever is at a task, or someone at a phase: of several, one who is running, then one idle.
+
+        The same key finds the same question. Raises what `Talk.say` raises, and NotFound if nobody is at the task.
+        """
+        if sum(map(bool, (agent, task, phase))) != 1:
+            raise BadInput("Say whom to ask: an agent, a task or a phase, and only one of them.")
+        target = agent or await self.store.read(partial(_at_work, caller, task, phase, key))
+        about = f"task/{task}" if task else f"phase/{phase}" if phase else ""
+        return await self.say(caller, NewMessage(body=body, to=(target,), kind=Kind.ASK, key=key, about=about))
+
+
+def _in_run(run: str, store: Reading) -> tuple[Speaker, Project]:
+    speaker = speaker_of(run, store)
+    return speaker, project_here(store, speaker.project)
+
+
+def _project_of_readers(readers: list[str], task: str, store: Reading) -> tuple[Project, str]:
+    """The project of the agents whom a person names who stands in none, and a sentence that says so."""
+    found = store.find(Task, task) if task else None
+    names = [*readers, *([found.agent] if found and found.agent else [])]
+    agents = [agent for name in names if (agent := store.find(Agent, name)) is not None]
+    if len({agent.project for agent in agents}) != 1:
+        raise BadInput(
+            "It is not clear which project is meant: path is missing.",
+            hint='Stand in a folder of the project. Over HTTP, name one: `?path=/folder`, or "path" in the body.',
+        )
+    project = project_here(store, agents[0].project)
+    verb = "is an agent" if len(agents) == 1 else "are agents"
+    return project, f"{', '.join(agent.id for agent in agents)} {verb} of {project.name}, in {project.path}."
+
+
+def _at_work(caller: CallerInProject, task: str, phase: str, key: str, store: Reading) -> str:
+    """Whoever is at a task, or at one of a phase's: one who is running, then one who is idle; the caller last.
+
+    The same key finds whoever was asked then.
+    """
+    own = caller.speaker.address
+    known = store.keyed(own, key) if key else None
+    if known and known.to:
+        return known.to[0]
+    inside = [each for each in store.unfinished_tasks() if each.parent == phase] if phase else []
+    found = [store.find(Task, task)] if task else inside
+    names = [each.agent for each in found if each and each.agent and each.project == caller.project.id]
+    latest = store.latest_runs(names)
+    names.sort(key=lambda name: (name == own, not (name in latest and latest[name].live)))
+    if not names:
+        raise NotFound(f"Nobody is at {task or phase}.", hint="`windlass list` shows who is at work.")
+    return names[0]
