@@ -86,12 +86,13 @@ async def _saved(place: Path) -> float:
 async def _known(processes: DetachedProcesses, run: str) -> float:
     identity = await processes.start(Launch(run=run, argv=("sleep", "600"), cwd="/", environment={}))
     gone = asyncio.Event()
+    looks: set[asyncio.Task[None]] = set()
 
-    def stir(key: str) -> None:
-        if processes.exit_code(key) is not None and not processes.alive(identity):
+    async def look() -> None:
+        if await processes.exit_code(run) is not None and not await processes.alive(identity):
             gone.set()
 
-    processes.follow(run, identity, stir)
+    processes.follow(run, identity, lambda _: looks.add(asyncio.create_task(look())))
     took = await _kill(await asyncio.to_thread(_program, identity.pid), gone)
     processes.forget(run)
     return took

@@ -39,7 +39,7 @@ async def _sandbox(rounds: int) -> Sequence[Result]:
     with tempfile.TemporaryDirectory(prefix="wl") as folder:
         place = Place(Path(folder))
         try:
-            if problem := (await place.processes.warden()).problem:
+            if problem := (await place.processes.sandbox_keeper()).problem:
                 sys.stderr.write(f"left out: {problem} ")
                 return []
             samples = [await place.round() for _ in range(rounds)]

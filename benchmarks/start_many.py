@@ -75,19 +75,24 @@ async def _ours(processes: DetachedProcesses, name: str) -> tuple[float, int]:
     )
     took = (time.perf_counter() - began) * 1000 / MANY
     ended = [asyncio.Event() for _ in runs]
+    looks: set[asyncio.Task[None]] = set()
     for run, identity, gone in zip(runs, started, ended, strict=True):
         if isinstance(identity, BaseException):
             gone.set()
             continue
-        processes.follow(run, identity, partial(_told, processes, gone))
+        processes.follow(run, identity, partial(_told, processes, gone, looks))
     await asyncio.wait_for(asyncio.gather(*(gone.wait() for gone in ended)), 60)
     for run in runs:
         processes.forget(run)
-    return took, sum(processes.exit_code(run) != 0 for run in runs)
+    return took, sum([await processes.exit_code(run) != 0 for run in runs])
 
 
-def _told(processes: DetachedProcesses, gone: asyncio.Event, run: str) -> None:
-    if processes.exit_code(run) is not None:
+def _told(processes: DetachedProcesses, gone: asyncio.Event, looks: set[asyncio.Task[None]], run: str) -> None:
+    looks.add(asyncio.create_task(_look(processes, gone, run)))
+
+
+async def _look(processes: DetachedProcesses, gone: asyncio.Event, run: str) -> None:
+    if await processes.exit_code(run) is not None:
         gone.set()
 
 

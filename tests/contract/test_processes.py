@@ -8,6 +8,7 @@ import signal
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from inspect import isawaitable
 from pathlib import Path
 from typing import Protocol
 
@@ -131,12 +132,20 @@ class Ear:
         self.heard.append(run)
         self._event.set()
 
-    async def until(self, condition: Callable[[], bool]) -> None:
+    async def until(self, condition: Callable[[], bool | Awaitable[bool]]) -> None:
         """Look after each stir, and only then: a stir that does not come is a failure."""
         async with asyncio.timeout(DEADLINE):
-            while not condition():
+            while not (await found if isawaitable(found := condition()) else found):
                 await self._event.wait()
                 self._event.clear()
+
+
+async def gone(port: Processes, identity: Identity) -> bool:
+    return not await port.alive(identity)
+
+
+async def said(port: Processes, run: str, words: bytes) -> bool:
+    return await port.output(run, 0, 100) == words
 
 
 def play(stage: Stage, story: Callable[[Processes], Awaitable[None]]) -> None:
@@ -159,15 +168,15 @@ def test_the_exit_code_is_known_once_the_process_has_gone(stage: Stage, code: in
 
     async def story(port: Processes) -> None:
         identity = await port.start(stage.launch("r1"))
-        assert port.alive(identity)
-        assert port.exit_code("r1") is None
+        assert await port.alive(identity)
+        assert await port.exit_code("r1") is None
         ear = Ear()
         port.follow("r1", identity, ear)
 
         stage.exit("r1", code)
 
-        await ear.until(lambda: not port.alive(identity))
-        assert port.exit_code("r1") == code
+        await ear.until(lambda: gone(port, identity))
+        assert await port.exit_code("r1") == code
 
     play(stage, story)
 
@@ -182,8 +191,8 @@ def test_a_process_that_vanishes_leaves_no_exit_code(stage: Stage) -> None:
 
         stage.vanish("r1", identity)
 
-        await ear.until(lambda: not port.alive(identity))
-        assert port.exit_code("r1") is None
+        await ear.until(lambda: gone(port, identity))
+        assert await port.exit_code("r1") is None
 
     play(stage, story)
 
@@ -199,9 +208,9 @@ def test_output_is_stirred_and_read_from_any_offset(stage: Stage) -> None:
         stage.say("r1", b"one \xff\x00 ")
         stage.say("r1", b"two\r\n")
 
-        await ear.until(lambda: ear.heard != [] and port.output("r1", 0, 100) == b"one \xff\x00 two\r\n")
-        assert port.output("r1", 4, 2) == b"\xff\x00"
-        assert port.output("r1", 100, 10) == b""
+        await ear.until(lambda: ear.heard != [] and said(port, "r1", b"one \xff\x00 two\r\n"))
+        assert await port.output("r1", 4, 2) == b"\xff\x00"
+        assert await port.output("r1", 100, 10) == b""
         assert set(ear.heard) == {"r1"}
 
     play(stage, story)
@@ -248,7 +257,7 @@ def test_following_what_has_already_gone_stirs_at_once(stage: Stage) -> None:
         first, second = Ear(), Ear()
         port.follow("r1", identity, first)
         stage.exit("r1", 3)
-        await first.until(lambda: not port.alive(identity))
+        await first.until(lambda: gone(port, identity))
         port.forget("r1")
 
         port.follow("r1", identity, second)
@@ -271,7 +280,7 @@ def test_a_forgotten_run_stirs_nobody(stage: Stage) -> None:
         stage.say("r1", b"to nobody")
         stage.say("r2", b"to you")
 
-        await ear.until(lambda: ear.heard != [] and port.output("r2", 0, 100) == b"to you")
+        await ear.until(lambda: ear.heard != [] and said(port, "r2", b"to you"))
         assert deaf.heard == []
 
     play(stage, story)
@@ -321,9 +330,9 @@ def test_stop_ends_the_run_and_no_other(stage: Stage) -> None:
 
         assert await port.stop("r1", identity, grace=5) >= 1
 
-        assert not port.alive(identity)
-        assert port.exit_code("r1") == 143
-        assert port.alive(other)
+        assert not await port.alive(identity)
+        assert await port.exit_code("r1") == 143
+        assert await port.alive(other)
         assert await port.stop("r1", identity, grace=5) == 0
         await ear.until(lambda: "r1" in ear.heard)
 
@@ -336,9 +345,11 @@ def test_another_process_with_the_same_pid_is_not_alive(stage: Stage) -> None:
     async def story(port: Processes) -> None:
         identity = await port.start(stage.launch("r1"))
 
-        assert port.alive(identity)
-        assert not port.alive(Identity(identity.pid, identity.started + 1, identity.boot))
-        assert not port.alive(Identity(identity.pid, identity.started, "another boot"))
+        reused = Identity(identity.pid, identity.started + 1, identity.boot)
+        rebooted = Identity(identity.pid, identity.started, "another boot")
+        assert await port.alive(identity, reused, rebooted) == {identity}
+        assert await port.alive(*(reused for _ in range(100)), identity) == {identity}, "many are asked for at once"
+        assert await port.alive() == frozenset()
 
     play(stage, story)
 
@@ -349,7 +360,7 @@ def test_a_process_is_as_old_as_it_lives(stage: Stage) -> None:
     async def story(port: Processes) -> None:
         began = time.monotonic()
         identity = await port.start(stage.launch("r1"))
-        ages = [port.age(identity) for _ in range(3)]
+        ages = [await port.age(identity) for _ in range(3)]
 
         assert ages == sorted(ages)
         assert 0 <= ages[0] <= time.monotonic() - began + 0.1, "the kernel counts in hundredths"
@@ -365,17 +376,17 @@ def test_a_second_start_keeps_what_was_said(stage: Stage) -> None:
         ear = Ear()
         port.follow("r1", first, ear)
         stage.say("r1", b"before ")
-        await ear.until(lambda: port.output("r1", 0, 100) == b"before ")
+        await ear.until(lambda: said(port, "r1", b"before "))
         stage.exit("r1", 1)
-        await ear.until(lambda: not port.alive(first))
+        await ear.until(lambda: gone(port, first))
 
         second = await port.start(stage.launch("r1"))
 
         assert second != first
-        assert port.exit_code("r1") is None
+        assert await port.exit_code("r1") is None
         port.follow("r1", second, ear)
         stage.say("r1", b"after")
-        await ear.until(lambda: port.output("r1", 0, 100) == b"before after")
+        await ear.until(lambda: said(port, "r1", b"before after"))
 
     play(stage, story)
 
@@ -397,8 +408,8 @@ def test_nothing_is_known_of_a_run_that_never_was(stage: Stage) -> None:
     """An unknown run has no output and no exit code; stopping it ends nothing."""
 
     async def story(port: Processes) -> None:
-        assert port.output("r9", 0, 10) == b""
-        assert port.exit_code("r9") is None
+        assert await port.output("r9", 0, 10) == b""
+        assert await port.exit_code("r9") is None
         assert await port.stop("r9", None, grace=1) == 0
         port.forget("r9")
 

@@ -148,9 +148,9 @@ def test_each_run_has_files_of_its_own(stage: WorkdirStage) -> None:
 def test_a_signal_is_understood_or_said_to_be_bad(stage: WorkdirStage, text: str, kind: type) -> None:
     """Without one there is nothing; what can't be read is not taken for silence."""
     brief(stage)
-    assert stage.port.signal("r1", stage.worktree) is None
+    assert asyncio.run(stage.port.signal("r1", stage.worktree)) is None
     stage.give(text)
-    assert isinstance(stage.port.signal("r1", stage.worktree), kind)
+    assert isinstance(asyncio.run(stage.port.signal("r1", stage.worktree)), kind)
 
 
 def test_only_a_signal_given_in_this_run_counts(stage: WorkdirStage) -> None:
@@ -158,7 +158,7 @@ def test_only_a_signal_given_in_this_run_counts(stage: WorkdirStage) -> None:
     brief(stage)
     stage.give(DONE)
     brief(stage, "r2")
-    assert stage.port.signal("r2", stage.worktree) is None
+    assert asyncio.run(stage.port.signal("r2", stage.worktree)) is None
     assert stage.text(f"{stage.worktree}/.windlass/output/signal.before-r2.json") == DONE
 
 
@@ -167,7 +167,7 @@ def test_a_worktree_that_is_gone_says_nothing(stage: WorkdirStage) -> None:
     brief(stage)
     stage.give(DONE)
     stage.lose()
-    assert stage.port.signal("r1", stage.worktree) is None
+    assert asyncio.run(stage.port.signal("r1", stage.worktree)) is None
     with pytest.raises(Unavailable):
         brief(stage, "r2")
 
@@ -192,13 +192,13 @@ def test_an_agents_own_status_counts_where_there_is_no_signal(stage: WorkdirStag
     """By its name or its id, in the run that it was written in."""
     brief(stage)
     stage.write_status('{"stranger": {"status": "completed"}}')
-    assert stage.port.signal("r1", stage.worktree) is None
+    assert asyncio.run(stage.port.signal("r1", stage.worktree)) is None
     stage.write_status('{"otter": {"status": "completed", "result": "It is done."}}')
-    assert stage.port.signal("r1", stage.worktree) == SaidDone("It is done.")
+    assert asyncio.run(stage.port.signal("r1", stage.worktree)) == SaidDone("It is done.")
     stage.give('{"status": "error", "error": "No."}')
-    assert stage.port.signal("r1", stage.worktree) == SaidError("No.")
+    assert asyncio.run(stage.port.signal("r1", stage.worktree)) == SaidError("No.")
     brief(stage, "r2")
-    assert stage.port.signal("r2", stage.worktree) is None
+    assert asyncio.run(stage.port.signal("r2", stage.worktree)) is None
 
 
 def test_several_worktrees_are_found_in_one_folder(stage: WorkdirStage) -> None:
@@ -208,7 +208,7 @@ def test_several_worktrees_are_found_in_one_folder(stage: WorkdirStage) -> None:
         asyncio.run(stage.port.gather(folder, {"api": stage.worktree}))
     asyncio.run(stage.port.brief("r1", folder, prompt="", manifest=MANIFEST, inputs={"task.md": "It."}, files={}))
     assert stage.text(f"{folder}/.windlass/input/task.md") == "It."
-    assert stage.port.signal("r1", folder) is None
+    assert asyncio.run(stage.port.signal("r1", folder)) is None
 
 
 def test_a_checkout_shows_what_happens_only_where_it_was_asked_to(stage: WorkdirStage) -> None:

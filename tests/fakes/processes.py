@@ -67,6 +67,10 @@ class FakeProcesses:
         self.started[run].alive = False
         self._stir(run)
 
+    def lives(self, identity: Identity) -> bool:
+        """Whether this process has not ended."""
+        return any(each.alive and each.identity == identity for each in self.started.values())
+
     # ── the port ──
 
     async def start(self, launch: Launch, /) -> Identity:
@@ -85,10 +89,10 @@ class FakeProcesses:
         process = self.started.get(run)
         return process.identity if process and process.alive else None
 
-    def alive(self, identity: Identity, /) -> bool:
-        return any(each.alive and each.identity == identity for each in self.started.values())
+    async def alive(self, *identities: Identity) -> frozenset[Identity]:
+        return frozenset(identity for identity in identities if self.lives(identity))
 
-    def age(self, identity: Identity, /) -> float:
+    async def age(self, identity: Identity, /) -> float:
         now = self._monotonic()
         return max((now - each.began for each in self.started.values() if each.identity == identity), default=0.0)
 
@@ -123,21 +127,21 @@ class FakeProcesses:
     def forget(self, run: str, /) -> None:
         self._stirs.pop(run, None)
 
-    def output(self, run: str, offset: int, limit: int, /) -> bytes:
+    async def output(self, run: str, offset: int, limit: int, /) -> bytes:
         process = self.started.get(run)
         return bytes(process.output[offset : offset + limit]) if process else b""
 
-    def exit_code(self, run: str, /) -> int | None:
+    async def exit_code(self, run: str, /) -> int | None:
         process = self.started.get(run)
         return process.exit_code if process else None
 
-    async def warden(self) -> SandboxKeeper:
+    async def sandbox_keeper(self) -> SandboxKeeper:
         return self.keeper
 
-    def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
+    async def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
         return tuple(self.variables[name] for name in names if name in self.variables)
 
-    def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
+    async def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
         self.started[run].output[offset : offset + len(content)] = content
 
     async def discard(self, folder: str, /) -> None:

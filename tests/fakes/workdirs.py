@@ -62,7 +62,7 @@ class FakeWorkdirs:
         self.files[told] = prompt
         return Briefing(prompt=told, signal=_signal(worktree), files=own)
 
-    def signal(self, run: str, worktree: str, /) -> Signal | None:
+    async def signal(self, run: str, worktree: str, /) -> Signal | None:
         if not self._is_there(worktree):
             return None
         if (text := self.files.get(_signal(worktree))) is not None:

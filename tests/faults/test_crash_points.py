@@ -41,7 +41,7 @@ QUESTIONS = {
         "diff_of",
     },
     "processes": {"find", "alive", "age", "marked", "follow", "forget", "output", "exit_code"}
-    | {"values", "warden", "overwrite"},  # what is blotted out again is blotted out
+    | {"values", "sandbox_keeper", "overwrite"},  # redacted twice is redacted
     "workdirs": {"signal", "signal_places", "has_mirrors", "shows"},
     "chats": {"look", "follow", "notification"},
     "setups": set[str](),

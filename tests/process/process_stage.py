@@ -12,7 +12,9 @@ from pathlib import Path
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
+from windlass.process.identity import is_alive
 from windlass.process.proc import Process, living, words_of
+from windlass.process.run_folder import RunFolder
 
 DEADLINE = 20.0
 
@@ -35,12 +37,12 @@ class Stage:
         return Launch(run=run, argv=argv, cwd=str(self.path), environment={"NAP": self.token, **environment})
 
     def said(self, run: str) -> str:
-        return self.port.output(run, 0, 1 << 20).decode()
+        return RunFolder.of(self.path / "runs", run).read_output(0, 1 << 20).decode()
 
     async def ended(self, run: str, identity: Identity) -> int | None:
         """Wait for a run's end, and return its exit code."""
-        await until(lambda: not self.port.alive(identity))
-        return self.port.exit_code(run)
+        await until(lambda: not is_alive(identity))
+        return await self.port.exit_code(run)
 
     def marked(self) -> list[Process]:
         """The living processes of our home."""
@@ -74,11 +76,11 @@ async def _timed(story: Awaitable[None]) -> None:
         await story
 
 
-def when_gone(stage: Stage, identity: Identity, gone: asyncio.Event) -> Callable[[str], None]:
+def when_gone(identity: Identity, gone: asyncio.Event) -> Callable[[str], None]:
     """A stir that sets the event once the process does not live any more."""
 
     def stir(_: str) -> None:
-        if not stage.port.alive(identity):
+        if not is_alive(identity):
             gone.set()
 
     return stir

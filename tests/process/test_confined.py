@@ -256,7 +256,7 @@ class TestLife:
             await until(lambda: "up" in stage.said("r1"))
             await stage.port.stop("r1", identity, grace=10)
             assert [part for part in stage.said("r1").split() if part != "Terminated"] == ["up", "bye"]
-            assert stage.port.exit_code("r1") == 3
+            assert await stage.port.exit_code("r1") == 3
 
         play(tmp_path, story)
 
@@ -270,7 +270,7 @@ class TestLife:
             await until(lambda: len(stage.napping()) >= 3)
             await stage.port.stop("r1", identity, grace=0.3)
             assert stage.napping() == []
-            assert stage.port.exit_code("r1") == 137
+            assert await stage.port.exit_code("r1") == 137
 
         play(tmp_path, story)
 
@@ -334,6 +334,6 @@ def test_without_bubblewrap_nothing_starts(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(Unavailable, match="not installed") as refusal:
             await stage.port.start(confined(stage, "r1", "echo up"))
         assert "Install bubblewrap" in refusal.value.hint
-        assert (await stage.port.warden()).problem
+        assert (await stage.port.sandbox_keeper()).problem
 
     play(tmp_path, story)

@@ -16,8 +16,9 @@ from process_stage import Stage, descriptors, play, until, when_gone
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
-from windlass.process.identity import identify
+from windlass.process.identity import identify, is_alive
 from windlass.process.proc import process
+from windlass.process.run_folder import RunFolder
 
 LIBC_OWN_SIGNALS = 1 << 31 | 1 << 32
 """Numbers 32 and 33, which the C library keeps for its threads and ignores in what it spawns."""
@@ -51,15 +52,15 @@ class TestExit:
             identity = await stage.start("r1", 'echo up; exec sleep "$NAP"')
             await until(lambda: stage.said("r1"))
             os.kill(identity.pid, signal.SIGKILL)
-            await until(lambda: not stage.port.alive(identity))
+            await until(lambda: not is_alive(identity))
 
             left = await stage.port.find("r1")
 
             assert left is not None
             assert left != identity
             assert await stage.port.stop("r1", identity, grace=5) == 1
-            assert not stage.port.alive(left)
-            assert stage.port.exit_code("r1") is None
+            assert not await stage.port.alive(left)
+            assert await stage.port.exit_code("r1") is None
 
         play(tmp_path, story)
 
@@ -85,12 +86,12 @@ class TestOutput:
             identity = await stage.start("r1", script)
             stirred = asyncio.Event()
             stage.port.follow("r1", identity, lambda _: stirred.set())
-            got, alive = b"", True
+            got, alive = b"", frozenset({identity})
             while alive:
                 await asyncio.wait_for(stirred.wait(), 20)
                 stirred.clear()
-                alive = stage.port.alive(identity)  # asked first: what is read after its end is all of it
-                while some := stage.port.output("r1", len(got), 700):
+                alive = await stage.port.alive(identity)  # asked first: what is read after its end is all of it
+                while some := await stage.port.output("r1", len(got), 700):
                     got += some
             assert got.split() == [b"%d" % number for number in range(1000)]
 
@@ -120,8 +121,8 @@ class TestOutput:
         (tmp_path / "runs/folder" / name).mkdir()
 
         for run in ("link", "pipe", "folder"):
-            assert stage.port.output(run, 0, 10) == b""
-            assert stage.port.exit_code(run) is None
+            assert asyncio.run(stage.port.output(run, 0, 10)) == b""
+            assert asyncio.run(stage.port.exit_code(run)) is None
         stage.strike()
 
     @pytest.mark.parametrize("garbage", ["", "7", "x\n", "-1\n", "999\n", "7\n7\n", "0" * 1000 + "\n"])
@@ -130,7 +131,7 @@ class TestOutput:
         stage = Stage(tmp_path)
         (tmp_path / "runs/r1").mkdir(parents=True)
         (tmp_path / "runs/r1/exit").write_text(garbage)
-        assert stage.port.exit_code("r1") is None
+        assert asyncio.run(stage.port.exit_code("r1")) is None
         stage.strike()
 
     def test_files_are_for_us_alone(self, tmp_path: Path) -> None:
@@ -250,9 +251,9 @@ class TestStart:
                 with pytest.raises(Unavailable):
                     await stage.start("r2", "true")
                 with pytest.raises(Unavailable):
-                    stage.port.alive(living)
+                    await stage.port.alive(living)
                 with pytest.raises(Unavailable):
-                    stage.port.output("r1", 0, 1)
+                    await stage.port.output("r1", 0, 1)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             identity = await stage.start("r2", "true")
@@ -398,7 +399,7 @@ class TestMany:
             async def live(run: str) -> int:
                 identity = await stage.start(run, "echo hello")
                 gone = asyncio.Event()
-                stage.port.follow(run, identity, when_gone(stage, identity, gone))
+                stage.port.follow(run, identity, when_gone(identity, gone))
                 await asyncio.wait_for(gone.wait(), 20)
                 stage.port.forget(run)
                 return identity.pid
@@ -479,12 +480,14 @@ class TestWithoutTheKernelsWord:
             before = descriptors()
             resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
             try:
-                stage.port.follow("r1", identity, lambda _: stirs.append(stage.port.exit_code("r1")))
+                stage.port.follow(
+                    "r1", identity, lambda run: stirs.append(RunFolder.of(tmp_path / "runs", run).read_exit())
+                )
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             assert descriptors() == before
             (tmp_path / "go").touch()
-            await until(lambda: 4 in stirs and not stage.port.alive(identity))
+            await until(lambda: 4 in stirs and not is_alive(identity))
             stage.port.forget("r1")
             assert stage.said("r1") == "gone\n"
 

@@ -211,8 +211,8 @@ def test_a_sweep_ends_what_a_dead_daemon_left_and_no_more(tmp_path: Path) -> Non
 
         assert await sweep(stage.home, "check-") == 4
 
-        assert not stage.port.alive(check)
-        assert stage.port.alive(run)
+        assert not await stage.port.alive(check)
+        assert await stage.port.alive(run)
         assert await sweep(stage.home[:-1], "") == 0
         assert await stage.port.stop("r1", run, grace=5) == 2
 

@@ -41,7 +41,7 @@ def test_what_was_given_to_another_parent_ends_too(tmp_path: Path) -> None:
 
         assert await stage.port.stop("r1", identity, grace=5) == 4
         assert stage.napping() == []
-        assert stage.port.exit_code("r1") == 143
+        assert await stage.port.exit_code("r1") == 143
 
     play(tmp_path, story)
 
@@ -52,10 +52,10 @@ def test_a_program_is_asked_by_the_signal_that_it_obeys(tmp_path: Path) -> None:
     async def story(stage: Stage) -> None:
         script = 'trap "" TERM; trap "echo tidy; exit 7" INT; echo up; while :; do sleep 0.05; done'
         identity = await stage.start("r1", script)
-        await until(lambda: stage.port.output("r1", 0, 100) == b"up\n")
+        await until(lambda: stage.said("r1") == "up\n")
 
         await stage.port.stop("r1", identity, grace=30, gently="INT")
-        assert (stage.port.output("r1", 0, 100), stage.port.exit_code("r1")) == (b"up\ntidy\n", 7)
+        assert (await stage.port.output("r1", 0, 100), await stage.port.exit_code("r1")) == (b"up\ntidy\n", 7)
 
     play(tmp_path, story)
 
@@ -68,7 +68,7 @@ def test_one_is_stopped_before_its_program_has_begun(tmp_path: Path) -> None:
             for number in range(10):
                 identity = await stage.start(f"r{number}", 'exec sleep "$NAP"')
                 await stage.port.stop(f"r{number}", identity, grace=60)
-                assert stage.port.exit_code(f"r{number}") == 143
+                assert await stage.port.exit_code(f"r{number}") == 143
 
     play(tmp_path, story)
 
@@ -81,8 +81,8 @@ def test_who_ignores_the_request_is_killed_after_the_grace(tmp_path: Path) -> No
         await until(lambda: stage.said("r1"))
 
         assert await stage.port.stop("r1", identity, grace=0.2) >= 2
-        assert not stage.port.alive(identity)
-        assert stage.port.exit_code("r1") == 137
+        assert not await stage.port.alive(identity)
+        assert await stage.port.exit_code("r1") == 137
 
     play(tmp_path, story)
 
@@ -98,7 +98,7 @@ def test_who_complies_is_not_waited_for_any_longer(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             await stage.port.stop("r1", identity, grace=60)
         assert stage.said("r1") == "up\nbye\n"
-        assert stage.port.exit_code("r1") == 9
+        assert await stage.port.exit_code("r1") == 9
 
     play(tmp_path, story)
 
@@ -163,7 +163,7 @@ def test_a_reused_pid_is_never_signalled(tmp_path: Path) -> None:
                 Identity(stranger.pid, named.started, "another boot"),
             ):
                 assert await stage.port.stop("r1", wrong, grace=0.1) == 0
-                assert stage.port.alive(named)
+                assert await stage.port.alive(named)
         finally:
             os.killpg(stranger.pid, 9)
             stranger.wait()
@@ -200,7 +200,7 @@ def test_many_are_stopped_at_once(tmp_path: Path) -> None:
         both = zip(runs, identities, strict=True)
         counts = await asyncio.gather(*(stage.port.stop(run, each, grace=10) for run, each in both))
         assert counts == [2] * 30
-        assert {stage.port.exit_code(run) for run in runs} == {143}
+        assert {await stage.port.exit_code(run) for run in runs} == {143}
 
     play(tmp_path, story)
 
@@ -235,16 +235,16 @@ asyncio.run(main())
         pid, started, boot = json.loads(dead.stdout)
         identity = Identity(pid, started, boot)
         assert boot == boot_id()
-        assert stage.port.alive(identity)
+        assert await stage.port.alive(identity)
         assert await stage.port.find("r1") == identity
 
         gone = asyncio.Event()
-        stage.port.follow("r1", identity, when_gone(stage, identity, gone))
+        stage.port.follow("r1", identity, when_gone(identity, gone))
         await until(lambda: stage.said("r1") == "first\n")
         (tmp_path / "go").touch()
         await asyncio.wait_for(gone.wait(), 20)
 
         assert stage.said("r1") == "first\nsecond\n"
-        assert stage.port.exit_code("r1") == 6
+        assert await stage.port.exit_code("r1") == 6
 
     play(tmp_path, story)

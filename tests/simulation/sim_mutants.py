@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -142,7 +143,7 @@ def miss_the_last_words(patch: Patch) -> None:
     take = output_intake.Intake.take
 
     async def once(self: output_intake.Intake, run: Any, tail: Any, **named: Any) -> bool:
-        lives = run.identity is not None and self.processes.alive(run.identity)
+        lives = run.identity is not None and bool(await self.processes.alive(run.identity))
         return await take(self, run, tail, **named) if lives else True
 
     patch.setattr(output_intake.Intake, "take", once)
@@ -152,8 +153,8 @@ def ignore_stop(patch: Patch) -> None:
     """A process that was asked to stop is left alone."""
     over = watch.Watch._is_over
 
-    def is_over(self: watch.Watch, run: Any, tail: Any) -> bool:
-        return over(self, replace(run, stopping=""), tail)
+    async def is_over(self: watch.Watch, run: Any, tail: Any) -> bool:
+        return await over(self, replace(run, stopping=""), tail)
 
     patch.setattr(watch.Watch, "_is_over", is_over)
 
@@ -195,7 +196,7 @@ def act_before_commit(patch: Patch) -> None:
             session=session,
             sandbox="",
             now=0.0,
-            fits=self.slots.fits,
+            fits=partial(self.slots.fits, gone=frozenset()),
         )
         run = await self.store.write(lambda store: store.next_id(Run))
         await self.processes.start(Launch(run=run, argv=("x",), cwd=agent.id, environment={}))

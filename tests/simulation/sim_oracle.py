@@ -147,7 +147,7 @@ class Oracle:
     def _restless(self) -> Iterator[str]:
         now = self.world.now
         for run in now.live_runs():
-            if run.identity is None or not self.world.processes.alive(run.identity):
+            if run.identity is None or not self.world.processes.lives(run.identity):
                 yield f"{run.id} of {run.agent} is not running: {run.reason}"
             elif run.stopping or run.said:
                 yield f"{run.id} of {run.agent} should be over"
@@ -220,7 +220,9 @@ class Oracle:
 
     def _slot(self, agent: Agent) -> bool:
         assert self.world.engine is not None
-        return Slots(self.world.engine.ports).fits(self.world.now, agent)
+        lives, live = self.world.processes.lives, self.world.now.live_runs()
+        gone = frozenset(run.id for run in live if run.identity and not lives(run.identity))
+        return Slots(self.world.engine.ports).fits(self.world.now, agent, gone)
 
     # ── the end ──
 

@@ -182,45 +182,45 @@ class TestPlanted:
 class TestSignal:
     def test_no_signal_is_none(self, folders: RunFolders, worktree: Path) -> None:
         """Before and after the briefing, and without a worktree."""
-        assert folders.signal("r1", str(worktree)) is None
+        assert asyncio.run(folders.signal("r1", str(worktree))) is None
         brief(folders, worktree)
-        assert folders.signal("r1", str(worktree)) is None
-        assert folders.signal("r1", str(worktree / "gone")) is None
+        assert asyncio.run(folders.signal("r1", str(worktree))) is None
+        assert asyncio.run(folders.signal("r1", str(worktree / "gone"))) is None
 
     def test_a_signal_is_read(self, folders: RunFolders, worktree: Path) -> None:
         """What the agent wrote is what we understand."""
         put_signal(worktree)
 
-        assert folders.signal("r1", str(worktree)) == SaidDone("Fixed.")
+        assert asyncio.run(folders.signal("r1", str(worktree))) == SaidDone("Fixed.")
 
     def test_a_signal_in_the_workspace_folder_counts(self, folders: RunFolders, worktree: Path) -> None:
         """Some agents work one folder further down; the usual place wins."""
         put_signal(worktree, below="workspace")
-        assert folders.signal("r1", str(worktree)) == SaidDone("Fixed.")
+        assert asyncio.run(folders.signal("r1", str(worktree))) == SaidDone("Fixed.")
 
         put_signal(worktree, '{"status": "error", "error": "No."}')
-        assert folders.signal("r1", str(worktree)) == SaidError("No.")
+        assert asyncio.run(folders.signal("r1", str(worktree))) == SaidError("No.")
 
     def test_a_workspace_of_the_projects_own_is_no_signal(self, folders: RunFolders, worktree: Path) -> None:
         """A file or a link called workspace is nothing to us."""
         (worktree / "workspace").write_text("mine")
-        assert folders.signal("r1", str(worktree)) is None
+        assert asyncio.run(folders.signal("r1", str(worktree))) is None
 
         (worktree / "workspace").unlink()
         (worktree / "workspace").symlink_to(put_signal(worktree.parent / "other").parents[2])
-        assert folders.signal("r1", str(worktree)) is None
+        assert asyncio.run(folders.signal("r1", str(worktree))) is None
 
     @pytest.mark.parametrize("below", ["", "workspace"])
     def test_an_old_signal_does_not_count(self, folders: RunFolders, worktree: Path, below: str) -> None:
         """It is kept under another name, also when the start is repeated."""
         file = put_signal(worktree, below=below)
         brief(folders, worktree, "r2")
-        assert folders.signal("r2", str(worktree)) is None
+        assert asyncio.run(folders.signal("r2", str(worktree))) is None
 
         put_signal(worktree, "again", below=below)
         brief(folders, worktree, "r2")
 
-        assert folders.signal("r2", str(worktree)) is None
+        assert asyncio.run(folders.signal("r2", str(worktree))) is None
         assert (file.parent / "signal.before-r2.json").read_text() == DONE
         assert (file.parent / "signal.before-r2.json.2").read_text() == "again"
 
@@ -233,7 +233,7 @@ class TestSignal:
 
         brief(folders, worktree, "r2")
 
-        assert folders.signal("r2", str(worktree)) is None
+        assert asyncio.run(folders.signal("r2", str(worktree))) is None
         assert outside.read_text() == DONE
 
     @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ class TestSignal:
         outside.write_text(DONE)
         _plant(put_signal(worktree), kind, outside)
 
-        found = folders.signal("r1", str(worktree))
+        found = asyncio.run(folders.signal("r1", str(worktree)))
 
         assert isinstance(found, BadSignal)
         assert found.problem == problem
@@ -268,7 +268,7 @@ class TestSignal:
         (worktree / place).rename(moved)
         (worktree / place).symlink_to(moved)
 
-        assert folders.signal("r1", str(worktree)) == BadSignal(f"{Path(place).name} is a symbolic link")
+        assert asyncio.run(folders.signal("r1", str(worktree))) == BadSignal(f"{Path(place).name} is a symbolic link")
 
     def test_no_handles_stay_open(self, folders: RunFolders, worktree: Path) -> None:
         """Looking a hundred times, at good and bad, costs no file descriptor."""
@@ -276,7 +276,7 @@ class TestSignal:
         for kind in ("link", "pipe", "folder", "huge"):
             _plant(put_signal(worktree / kind), kind, worktree)
             for _ in range(25):
-                folders.signal("r1", str(worktree / kind))
+                asyncio.run(folders.signal("r1", str(worktree / kind)))
 
         assert _handles() == before
 

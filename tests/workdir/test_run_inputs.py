@@ -75,7 +75,7 @@ class TestStatusEntry:
         brief(folders, worktree)
 
         def look() -> Signal | None:
-            return folders.signal("r1", str(worktree))
+            return asyncio.run(folders.signal("r1", str(worktree)))
 
         self.put(worktree, {"reviewer": {"status": "completed"}, "coder": {"status": "running"}})
         assert look() is None
@@ -93,7 +93,7 @@ class TestStatusEntry:
 
         brief(folders, worktree, "r2")
 
-        assert folders.signal("r2", str(worktree)) is None
+        assert asyncio.run(folders.signal("r2", str(worktree))) is None
         assert {path.name for path in (worktree / ".windlass").iterdir()} == {"input", "output"}
         assert (worktree / ".windlass/output/process-status.before-r2.json").is_file()
 
@@ -105,10 +105,10 @@ class TestStatusEntry:
         secret.write_text('{"coder": {"status": "completed"}}')
         for make in (partial(file.symlink_to, secret), partial(os.mkfifo, file), file.mkdir):
             make()
-            assert folders.signal("r1", str(worktree)) is None
+            assert asyncio.run(folders.signal("r1", str(worktree))) is None
             file.rmdir() if file.is_dir() else file.unlink()
         self.put(worktree, {"coder": {"status": "completed"}})
-        assert folders.signal("r9", str(worktree)) is None
+        assert asyncio.run(folders.signal("r9", str(worktree))) is None
 
 
 def test_a_mirror_that_someone_has_edited_is_known(folders: RunFolders, worktree: Path) -> None:

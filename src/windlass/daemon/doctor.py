@@ -76,8 +76,8 @@ class Doctor:
 
     async def _runs(self) -> Finding:
         live = await self.engine.ports.store.read(lambda store: store.live_runs())
-        alive = self.engine.ports.processes.alive
-        gone = [each.id for each in live if each.identity and not alive(each.identity)]
+        alive = await self.engine.ports.processes.alive(*(run.identity for run in live if run.identity))
+        gone = [run.id for run in live if run.identity and run.identity not in alive]
         detail = f"{len(live)} live" + (f"; about to be judged: {', '.join(gone)}" if gone else "")
         return Finding(name="runs", ok=True, detail=detail)
 
@@ -95,16 +95,16 @@ class Doctor:
 
     async def _sandbox(self) -> Finding:
         """Whether agents are kept in their place; that they are not is no fault where the user said so."""
-        warden = await self.engine.ports.processes.warden()
+        keeper = await self.engine.ports.processes.sandbox_keeper()
         mode = self.engine.ports.settings.at("").sandbox.mode
         live = await self.engine.ports.store.read(lambda store: store.live_runs())
         loose = sorted(each.agent for each in live if not each.sandbox)
         running = f"; without one now: {', '.join(loose)}" if loose else ""
-        if decide_sandbox(mode, warden) and not warden.problem:
-            return Finding(name="sandbox", ok=True, detail=f"{warden.name} keeps agents in their place{running}")
-        why = f"sandbox.mode is {mode}" if mode is Confinement.OFF else warden.problem
+        if decide_sandbox(mode, keeper) and not keeper.problem:
+            return Finding(name="sandbox", ok=True, detail=f"{keeper.name} keeps agents in their place{running}")
+        why = f"sandbox.mode is {mode}" if mode is Confinement.OFF else keeper.problem
         told = f"{UNENFORCED}: agents run with your own rights ({why}){running}"
-        return Finding(name="sandbox", ok=mode is not Confinement.ON, detail=told, hint=warden.hint)
+        return Finding(name="sandbox", ok=mode is not Confinement.ON, detail=told, hint=keeper.hint)
 
     async def _repository(self, path: str) -> list[Finding]:
         if not _in_repository(Path(path)):

@@ -29,7 +29,7 @@ class Confinements:
 
     async def check(self, agent: Agent, project: Project, *, reviews: bool = False) -> None:
         """Refuse an agent that must have a sandbox where there is none, before anything is created."""
-        require(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
+        require(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.sandbox_keeper())
         self.hold(agent, await self.keeper(agent, project), reviews=reviews)
 
     def hold(self, agent: Agent, keeper: str, *, reviews: bool) -> None:
@@ -43,7 +43,8 @@ class Confinements:
 
     async def keeper(self, agent: Agent, project: Project) -> str:
         """What is to keep an agent's next run in its place."""
-        return decide_sandbox(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.warden())
+        mode = wanted(agent, self.settings.at(project.path).sandbox)
+        return decide_sandbox(mode, await self.processes.sandbox_keeper())
 
     def around(self, site: Site, provider: Provider, places: Sequence[str], *, folder: str) -> Sandbox:
         """The sandbox of a run that works at these places and whose own folder is given."""
@@ -78,10 +79,10 @@ class Confinements:
         chosen = settings_for(model, self.settings.at("").models).key
         return (chosen,) if chosen else ()
 
-    def blotter(self, run: Run, project: Project) -> Redactor:
-        """What makes a run's secrets unreadable."""
+    async def redactor(self, run: Run, project: Project) -> Redactor:
+        """The redactor of a run's secrets: its provider's keys, secret variables and tokens."""
         provider = self.providers.get(run.provider)
         own = self._own_key(run.model) if provider.keys else ()
         named = (variable for variable in self.variables(project, provider, run.model) if is_secret_name(variable))
-        theirs = self.processes.values((*provider.secrets, *own, *named), run.identity)
+        theirs = await self.processes.values((*provider.secrets, *own, *named), run.identity)
         return Redactor((*theirs, self.token(run.id), self.token("")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from windlass.core import policy
 from windlass.core.nouns.agent import Agent
@@ -26,23 +27,39 @@ class Slots:
 
     async def free(self, agent: Agent) -> bool:
         """Whether this agent may start a run now."""
-        return await self.store.read(lambda store: self.fits(store, agent))
+        return await self._fits(agent, frozenset()) or await self._fits(agent, await self.gone())
 
-    def fits(self, store: Reading, agent: Agent) -> bool:
-        """The same, of one moment. Runs take up a slot that are about to start, or whose process lives.
+    async def gone_before(self, agent: Agent) -> frozenset[str]:
+        """The runs to leave out when this agent is to start: none where it fits beside all of them."""
+        return frozenset() if await self._fits(agent, frozenset()) else await self.gone()
 
-        Where there is room for one more beside all that are not judged yet, nobody looks at their processes; nor, where
-        there is room beside those, who leaves its slot to this agent."""
+    async def gone(self) -> frozenset[str]:
+        """Runs that are not judged yet, and whose process has gone: for good, so a later transaction may rely on it."""
+        live = await self.store.read(lambda store: store.live_runs())
+        alive = await self.processes.alive(*(run.identity for run in live if run.identity))
+        return frozenset(run.id for run in live if run.identity and run.identity not in alive)
+
+    async def _fits(self, agent: Agent, gone: frozenset[str]) -> bool:
+        return await self.store.read(lambda store: self.fits(store, agent, gone))
+
+    def fits(self, store: Reading, agent: Agent, gone: frozenset[str]) -> bool:
+        """Within a transaction: whether an agent may start, beside all runs but those that have gone.
+
+        Only if they leave no slot, look for those who lend theirs to this agent."""
         found = store.find(Project, agent.project)
         own, home = self.settings.at(found.path if found else "").limits, self.settings.at("").limits
-        counts = (store.live_by_project, lambda: self._alive(store), lambda: self._alive(store, lenders(store, agent)))
-        return any(policy.may_start(agent.project, count(), home=home, own=own) for count in counts)
+        if policy.may_start(agent.project, _busy(store, gone), home=home, own=own):
+            return True
+        return policy.may_start(agent.project, _busy(store, gone, lenders(store, agent)), home=home, own=own)
 
-    def _alive(self, store: Reading, lent: frozenset[str] = frozenset()) -> Counter[str]:
-        """How many runs have a process, or will have one, in each project; but for those of some agents."""
-        busy = [run for run in store.live_runs() if run.identity is None or self.processes.alive(run.identity)]
-        agents = (store.find(Agent, run.agent) for run in busy if run.agent not in lent)
-        return Counter(agent.project for agent in agents if agent)
+
+def _busy(store: Reading, gone: frozenset[str], lenders: frozenset[str] = frozenset()) -> Mapping[str, int]:
+    """How many slots of each project are taken, but for those of some runs and of some agents."""
+    if not gone and not lenders:
+        return store.live_by_project()
+    busy = (run.agent for run in store.live_runs() if run.id not in gone and run.agent not in lenders)
+    agents = (store.find(Agent, name) for name in busy)
+    return Counter(agent.project for agent in agents if agent)
 
 
 def lenders(store: Reading, agent: Agent) -> frozenset[str]:

@@ -28,6 +28,8 @@ from windlass.process.watching.output import FolderWatch
 from windlass.process.watching.reap import Children
 
 _STARTERS = 2
+FEW = 16
+"""Processes that are looked up without a thread: some twenty microseconds each."""
 _CHECKS = "check-"
 """What a marker's second part begins with when it is a check's, and no run's."""
 
@@ -61,11 +63,13 @@ class DetachedProcesses:
         top = min(found, key=_from_the_top, default=None)
         return top.identity if top else None
 
-    def alive(self, identity: Identity, /) -> bool:
-        """Whether this very process lives."""
-        return is_alive(identity)
+    async def alive(self, *identities: Identity) -> frozenset[Identity]:
+        """Those that live, as /proc says; many are looked up in a thread, so that the loop goes on."""
+        if len(identities) <= FEW:
+            return frozenset(filter(is_alive, identities))
+        return await asyncio.to_thread(lambda: frozenset(filter(is_alive, identities)))
 
-    def age(self, identity: Identity, /) -> float:
+    async def age(self, identity: Identity, /) -> float:
         """Since its start, as the kernel counts from boot."""
         return age_of(identity)
 
@@ -105,25 +109,25 @@ class DetachedProcesses:
         for end in self._followed.pop(run, ()):
             end()
 
-    def output(self, run: str, offset: int, limit: int, /) -> bytes:
+    async def output(self, run: str, offset: int, limit: int, /) -> bytes:
         """A run's output from an offset on."""
         return RunFolder.of(self._runs, run).read_output(offset, limit)
 
-    def exit_code(self, run: str, /) -> int | None:
+    async def exit_code(self, run: str, /) -> int | None:
         """How the run's program ended; None while it lives, or if its shim could not tell."""
         return RunFolder.of(self._runs, run).read_exit()
 
-    async def warden(self) -> SandboxKeeper:
+    async def sandbox_keeper(self) -> SandboxKeeper:
         """Whether there is bubblewrap here, and whether it works."""
         return await asyncio.get_running_loop().run_in_executor(self._starters, self._bubblewrap.warden)
 
-    def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
+    async def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
         """What variables hold in our own environment and in that of a process, which may have an older one."""
         theirs = environment_of(identity.pid) if identity and is_alive(identity) else {}
         found = (each.get(name, "") for name in names for each in (os.environ, theirs))
         return tuple(dict.fromkeys(filter(None, found)))
 
-    def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
+    async def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
         """Put other bytes in the place of some of a run's output."""
         RunFolder.of(self._runs, run).overwrite_output(offset, content)
 

@@ -126,7 +126,7 @@ class RunFolders:
 
         await asyncio.to_thread(write)
 
-    def signal(self, run: str, worktree: str, /) -> Signal | None:
+    async def signal(self, run: str, worktree: str, /) -> Signal | None:
         """Read the signal given in this run; `brief` has moved an older one away. Follows no link, never blocks."""
         return _look(worktree, OUTPUT) or _look_in_workspace(worktree) or self._status(run, worktree)
 

@@ -1,4 +1,4 @@
-"""The processes of agents, as the engine starts, watches and ends them."""
+"""The processes of agents, as the engine starts, watches and ends them. They may run on another machine."""
 
 from __future__ import annotations
 
@@ -18,31 +18,34 @@ class Launch:
     argv: tuple[str, ...]
     cwd: str
     environment: Mapping[str, str]
-    """Added to what it gets of the daemon's own; the marker is the adapter's business."""
+    """Variables of the run; the adapter adds the marker and some of the daemon's own."""
     keeps: tuple[str, ...] = ()
-    """Names of variables that it gets of the daemon's, besides PATH, HOME, LANG and the like."""
+    """Names of variables that the process gets from the daemon's environment, like PATH, HOME and LANG."""
     stdin: str = ""
     """A file; nothing means an empty input."""
     sandbox: Sandbox | None = None
-    """Where it may go; nothing: wherever the user may."""
+    """The paths that the process may use; None means all that the user may."""
 
 
 class Processes(Protocol):
-    """Agents' processes. They outlive us; we find them again."""
+    """Agents' processes. They outlive the daemon, which finds them again.
+
+    Every question is awaited, so none can be asked within a transaction: read facts, ask, then decide.
+    """
 
     async def start(self, launch: Launch, /) -> Identity:
-        """Start it. Raises BadInput if the program is not there, Unavailable if the system has no room."""
+        """Start a process. Raises BadInput if the program is missing, Unavailable if the system has no room."""
         ...
 
     async def find(self, run: str, /) -> Identity | None:
         """The live process that carries this run's marker, if there is one."""
         ...
 
-    def alive(self, identity: Identity, /) -> bool:
-        """Whether this very process lives (a reused pid does not count, nor does a zombie)."""
+    async def alive(self, *identities: Identity) -> frozenset[Identity]:
+        """Those of these processes that live; a reused pid or a zombie does not count. The dead never come back."""
         ...
 
-    def age(self, identity: Identity, /) -> float:
+    async def age(self, identity: Identity, /) -> float:
         """Seconds since this process was started, by a clock that never jumps."""
         ...
 
@@ -51,39 +54,41 @@ class Processes(Protocol):
         ...
 
     async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
-        """End the run's whole tree, also what left its session: first by a gentle signal, after the grace by force.
+        """End all processes of a run, also those that left its session, and return how many there were.
 
-        Returns how many processes there were."""
+        Sends the gentle signal first, and kills after the grace.
+        """
         ...
 
     def follow(self, run: str, identity: Identity, stir: Callable[[str], None], /, *places: str) -> None:
-        """Call `stir(run)` on the loop when its output grew, it has gone or, if that can be told, a place changed."""
+        """Call `stir(run)` on the loop when output grew, the process has gone or, if the system can tell, a place
+        changed."""
         ...
 
     def forget(self, run: str, /) -> None:
-        """Follow it no longer."""
+        """End `follow`."""
         ...
 
-    def output(self, run: str, offset: int, limit: int, /) -> bytes:
-        """Its output from an offset on, at most `limit` bytes."""
+    async def output(self, run: str, offset: int, limit: int, /) -> bytes:
+        """A run's output from an offset on, at most `limit` bytes."""
         ...
 
-    def exit_code(self, run: str, /) -> int | None:
-        """What the shim wrote when it ended; None if it could not."""
+    async def exit_code(self, run: str, /) -> int | None:
+        """The exit code that the shim wrote when the process ended; None if it could not."""
         ...
 
-    async def warden(self) -> SandboxKeeper:
-        """What can keep a run in a sandbox on this machine."""
+    async def sandbox_keeper(self) -> SandboxKeeper:
+        """The program that can keep a run in a sandbox, or why there is none."""
         ...
 
-    def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
-        """What these variables hold now, with us and with a process; for blotting out, never to be stored."""
+    async def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
+        """The values of these variables in the daemon and in a process: to redact them, never to store them."""
         ...
 
-    def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
-        """Put other bytes in the place of some of its output."""
+    async def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
+        """Replace some bytes of a run's output."""
         ...
 
     async def discard(self, folder: str, /) -> None:
-        """Remove an agent's own folder, with what stood for the user's home."""
+        """Remove an agent's own folder, with its stand-in for the user's home."""
         ...

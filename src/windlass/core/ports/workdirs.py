@@ -25,16 +25,16 @@ class Workdirs(Protocol):
     ) -> Briefing:
         """Write the prompt, the provider's files and the worktree's inputs (manifest last); move an old signal away.
 
-        What an agent may only read, such as `tasks/t1.md`, is its context.
+        The context holds files that an agent may only read, such as `tasks/t1.md`.
         """
         ...
 
-    def signal(self, run: str, worktree: str, /) -> Signal | None:
-        """The signal given in this run; never follows links, never blocks."""
+    async def signal(self, run: str, worktree: str, /) -> Signal | None:
+        """The signal given in this run; never follows links."""
         ...
 
     def signal_places(self, worktree: str, /) -> tuple[str, ...]:
-        """The folders in which agents are told to give it."""
+        """The folders in which agents are told to give their signal."""
         ...
 
     async def gather(self, folder: str, worktrees: Mapping[str, str], /) -> None:
@@ -42,13 +42,13 @@ class Workdirs(Protocol):
         ...
 
     def has_mirrors(self, checkout: str, /) -> bool:
-        """Whether `windlass init` made a folder in this checkout that may show what happens."""
+        """Whether `windlass init` made a folder for mirrored files in this checkout of the user's."""
         ...
 
     def shows(self, checkout: str, name: str, text: str, /) -> bool:
-        """Whether a file of that folder says just this."""
+        """Whether a mirrored file has just this text."""
         ...
 
     async def mirror(self, checkout: str, name: str, text: str, /) -> None:
-        """Put a file into that folder in one step, so that it can be read at any moment."""
+        """Write a mirrored file in one step, so that it can be read at any moment."""
         ...

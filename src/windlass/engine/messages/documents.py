@@ -125,7 +125,7 @@ class Documents:
         if not speaker.run:
             return text
         run, found = await self.store.read(lambda store: (store.find(Run, speaker.run), store.find(Project, project)))
-        return self.fences.blotter(run, found).whole(text) if run and found else text
+        return (await self.fences.redactor(run, found)).whole(text) if run and found else text
 
     async def _revise(self, speaker: Speaker, project: str, name: str, instance: str, made: Make) -> Document:
         page = Document(

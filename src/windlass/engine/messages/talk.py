@@ -109,7 +109,7 @@ class Talk:
         new = replace(new, body=new.text)
         facts = await self.store.read(partial(read_facts, speaker, new, project))
         if facts.run:
-            new = replace(new, body=self.fences.blotter(facts.run, project).whole(new.body))
+            new = replace(new, body=(await self.fences.redactor(facts.run, project)).whole(new.body))
         if facts.known is not None:
             check_same(facts.known, _repeated(new), project.name)
             return Sent(facts.known, facts.members.hint_about_instances(new.to))
@@ -163,7 +163,7 @@ class Talk:
         ask, project, run = await self.store.read(partial(_question, speaker, conversation))
         body = NewMessage(body=body).text
         await self.catch_up(speaker, project)
-        body = self.fences.blotter(run, project).whole(body) if run else body
+        body = (await self.fences.redactor(run, project)).whole(body) if run else body
         answered = await self.store.write(partial(log.settle, speaker, ask, body, self.clock.now()))
         self.bell.ring()
         return answered

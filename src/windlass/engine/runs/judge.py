@@ -71,8 +71,8 @@ class Judge:
             limits = self.settings.at(site.project.path).limits
             trees = await self._look(site, run)
             ending = EndedRun(
-                exit_code=self.processes.exit_code(run.id),
-                signal=self._signal(run, site),
+                exit_code=await self.processes.exit_code(run.id),
+                signal=await self._signal(run, site),
                 tree=policy.joined(trees, site.agent.branch) if trees else None,
                 stopping=run.stopping,
                 hitch=run.hitch,
@@ -108,11 +108,12 @@ class Judge:
                 return {}
             raise
 
-    def _signal(self, run: Run, site: Site) -> Signal | None:
+    async def _signal(self, run: Run, site: Site) -> Signal | None:
         if run.said:
             return read_signal(run.said.encode())
         folder = site.folder(self.home, self.git.worktree_path(site.project, site.agent))
-        return self.fences.blotter(run, site.project).whole(self.workdirs.signal(run.id, folder))
+        redactor = await self.fences.redactor(run, site.project)
+        return redactor.whole(await self.workdirs.signal(run.id, folder))
 
 
 def _heads(site: Site, trees: Mapping[str, WorktreeState]) -> dict[str, str]:

@@ -49,8 +49,7 @@ class OutputPosition:
     """When it started, as the clock that never jumps would have said."""
     heard: float
     """When it last said something, or when we began to listen."""
-    blotter: Redactor
-    """What makes its secrets unreadable."""
+    redactor: Redactor
     folder: str = ""
     """Where it gives its signal."""
     signalled_at: float | None = None
@@ -88,11 +87,11 @@ class Intake:
     async def resume(self, *runs: Run) -> dict[str, OutputPosition]:
         """How far each of these runs has been read, from what is kept; nothing of one that has lost its place."""
         kept = await self.store.read(lambda store: _kept(store, runs))
-        return {run.id: self._tail(run, *kept[run.id]) for run in runs if run.id in kept}
+        return {run.id: await self._tail(run, *kept[run.id]) for run in runs if run.id in kept}
 
-    def _tail(self, run: Run, offset: int, mark: bytes, site: Site) -> OutputPosition:
+    async def _tail(self, run: Run, offset: int, mark: bytes, site: Site) -> OutputPosition:
         start = max(run.cut, offset - LOOK_BACK)
-        kept = self.processes.output(run.id, start - run.cut, offset - start) if offset > start else b""
+        kept = await self.processes.output(run.id, start - run.cut, offset - start) if offset > start else b""
         now = self.clock.monotonic()
         return OutputPosition(
             run=run,
@@ -101,9 +100,9 @@ class Intake:
             site=site,
             cut=run.cut,
             mark=mark[max(0, len(mark) - offset + run.cut) :],
-            begun=now - (self.processes.age(run.identity) if run.identity else 0.0),
+            begun=now - (await self.processes.age(run.identity) if run.identity else 0.0),
             heard=now,
-            blotter=self.fences.blotter(run, site.project),
+            redactor=await self.fences.redactor(run, site.project),
         )
 
     async def take(self, run: Run, tail: OutputPosition, *, steps: int = sys.maxsize, last: bool = False) -> bool:
@@ -113,7 +112,7 @@ class Intake:
         """
         provider = self.providers.get(run.provider)
         for _ in range(steps):
-            content = self._clean(run, tail, last=last)
+            content = await self._clean(run, tail, last=last)
             if not content:
                 return True
             lines, whole = tail.lines.feed(content)
@@ -131,25 +130,25 @@ class Intake:
         told = NewLines(run.id, self.providers.get(run.provider), tail.lines.end(), odd, tail.cut)
         return await self.store.write(told.learn) or run
 
-    def _clean(self, run: Run, tail: OutputPosition, *, last: bool) -> bytes:
+    async def _clean(self, run: Run, tail: OutputPosition, *, last: bool) -> bytes:
         """The next bytes without secrets, which must not stay in the file either.
 
         An end that may be the beginning of a secret is left until there is more, or nothing can come any more.
         """
-        content = self._next(run, tail)
-        clean = tail.blotter.feed(content, last=last and len(content) < STEP)
+        content = await self._next(run, tail)
+        clean = tail.redactor.feed(content, last=last and len(content) < STEP)
         if not content.startswith(clean):
-            self.processes.overwrite(run.id, tail.offset - tail.cut, clean)
+            await self.processes.overwrite(run.id, tail.offset - tail.cut, clean)
         return clean
 
-    def _next(self, run: Run, tail: OutputPosition) -> bytes:
+    async def _next(self, run: Run, tail: OutputPosition) -> bytes:
         """The next bytes of the output. `> /dev/stderr` in a script empties the file: then those that it has now."""
         place = tail.offset - tail.cut - len(tail.mark)
-        content = self.processes.output(run.id, place, len(tail.mark) + STEP)
+        content = await self.processes.output(run.id, place, len(tail.mark) + STEP)
         if content.startswith(tail.mark):
             return content[len(tail.mark) :]
         tail.begin_anew()
-        return self.processes.output(run.id, 0, STEP)
+        return await self.processes.output(run.id, 0, STEP)
 
 
 @dataclass(frozen=True, slots=True)

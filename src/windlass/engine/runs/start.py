@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -88,7 +89,7 @@ class Runs:
             session=session,
             sandbox=sandbox,
             now=self.clock.now(),
-            fits=self.slots.fits,
+            fits=partial(self.slots.fits, gone=await self.slots.gone_before(agent)),
         )
         run = await self.store.write(claim.make)
         self.bell.ring()
@@ -180,15 +181,15 @@ class Runs:
         if identity is not None:
             log.info("adopting run %s, pid %s", run.id, identity.pid)
             await self._began(replace(run, identity=identity))
-        elif self.lanes.busy(run.id) or not self._left_traces(run.id):
+        elif self.lanes.busy(run.id) or not await self._left_traces(run.id):
             self.lanes.begin(run.id, lambda: self.launch(run))
         else:
             return False
         return True
 
-    def _left_traces(self, run: str) -> bool:
+    async def _left_traces(self, run: str) -> bool:
         """Whether a process that has gone was this run: it told how it ended, or at least it said something."""
-        return self.processes.exit_code(run) is not None or bool(self.processes.output(run, 0, 1))
+        return await self.processes.exit_code(run) is not None or bool(await self.processes.output(run, 0, 1))
 
     async def stop(self, name: str, reason: str) -> bool:
         """Ask a run to stop, or a task not to begin. False: there was nothing to stop."""
@@ -228,7 +229,7 @@ class Runs:
         run = await self.store.read(lambda store: get(store, Run, run_id))
         agent = await self.store.read(lambda store: get(store, Agent, run.agent))
         project = await self.store.read(lambda store: get(store, Project, agent.project))
-        return self.fences.blotter(run, project).whole(dict(value))
+        return (await self.fences.redactor(run, project)).whole(dict(value))
 
     async def _began(self, run: Run) -> None:
         now = self.clock.now()

@@ -59,7 +59,7 @@ class Watch:
             found = await self.store.read(partial(_live, frozenset(self._tails)))
             self._seen, self._unfollowed = last, bool(found)
             await self._begin(found)
-        for key in self._due():
+        for key in await self._due():
             self.stir(key)
         return False
 
@@ -72,19 +72,19 @@ class Watch:
             else:
                 self.stir(run.id)
 
-    def _due(self) -> list[str]:
+    async def _due(self) -> list[str]:
         """Those that are ending or that we are behind with, and a few of the others in turn, if there is a reason."""
         ending = [key for key, tail in self._tails.items() if tail.ending or tail.behind]
         turn = list(islice(self._turns, LOOKS))
         if len(turn) < LOOKS:  # all have had theirs
             self._turns = iter(list(self._tails))
         known = ((key, self._tails.get(key)) for key in turn)
-        return ending + [key for key, tail in known if tail and self._is_due(key, tail)]
+        return ending + [key for key, tail in known if tail and await self._is_due(key, tail)]
 
-    def _is_due(self, key: str, tail: OutputPosition) -> bool:
+    async def _is_due(self, key: str, tail: OutputPosition) -> bool:
         """Whether a run has given its signal, lost its worktree, or taken too long."""
         lost = not self._has_worktrees(tail.site)
-        return lost or self._has_signal(key, tail) or self._hitch(tail) is not None
+        return lost or await self._has_signal(key, tail) or self._hitch(tail) is not None
 
     async def _attend(self, key: str) -> None:
         """One repeatable step for one run; a tick repeats it if it fails, also if it was the first."""
@@ -110,12 +110,12 @@ class Watch:
                 await self._conclude(run, await self._tail(run))
             return
         tail = await self._tail(run)
-        alive = self.processes.alive(run.identity)  # before reading, so that nothing said at the end is missed
+        alive = await self.processes.alive(run.identity)  # before reading, so that nothing said at the end is missed
         tail.ending |= not alive
         more = not await self.intake.take(run, tail, steps=STEPS_AT_ONCE)
         if not alive:
             await self._conclude(run, tail)
-        elif self._is_over(run, tail) or await self._halt(run, tail):
+        elif await self._is_over(run, tail) or await self._halt(run, tail):
             await self._end(run, run.identity)
         elif more:
             self.stir(run.id)
@@ -142,12 +142,12 @@ class Watch:
         self.processes.forget(key)
         self._tails.pop(key, None)
 
-    def _is_over(self, run: Run, tail: OutputPosition) -> bool:
+    async def _is_over(self, run: Run, tail: OutputPosition) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
         if run.stopping or retry_rules.was_halted(run) or not self._has_worktrees(tail.site):
             tail.ending = True
             return True
-        if not run.said and not self._has_signal(run.id, tail):
+        if not run.said and not await self._has_signal(run.id, tail):
             return False
         tail.ending = True
         now = self.clock.monotonic()
@@ -157,8 +157,8 @@ class Watch:
     def _has_worktrees(self, site: Site) -> bool:
         return all(self.git.has_worktree(project, site.agent) for project in site.projects)
 
-    def _has_signal(self, key: str, tail: OutputPosition) -> bool:
-        signal = self.workdirs.signal(key, tail.folder)
+    async def _has_signal(self, key: str, tail: OutputPosition) -> bool:
+        signal = await self.workdirs.signal(key, tail.folder)
         return not isinstance(signal, BadSignal | None)
 
     async def _halt(self, run: Run, tail: OutputPosition) -> bool:

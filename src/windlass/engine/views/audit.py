@@ -198,7 +198,7 @@ class Audit:
             if problem:
                 problems.append(problem)
             else:
-                kept.append(KeptOutput(run.id, end, run.live, more=not run.live and self._goes_on(run, end)))
+                kept.append(KeptOutput(run.id, end, run.live, more=not run.live and await self._goes_on(run, end)))
         await self._hear(told)
         for each in kept:
             heard = told.output.get(each.run, 0)
@@ -209,24 +209,24 @@ class Audit:
     async def _kept(self, run: Run, expected: int, chunks: list[Chunk]) -> tuple[int, str]:
         """How many bytes of a run's output are kept, beginning with these chunks; and what is wrong with them."""
         end = 0
-        has_file = bool(self.processes.output(run.id, 0, 1))
+        has_file = bool(await self.processes.output(run.id, 0, 1))
         while chunks:
             for chunk in chunks:
-                there = self._there(run, chunk) if has_file else None
+                there = await self._there(run, chunk) if has_file else None
                 if problem := invariants.judge_chunk(chunk, end, there):
                     return end, problem
                 end = chunk.end
             chunks = await self.store.read(partial(_chunks, run.id, end)) if end < expected else []
         return end, ""
 
-    def _goes_on(self, run: Run, end: int) -> bool:
+    async def _goes_on(self, run: Run, end: int) -> bool:
         """Whether the file of a run has more bytes than these."""
-        return bool(self.processes.output(run.id, end - run.cut, 1))
+        return bool(await self.processes.output(run.id, end - run.cut, 1))
 
-    def _there(self, run: Run, chunk: Chunk) -> bytes | None:
+    async def _there(self, run: Run, chunk: Chunk) -> bytes | None:
         """The same bytes in the file; nothing where the file was emptied or replaced since."""
         at = chunk.offset - run.cut
-        return self.processes.output(run.id, at, len(chunk.content)) if at >= 0 else None
+        return await self.processes.output(run.id, at, len(chunk.content)) if at >= 0 else None
 
     async def _hear(self, told: JournalFacts) -> None:
         """Listen to the journal, from where the last listening ended."""
@@ -263,9 +263,10 @@ class Audit:
         """Runs without their process, and processes without their run; and how many runs there are."""
         marked = await self.processes.marked()  # before the store: a process of a new run is known when it is seen
         live = {each.id: each for each in await self.store.read(lambda store: store.live_runs())}
+        alive = await self.processes.alive(*(run.identity for run in live.values() if run.identity))
         found: dict[object, str] = {}
         for run in live.values():
-            if run.identity and not self.processes.alive(run.identity):
+            if run.identity and run.identity not in alive:
                 found[run.id, run.identity] = (
                     f"{run.id} of {run.agent} counts as running; pid {run.identity.pid} is gone"
                 )

@@ -13,7 +13,7 @@ from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
-from windlass.core.nouns.run import Cost, Identity, Outcome, Run, Usage
+from windlass.core.nouns.run import Cost, Outcome, Run, Usage
 from windlass.core.nouns.task import Task
 from windlass.core.ports import Ports
 from windlass.core.ports.archive import Saved
@@ -73,7 +73,8 @@ class Moment:
     """When we look, and what can be asked of the world then."""
 
     now: float
-    alive: Callable[[Identity], bool]
+    gone: frozenset[str]
+    """Live runs whose process has gone."""
     fits: Callable[[Agent], bool]
     """Whether an agent may start a run."""
     held: Callable[[Task], str]
@@ -86,7 +87,6 @@ class Statuses:
     def __init__(self, ports: Ports, slots: Slots, radar: Radar) -> None:
         self.store = ports.store
         self.git = ports.git
-        self.processes = ports.processes
         self.clock = ports.clock
         self.slots = slots
         self.radar = radar
@@ -94,13 +94,15 @@ class Statuses:
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
 
+        gone = await self.slots.gone()
+
         def question(store: Reading) -> list[View]:
             agents = store.agents(limit=MOST)
             if retired:
                 agents = [*agents, *store.agents(retired=True, limit=PAGE)]
             if project:
                 agents = [agent for agent in agents if agent.project == project]
-            return _views(store, agents, self._moment(store))
+            return _views(store, agents, self._moment(store, gone))
 
         return await self.store.read(question)
 
@@ -108,10 +110,9 @@ class Statuses:
         """The runs that have no outcome yet."""
         return await self.store.read(lambda store: store.live_runs())
 
-    def _moment(self, store: Reading) -> Moment:
-        return Moment(
-            self.clock.now(), self.processes.alive, partial(self.slots.fits, store), partial(self.radar.held, store)
-        )
+    def _moment(self, store: Reading, gone: frozenset[str]) -> Moment:
+        fits = partial(self.slots.fits, store, gone=gone)
+        return Moment(self.clock.now(), gone, fits, partial(self.radar.held, store))
 
     async def page(self, name: str, *, viewer: str = "") -> Page:
         """All about one agent, as far as another may see it."""
@@ -122,10 +123,12 @@ class Statuses:
         return replace(page, rescue=newest_removal(await self.git.archive.saved(project, page.view.agent)))
 
     async def _page(self, name: str, viewer: str) -> Page:
+        gone = await self.slots.gone()
+
         def question(store: Reading) -> Page:
             agent = get(store, Agent, name)
             project = store.find(Project, agent.project)
-            view = _views(store, [agent], self._moment(store))[0]
+            view = _views(store, [agent], self._moment(store, gone))[0]
             runs = store.runs_of(agent.id)
             messages = store.messages(channel_of(view.task.id)) if view.task else []
             return Page(
@@ -262,7 +265,7 @@ def _of_live(run: Run, spoke: float | None, moment: Moment) -> str:
     if run.identity is None:
         return f"starting for {display.age(now - run.starting_at)}" + (f": {run.reason}" if run.reason else "")
     gone = f"gone, {run.reason or 'about to be judged'}"
-    process = f"pid {run.identity.pid} {'alive' if moment.alive(run.identity) else gone}"
+    process = f"pid {run.identity.pid} {gone if run.id in moment.gone else 'alive'}"
     said = f"last output {display.age(now - spoke)} ago" if spoke is not None else "no output yet"
     stopping = ", asked to stop" if run.stopping else ""
     return f"{process}, {said}{stopping}"

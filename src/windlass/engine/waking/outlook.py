@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from windlass.core import policy
 from windlass.core.address import HUMAN
 from windlass.core.nouns.message import Delivery, Message, Receipt
@@ -15,6 +17,7 @@ _SETTLED = {
     Receipt.READ: "has read it",
     Receipt.ACKED: "has acknowledged it",
 }
+_NO_SLOT = f"waits: {NONE_FREE}"
 
 
 class Outlook:
@@ -27,12 +30,16 @@ class Outlook:
 
     async def of(self, message: str) -> list[tuple[Delivery, str]]:
         """How far a message got with each reader, and one sentence about what comes next."""
-        now = self.clock.now()
-        return await self.store.read(
-            lambda store: [(receipt, self._outlook(store, receipt, now)) for receipt in store.receipts(message)]
-        )
+        found = await self.store.read(partial(self._of, message, frozenset()))
+        if any(sentence == _NO_SLOT for _, sentence in found):  # only then is it worth a look at the processes
+            found = await self.store.read(partial(self._of, message, await self.deliver.slots.gone()))
+        return found
 
-    def _outlook(self, store: Reading, delivery: Delivery, now: float) -> str:
+    def _of(self, message: str, gone: frozenset[str], store: Reading) -> list[tuple[Delivery, str]]:
+        now = self.clock.now()
+        return [(receipt, self._outlook(store, receipt, now, gone)) for receipt in store.receipts(message)]
+
+    def _outlook(self, store: Reading, delivery: Delivery, now: float, gone: frozenset[str]) -> str:
         if delivery.receipt is Receipt.FAILED:
             return f"did not get it: {delivery.reason}"
         if delivery.receipt in _SETTLED:
@@ -50,7 +57,7 @@ class Outlook:
                 return "waits: busy; it is told when it next works"  # for which nobody starts it
             case policy.Wait(reason):
                 return f"waits: {reason}"
-            case policy.Wake() if not self.deliver.slots.fits(store, mail.agent):
-                return f"waits: {NONE_FREE}"
+            case policy.Wake() if not self.deliver.slots.fits(store, mail.agent, gone):
+                return _NO_SLOT
             case policy.Wake(session):
                 return "goes on with it now" if session else "is started with it now"
