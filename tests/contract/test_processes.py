@@ -8,16 +8,18 @@ import signal
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from fakes import FakeProcesses
+from fakes.store import MemoryStore
 from windlass.core.errors import BadInput
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch, Processes
+from windlass.daemon.clock import SystemClock
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import living
 
@@ -414,3 +416,23 @@ def test_nothing_is_known_of_a_run_that_never_was(stage: Stage) -> None:
         port.forget("r9")
 
     play(stage, story)
+
+
+def test_no_question_fits_into_a_transaction() -> None:
+    """A transaction is a plain function, so whatever is awaited can't be asked in it; two subscriptions are not."""
+    plain = {name for name, method in vars(Processes).items() if not iscoroutinefunction(method)}
+    assert {name for name in plain if not name.startswith("_")} == {"follow", "forget"}
+
+
+def test_a_transaction_hands_no_question_out() -> None:
+    """The store refuses an answer that would have to be awaited: it was asked for in the middle of a transaction."""
+    store, processes = MemoryStore(SystemClock()), FakeProcesses()
+
+    async def story() -> None:
+        question = processes.alive()
+        for ask in (store.read, store.write):
+            with pytest.raises(AssertionError, match="a transaction returned"):
+                _ = await ask(lambda _: question)
+        question.close()
+
+    asyncio.run(story())

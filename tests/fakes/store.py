@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import sys
 from bisect import bisect_right
@@ -345,7 +346,7 @@ class MemoryStore:
         await self._turn()
         writing = MemoryWriting(self._tables, self._clock)
         try:
-            return step(writing)
+            return _plain(step(writing))
         except BaseException:
             writing.roll_back()
             raise
@@ -353,7 +354,7 @@ class MemoryStore:
     async def read(self, question: Callable[[Reading], T], /) -> T:
         """Answer `question` from the store as it is at one moment."""
         await self._turn()
-        return question(MemoryReading(self._tables))
+        return _plain(question(MemoryReading(self._tables)))
 
     async def verify(self) -> str:
         """Walk the journal and the tables. Returns the first fault, or nothing."""
@@ -383,3 +384,9 @@ def _number(key: str) -> int:
 
 def _sent(found: Iterable[Delivery]) -> list[Delivery]:
     return sorted(found, key=lambda delivery: _number(delivery.message))
+
+
+def _plain(answer: T) -> T:
+    """A transaction reads and decides; whatever must be awaited, such as a question to a process, is asked outside."""
+    assert not inspect.isawaitable(answer), f"a transaction returned {answer}"
+    return answer
