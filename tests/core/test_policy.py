@@ -238,7 +238,7 @@ class TestHitch:
     )
     def test_each_trouble_has_its_own_next_step(self, kind: TroubleKind, outcome: Outcome, then: Then) -> None:
         """Waiting, asking a person, a new conversation, giving up: it depends on what went wrong."""
-        verdict = policy.judge(an_ending(signal=None, exit_code=1, hitch=RunTrouble(kind, "its words")), LIMITS)
+        verdict = policy.judge(an_ending(signal=None, exit_code=1, trouble=RunTrouble(kind, "its words")), LIMITS)
 
         assert (verdict.outcome, verdict.then) == (outcome, then)
         assert "its words" in verdict.reason
@@ -247,21 +247,21 @@ class TestHitch:
     def test_exit_code_0_does_not_hide_a_trouble(self) -> None:
         """Some programs exit with 0 although the model refused them."""
         verdict = policy.judge(
-            an_ending(signal=None, claim=DoneSign.EXIT, hitch=RunTrouble(TroubleKind.AUTH, "401")), LIMITS
+            an_ending(signal=None, claim=DoneSign.EXIT, trouble=RunTrouble(TroubleKind.AUTH, "401")), LIMITS
         )
 
         assert verdict.then is Then.ASK
 
     def test_a_signal_counts_more_than_a_trouble_on_the_way(self) -> None:
         """Who said done and has committed is done, whatever its program said at the end."""
-        assert policy.judge(an_ending(hitch=RunTrouble(TroubleKind.OVERLOAD)), LIMITS).then is Then.LAND
+        assert policy.judge(an_ending(trouble=RunTrouble(TroubleKind.OVERLOAD)), LIMITS).then is Then.LAND
 
     def test_a_busy_server_is_tried_more_often_than_a_crash(self) -> None:
         """Each has its own count, so that neither uses up the other's tries."""
         busy = RunTrouble(TroubleKind.THROTTLE)
 
-        assert policy.judge(an_ending(signal=None, hitch=busy, waits=9, tries=5), LIMITS).then is Then.REMIND
-        assert policy.judge(an_ending(signal=None, hitch=busy, waits=10), LIMITS).then is Then.FAIL
+        assert policy.judge(an_ending(signal=None, trouble=busy, waits=9, tries=5), LIMITS).then is Then.REMIND
+        assert policy.judge(an_ending(signal=None, trouble=busy, waits=10), LIMITS).then is Then.FAIL
         assert policy.judge(an_ending(signal=None, exit_code=1, waits=9), LIMITS).then is Then.REMIND
 
 
@@ -272,7 +272,7 @@ class TestPersistent:
 
         assert policy.judge(replace(crash, tries=5), LIMITS).then is Then.REMIND
         assert policy.judge(replace(crash, tries=6), LIMITS).then is Then.FAIL
-        assert policy.judge(replace(crash, hitch=RunTrouble(TroubleKind.AUTH)), LIMITS).then is Then.ASK
+        assert policy.judge(replace(crash, trouble=RunTrouble(TroubleKind.AUTH)), LIMITS).then is Then.ASK
 
     def test_it_is_idle_when_its_task_is_done(self) -> None:
         """Completed would say that nothing more comes of it."""
@@ -285,18 +285,18 @@ class TestPersistent:
 class TestHalt:
     def test_silence_length_and_calls_have_limits_and_0_is_none(self) -> None:
         """What says nothing stalled; what goes on and on ran away."""
-        well = retry_rules.Pulse(age=60, silent=60, calls=10)
+        well = retry_rules.RunActivity(age=60, silent=60, calls=10)
         limits = Limits(silent_minutes=10, run_minutes=60, calls=100)
 
         assert retry_rules.decide_halt(well, limits) is None
-        for pulse, kind in (
+        for activity, kind in (
             (replace(well, silent=601), TroubleKind.STALL),
             (replace(well, age=3601), TroubleKind.RUNAWAY),
             (replace(well, calls=101), TroubleKind.RUNAWAY),
         ):
-            hitch = retry_rules.decide_halt(pulse, limits)
-            assert hitch is not None and hitch.kind is kind
-            assert retry_rules.decide_halt(pulse, Limits(silent_minutes=0, run_minutes=0, calls=0)) is None
+            trouble = retry_rules.decide_halt(activity, limits)
+            assert trouble is not None and trouble.kind is kind
+            assert retry_rules.decide_halt(activity, Limits(silent_minutes=0, run_minutes=0, calls=0)) is None
 
 
 class TestTries:

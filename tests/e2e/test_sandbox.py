@@ -19,7 +19,7 @@ from e2e_stage import WITHIN, Stage, adds, lines, lives, stage, until
 
 from windlass.process.sandbox.bubblewrap import Bubblewrap
 
-pytestmark = pytest.mark.skipif(bool(Bubblewrap().warden().problem), reason="bubblewrap does not work here")
+pytestmark = pytest.mark.skipif(bool(Bubblewrap().keeper().problem), reason="bubblewrap does not work here")
 
 SETTINGS = "[daemon]\nstop_grace_seconds = 0.3\n[sandbox]\n"
 """With a sandbox table of its own, so that the stage shares nothing."""

@@ -16,11 +16,11 @@ class TestClosing:
         """A daemon leaves also when something was begun at the very last moment."""
 
         async def story() -> None:
-            lanes = Background("start", Troubles(SetClock(), Bell()), at_once=1)
-            lanes.begin("r1", lambda: asyncio.sleep(0))
+            background = Background("start", Troubles(SetClock(), Bell()), at_once=1)
+            background.begin("r1", lambda: asyncio.sleep(0))
             async with asyncio.timeout(5):
-                await lanes.close()
-            assert not lanes.busy("r1")
+                await background.close()
+            assert not background.busy("r1")
 
         play(story)
 
@@ -28,7 +28,7 @@ class TestClosing:
         """Two more requests during the work are one more piece of work."""
 
         async def story() -> None:
-            lanes, done = Background("watch", Troubles(SetClock(), Bell()), at_once=1), 0
+            background, done = Background("watch", Troubles(SetClock(), Bell()), at_once=1), 0
 
             async def work() -> None:
                 nonlocal done
@@ -36,8 +36,8 @@ class TestClosing:
                 await asyncio.sleep(0)
 
             for _ in range(3):
-                lanes.begin("r1", work)
-            await lanes.settle()
-            assert (done, lanes.busy("r1")) == (2, False)
+                background.begin("r1", work)
+            await background.settle()
+            assert (done, background.busy("r1")) == (2, False)
 
         play(story)

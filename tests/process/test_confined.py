@@ -17,7 +17,7 @@ from windlass.process.caller_run import trace
 from windlass.process.detached import DetachedProcesses
 from windlass.process.sandbox.bubblewrap import Bubblewrap
 
-pytestmark = pytest.mark.skipif(bool(Bubblewrap().warden().problem), reason="bubblewrap does not work here")
+pytestmark = pytest.mark.skipif(bool(Bubblewrap().keeper().problem), reason="bubblewrap does not work here")
 
 
 def confined(stage: Stage, run: str, script: str, **terms: object) -> Launch:

@@ -23,12 +23,12 @@ class Learned:
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     result: str = ""
-    hitch: RunTrouble | None = None
+    trouble: RunTrouble | None = None
     text: tuple[str, ...] = ()
 
     @property
-    def trouble(self) -> TroubleKind | None:
-        return self.hitch.kind if self.hitch else None
+    def kind(self) -> TroubleKind | None:
+        return self.trouble.kind if self.trouble else None
 
 
 def recordings(name: str) -> list[Path]:
@@ -56,13 +56,13 @@ def learned(provider: Provider, path: Path) -> Learned:
         used = reading.usage or Usage()
         counted = {"calls": known.usage.calls, "tool_uses": known.usage.tool_uses}
         usage = replace(used, **counted) if reading.total else known.usage + used
-        hitch = reading.hitch or (None if reading.ended else known.hitch)
+        trouble = reading.trouble or (None if reading.ended else known.trouble)
         known = Learned(
             session=reading.session or known.session,
             model=reading.model or known.model,
             usage=usage,
             result=reading.result or known.result,
-            hitch=hitch,
+            trouble=trouble,
             text=(*known.text, *([reading.text] if reading.text else [])),
         )
     return known

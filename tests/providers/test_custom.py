@@ -120,9 +120,9 @@ class TestOutput:
         assert read("hello") == LineReading(text="hello")
         assert read("session: s-1 begun").session == "s-1"
         assert read("429 slow down") == LineReading(
-            text="429 slow down", hitch=RunTrouble(TroubleKind.THROTTLE, "429 slow down")
+            text="429 slow down", trouble=RunTrouble(TroubleKind.THROTTLE, "429 slow down")
         )
-        assert read("please LOG IN").hitch == RunTrouble(TroubleKind.AUTH, "please LOG IN")
+        assert read("please LOG IN").trouble == RunTrouble(TroubleKind.AUTH, "please LOG IN")
 
     @pytest.mark.parametrize(
         ("stands", "uses"), [("bash", 1), (3, 3), (["a", "b"], 2), ({"name": "a"}, 1), ("", 0), (0, 0), (-2, 0)]
@@ -151,7 +151,7 @@ class TestOutput:
         )
         assert provider.read("plain").text == "plain"
         assert provider.read('{"other": 1}') == LineReading()
-        assert provider.read('{"error": "limit reached"}').hitch is not None
+        assert provider.read('{"error": "limit reached"}').trouble is not None
         assert provider.structured
 
     def test_events_without_a_text(self) -> None:

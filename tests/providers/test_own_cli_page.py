@@ -137,5 +137,5 @@ def test_the_events_of_the_page_s_example_are_read() -> None:
     ends = {"auth-401": TroubleKind.AUTH, "rate-429": TroubleKind.THROTTLE}
     for name, kind in ends.items():
         last = provider.read((recorded / f"{name}.jsonl").read_text().splitlines()[-1])
-        assert last.hitch is not None
-        assert last.hitch.kind is kind
+        assert last.trouble is not None
+        assert last.trouble.kind is kind

@@ -78,7 +78,7 @@ class TestRecorded:
     @EACH
     def test_every_recording_ends_as_it_did(self, provider: Provider, path: Path) -> None:
         """Each recorded output is read as the trouble it ended in, or as none."""
-        assert learned(provider, path).trouble == TROUBLES.get(f"{provider.name}/{path.name}")
+        assert learned(provider, path).kind == TROUBLES.get(f"{provider.name}/{path.name}")
 
     @EACH
     def test_every_session_is_known(self, provider: Provider, path: Path) -> None:
@@ -146,28 +146,28 @@ class TestRecorded:
 
     def test_a_model_tells_when_a_limit_ends(self) -> None:
         """The time is the vendor's own."""
-        hitch = learned(MODEL, of("model/usage-limit.jsonl")).hitch
-        assert hitch is not None
-        assert hitch.until == 1794827241.0
+        trouble = learned(MODEL, of("model/usage-limit.jsonl")).trouble
+        assert trouble is not None
+        assert trouble.until == 1794827241.0
 
     def test_claude_tells_when_a_limit_ends(self) -> None:
         """A usage limit carries the time at which it is over."""
-        found = [CLAUDE.read(each).hitch for each in lines_of(of("claude/usage-limit-oauth.jsonl"))]
+        found = [CLAUDE.read(each).trouble for each in lines_of(of("claude/usage-limit-oauth.jsonl"))]
         assert RunTrouble(TroubleKind.QUOTA, "the five hour limit is reached", 1794774218.0) in found
 
     def test_codex_tells_the_hour_at_which_a_limit_ends(self) -> None:
         """Codex names no day and no zone, so its words are kept and no time is made up."""
-        hitch = learned(CODEX, of("codex/usage-limit.jsonl")).hitch
-        assert hitch is not None
-        assert hitch.until is None
-        assert hitch.words.endswith("try again at 8:24 PM.")
+        trouble = learned(CODEX, of("codex/usage-limit.jsonl")).trouble
+        assert trouble is not None
+        assert trouble.until is None
+        assert trouble.words.endswith("try again at 8:24 PM.")
 
     @pytest.mark.parametrize("path", ["claude/rate1-recovers.jsonl", "codex/streamerr.jsonl"])
     def test_an_overcome_trouble_is_over(self, path: str) -> None:
         """A trouble that was met on the way is gone when the turn ends well."""
         provider = PROVIDERS.get(path.partition("/")[0])
-        assert any(provider.read(each).hitch for each in lines_of(of(path)))
-        assert learned(provider, of(path)).hitch is None
+        assert any(provider.read(each).trouble for each in lines_of(of(path)))
+        assert learned(provider, of(path)).trouble is None
 
     def test_success_with_an_error_is_none(self) -> None:
         """`subtype: success` is not believed: `is_error` counts, and what was said then is no result."""

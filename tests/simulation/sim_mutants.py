@@ -31,7 +31,7 @@ def forget_to_adopt(patch: Patch) -> None:
     """A run whose start was not recorded is started again, whether its process lives or not."""
 
     async def recover(self: runs.Runs, run: Any) -> bool:
-        self.lanes.begin(run.id, lambda: self.launch(run))
+        self.background.begin(run.id, lambda: self.launch(run))
         return True
 
     patch.setattr(runs.Runs, "recover", recover)

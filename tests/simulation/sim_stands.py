@@ -69,7 +69,7 @@ def _read(line: str) -> LineReading:
             return LineReading(result=rest, ended=True)
         case "hitch":
             trouble, _, until = rest.partition(" ")
-            return LineReading(hitch=RunTrouble(TroubleKind(trouble), "so it said", float(until) if until else None))
+            return LineReading(trouble=RunTrouble(TroubleKind(trouble), "so it said", float(until) if until else None))
     return LineReading(text=line)
 
 

@@ -172,7 +172,7 @@ class TestCommand:
         assert place.prepare(setup=command).output == "20010 .\n"
         assert place.prepare(setup=command, key="k2", environment=("SECRET",)).output == "20010 hush.\n"
 
-    @pytest.mark.skipif(bool(Bubblewrap().warden().problem), reason="bubblewrap does not work here")
+    @pytest.mark.skipif(bool(Bubblewrap().keeper().problem), reason="bubblewrap does not work here")
     def test_in_a_sandbox_it_reaches_no_more_than_its_agent(self, place: Place, own_home: Path) -> None:
         """It writes to its worktree; the user's home and what is hidden are empty to it."""
         (own_home / "home/secret").write_text("hush")

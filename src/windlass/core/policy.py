@@ -155,7 +155,7 @@ class EndedRun:
     tree: WorktreeState | None
     """None when the worktree is lost."""
     stopping: str = ""
-    hitch: RunTrouble | None = None
+    trouble: RunTrouble | None = None
     """The trouble it was in at its end, by its own output or by our clock."""
     tries: int = 0
     """How many runs just before this one did not end well."""
@@ -241,8 +241,8 @@ def _judge_done(
 
 def _judge_silence(ending: EndedRun, tree: WorktreeState, limits: Limits, evidence: tuple[str, ...]) -> RunVerdict:
     """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
-    if ending.hitch is not None:
-        return _judge_hitch(ending, ending.hitch, limits, evidence)
+    if ending.trouble is not None:
+        return _judge_trouble(ending, ending.trouble, limits, evidence)
     heard = ending.called and tree.clean
     enough = ending.claim is DoneSign.EXIT and (tree.commits or ending.looks or heard)
     if ending.exit_code == 0 and (ending.joins or enough):
@@ -260,19 +260,19 @@ def _judge_silence(ending: EndedRun, tree: WorktreeState, limits: Limits, eviden
     return _unfinished(ending, limits.retries, f"{how}, without a signal", note, evidence)
 
 
-def _judge_hitch(ending: EndedRun, hitch: RunTrouble, limits: Limits, evidence: tuple[str, ...]) -> RunVerdict:
+def _judge_trouble(ending: EndedRun, trouble: RunTrouble, limits: Limits, evidence: tuple[str, ...]) -> RunVerdict:
     """Something outside the agent's work got in the way: what helps depends on what it was."""
-    reason = retry_rules.described(hitch)
-    if hitch.kind is TroubleKind.QUOTA:
+    reason = retry_rules.described(trouble)
+    if trouble.kind is TroubleKind.QUOTA:
         return RunVerdict(
             outcome=Outcome.EXHAUSTED, then=Then.REMIND, reason=reason, evidence=evidence, note=retry_rules.GO_ON
         )
-    if hitch.kind in retry_rules.FOR_A_PERSON:
-        ask = (Question("q1", f"{reason}. {retry_rules.FOR_A_PERSON[hitch.kind]}"),)
+    if trouble.kind in retry_rules.FOR_A_PERSON:
+        ask = (Question("q1", f"{reason}. {retry_rules.FOR_A_PERSON[trouble.kind]}"),)
         return RunVerdict(outcome=Outcome.FAILED, then=Then.ASK, reason=reason, evidence=evidence, questions=ask)
-    if hitch.kind is TroubleKind.RUNAWAY:
+    if trouble.kind is TroubleKind.RUNAWAY:
         return RunVerdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason, evidence=evidence)
-    if hitch.kind in retry_rules.NO_ROOM:
+    if trouble.kind in retry_rules.NO_ROOM:
         waited = replace(ending, tries=ending.waits)
         return _unfinished(waited, limits.waits, reason, retry_rules.GO_ON, evidence, failed=True)
     note = f"Your last run was cut short: {reason}. Your files are as you left them. Go on."
@@ -294,8 +294,8 @@ def evidence_of(ending: EndedRun) -> tuple[str, ...]:
     """The facts, in words."""
     facts = ["exit code unknown" if ending.exit_code is None else f"exit code {ending.exit_code}"]
     facts.append("no signal" if ending.signal is None else f"signal: {_signal_word(ending.signal)}")
-    if ending.hitch is not None:
-        facts.append(f"trouble: {retry_rules.described(ending.hitch)}")
+    if ending.trouble is not None:
+        facts.append(f"trouble: {retry_rules.described(ending.trouble)}")
     if ending.tree is None:
         return (*facts, "worktree lost")
     tree = ending.tree

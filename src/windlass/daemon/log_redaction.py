@@ -16,7 +16,7 @@ class RedactedLog(logging.Formatter):
     def __init__(self, environment: Mapping[str, str], secrets: Iterable[str]) -> None:
         super().__init__(FORM)
         names = {*secrets, *(each for each in environment if is_secret_name(each))}
-        self._blotter = Redactor(environment[name] for name in names if name in environment)
+        self._redactor = Redactor(environment[name] for name in names if name in environment)
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._blotter.text(super().format(record))
+        return self._redactor.text(super().format(record))

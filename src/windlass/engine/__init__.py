@@ -75,13 +75,13 @@ class Engine:
         self._landings = Background("land", self.troubles, at_once=PROJECTS_AT_ONCE)
         self._tests = Background("check", self.troubles, at_once=max(1, ports.processors))
         self.projects = Projects(ports)
-        fences = Confinements(ports)
+        confinement = Confinements(ports)
         self.definitions = Definitions(ports, self.projects)
-        self.tasks = Tasks(ports, self.projects, self.definitions, fences, bell)
+        self.tasks = Tasks(ports, self.projects, self.definitions, confinement, bell)
         self.directory = Directory(ports, self.tasks)
-        self.talk = Talk(ports, bell, fences, self.directory)
+        self.talk = Talk(ports, bell, confinement, self.directory)
         self.callers = Callers(ports, self.projects, self.directory, self.talk)
-        self.documents = Documents(ports, bell, fences)
+        self.documents = Documents(ports, bell, confinement)
         moves: Moves = Moves(asyncio.Lock)
         seats: Seats = Seats(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
@@ -96,16 +96,17 @@ class Engine:
         self.rescue = Rescue(ports)
         self.journal = Journal(ports)
         self.audit = Audit(ports)
-        self.runs = Runs(ports, bell, fences, slots, lanes=self._starts, seats=seats)
-        intake = Intake(ports, bell, fences)
-        self._watch = Watch(ports, self.runs, intake, Judge(ports, bell, fences, self.talk), self._attendants)
+        self.runs = Runs(ports, bell, confinement, slots, background=self._starts, seats=seats)
+        intake = Intake(ports, bell, confinement)
+        self._watch = Watch(ports, self.runs, intake, Judge(ports, bell, confinement, self.talk), self._attendants)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
         self.workflows = Workflows(ports, bell, self.tasks, self._deliver, self.changes)
         self.prospects = Outlook(ports, self._deliver)
         self.replies = Conversations(ports, bell, self._deliver)
-        lanes = {"lanes": self._landings, "tests": self._tests}
-        self._gate = Gate(ports, bell, self.tasks, self.reviews, **lanes, moves=moves)
+        self._gate = Gate(
+            ports, bell, self.tasks, self.reviews, background=self._landings, tests=self._tests, moves=moves
+        )
         self._mirrors = StatusFiles(ports, self.status)
         self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents, self.troubles), self.troubles)
         self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, seats=seats)
@@ -129,14 +130,14 @@ class Engine:
 
     async def settle(self) -> None:
         """Wait for the work that ticks have begun beside themselves."""
-        several = (self._starts, self._attendants, self._landings, self._tests)
-        while any(each.active for each in several):
-            for lanes in several:
-                await lanes.settle()
+        every = (self._starts, self._attendants, self._landings, self._tests)
+        while any(background.active for background in every):
+            for background in every:
+                await background.settle()
 
     async def close(self) -> None:
         """Break off what is under way; the next daemon takes it up from the store."""
-        for lanes in (self._landings, self._tests, self._starts, self._attendants):
-            await lanes.close()
+        for background in (self._landings, self._tests, self._starts, self._attendants):
+            await background.close()
         self._chat.close()
         await self._mirrors.leave()

@@ -21,7 +21,7 @@ from windlass.process.own_command import FOLDER, with_us
 from windlass.process.proc import MARKER, Process, environment_of, words_of
 from windlass.process.process_table import ProcessTable, Survey
 from windlass.process.run_folder import RunFolder
-from windlass.process.sandbox.bubblewrap import Bubblewrap, is_warden
+from windlass.process.sandbox.bubblewrap import Bubblewrap, is_bubblewrap
 from windlass.process.spawn import DEFAULT_PATH, is_shim, start_shim
 from windlass.process.watching.exits import on_exit
 from windlass.process.watching.output import FolderWatch
@@ -119,7 +119,7 @@ class DetachedProcesses:
 
     async def sandbox_keeper(self) -> SandboxKeeper:
         """Whether there is bubblewrap here, and whether it works."""
-        return await asyncio.get_running_loop().run_in_executor(self._starters, self._bubblewrap.warden)
+        return await asyncio.get_running_loop().run_in_executor(self._starters, self._bubblewrap.keeper)
 
     async def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
         """What variables hold in our own environment and in that of a process, which may have an older one."""
@@ -164,13 +164,13 @@ def _keepers(root: Identity | None, census: ProcessTable) -> Iterator[Identity]:
     if root is None or not census.has(root) or not is_shim(root):
         return
     yield root
-    for outer in _wardens(census, root.pid):
+    for outer in _bubblewraps(census, root.pid):
         yield outer.identity
-        yield from (inner.identity for inner in _wardens(census, outer.pid))
+        yield from (inner.identity for inner in _bubblewraps(census, outer.pid))
 
 
-def _wardens(census: ProcessTable, parent: int) -> Iterator[Process]:
-    return (each for each in census.by_parent.get(parent, ()) if is_warden(words_of(each.pid)))
+def _bubblewraps(census: ProcessTable, parent: int) -> Iterator[Process]:
+    return (each for each in census.by_parent.get(parent, ()) if is_bubblewrap(words_of(each.pid)))
 
 
 def _from_the_top(process: Process) -> tuple[bool, int, int]:

@@ -14,7 +14,7 @@ from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
-from windlass.providers.output.troubles import hitch, kind_of, patterns
+from windlass.providers.output.troubles import kind_of, patterns, run_trouble
 
 _READS = (
     "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),"
@@ -126,7 +126,8 @@ def _event(event: Event) -> LineReading:
         case {"type": "user", "message": {"content": list(blocks)}}:
             return LineReading(text=_texts(blocks))
         case {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected"} as about}:
-            return LineReading(hitch=hitch(TroubleKind.QUOTA, _limit(about), amount(about.get("resetsAt")) or None))
+            until = amount(about.get("resetsAt")) or None
+            return LineReading(trouble=run_trouble(TroubleKind.QUOTA, _limit(about), until))
         case {"type": "result"}:
             return _result(event)
     return LineReading()
@@ -166,7 +167,7 @@ def _retry(event: Event) -> LineReading:
     status = count(event.get("error_status"))
     told = f"{words(event.get('error')) or 'error'}{f' ({status})' if status else ''}"
     tried = f"try {count(event.get('attempt'))} of {count(event.get('max_retries'))}"
-    return LineReading(text=f"{told}: {tried}", hitch=hitch(kind, f"{told}, {tried}"))
+    return LineReading(text=f"{told}: {tried}", trouble=run_trouble(kind, f"{told}, {tried}"))
 
 
 def _limit(about: Event) -> str:
@@ -182,16 +183,16 @@ def _result(event: Event) -> LineReading:
         return LineReading(session=session, usage=usage, result=said, ended=True)
     errors = event.get("errors")
     why = said or "; ".join(map(words, errors if isinstance(errors, list) else [])) or words(event.get("subtype"))
-    return LineReading(text="" if said else why, session=session, usage=usage, hitch=_failure(event, why), ended=True)
+    return LineReading(text="" if said else why, session=session, usage=usage, trouble=_failure(event, why), ended=True)
 
 
 def _failure(event: Event, why: str) -> RunTrouble:
     status = count(event.get("api_error_status"))
     if event.get("terminal_reason") == "prompt_too_long":
-        return hitch(TroubleKind.CONTEXT, why)
+        return run_trouble(TroubleKind.CONTEXT, why)
     if status in (401, 403):
-        return hitch(TroubleKind.AUTH, why)
-    return hitch(kind_of(f"{why} {status or ''}", _WORDS) or TroubleKind.ERROR, why)
+        return run_trouble(TroubleKind.AUTH, why)
+    return run_trouble(kind_of(f"{why} {status or ''}", _WORDS) or TroubleKind.ERROR, why)
 
 
 def _usage(event: Event) -> Usage:
@@ -210,7 +211,7 @@ def _usage(event: Event) -> Usage:
 
 def _plain(line: str) -> LineReading:
     kind = kind_of(line, _STDERR)
-    return LineReading(text=line, hitch=hitch(kind, line) if kind else None)
+    return LineReading(text=line, trouble=run_trouble(kind, line) if kind else None)
 
 
 provider = Provider(

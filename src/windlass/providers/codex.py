@@ -19,7 +19,7 @@ from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
 from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, words
 from windlass.providers.output.prices import OPENAI, price
-from windlass.providers.output.troubles import hitch, kind_of, patterns
+from windlass.providers.output.troubles import kind_of, patterns, run_trouble
 
 _QUIET = (
     *("-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"),
@@ -106,9 +106,9 @@ def _event(event: Event) -> LineReading:
             return _item(item)
         case {"type": "error"}:
             why = _sentence(words(event.get("message")))
-            return LineReading(text=why, hitch=_failure(why))
+            return LineReading(text=why, trouble=_failure(why))
         case {"type": "turn.failed"}:
-            return LineReading(hitch=_failure(_sentence(words(table(event.get("error")).get("message")))), ended=True)
+            return LineReading(trouble=_failure(_sentence(words(table(event.get("error")).get("message")))), ended=True)
         case {"type": "turn.completed"}:
             return LineReading(usage=_usage(table(event.get("usage"))), total=True, ended=True)
     return LineReading()
@@ -172,7 +172,7 @@ def _sentence(message: str) -> str:
 
 
 def _failure(why: str) -> RunTrouble:
-    return hitch(kind_of(why, _WORDS) or TroubleKind.ERROR, why)
+    return run_trouble(kind_of(why, _WORDS) or TroubleKind.ERROR, why)
 
 
 def _usage(used: Event) -> Usage:
@@ -187,7 +187,7 @@ def _plain(line: str) -> LineReading:
     if _HARMLESS.match(line):
         return LineReading()
     kind = kind_of(line, _STDERR)
-    return LineReading(text=line, hitch=hitch(kind, line) if kind else None)
+    return LineReading(text=line, trouble=run_trouble(kind, line) if kind else None)
 
 
 provider = Provider(

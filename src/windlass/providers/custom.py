@@ -15,7 +15,7 @@ from windlass.core.runs.provider import ARGUMENT_LIMIT, UNHELD, DoneSign, LineRe
 from windlass.core.settings.custom_provider import ProviderSettings
 from windlass.providers.output import fields as field_paths
 from windlass.providers.output.events import Event, amount, as_object, count, words
-from windlass.providers.output.troubles import Patterns, hitch, kind_of, patterns
+from windlass.providers.output.troubles import Patterns, kind_of, patterns, run_trouble
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _OURS = (TroubleKind.STALL, TroubleKind.RUNAWAY)
@@ -220,7 +220,7 @@ def _reader(name: str, said: ProviderSettings) -> Callable[[str], LineReading]:
         return LineReading(
             text=line,
             session=(found.group(1) if found.re.groups else found.group()) if found else "",
-            hitch=hitch(kind, line) if kind else None,
+            trouble=run_trouble(kind, line) if kind else None,
         )
 
     return read
@@ -230,16 +230,16 @@ def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], Li
     def read(line: str) -> LineReading:
         event = as_object(line)
         kind = kind_of(line[:_LOOKED_AT], known)
-        trouble = hitch(kind, line) if kind else None
+        trouble = run_trouble(kind, line) if kind else None
         if event is None:
-            return LineReading(text=line, hitch=trouble)
+            return LineReading(text=line, trouble=trouble)
         return LineReading(
             text=_texts(said, event) if said.text else line,
             session=words(field_paths.at(event, said.session)),
             model=words(field_paths.at(event, said.model)),
             usage=_usage(said, event),
             result=words(field_paths.at(event, said.result)),
-            hitch=trouble,
+            trouble=trouble,
         )
 
     return read

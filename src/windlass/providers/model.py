@@ -18,7 +18,7 @@ from windlass.core.nouns.run import TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest
 from windlass.core.settings.models import ModelSettings
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, words
-from windlass.providers.output.troubles import hitch
+from windlass.providers.output.troubles import run_trouble
 
 LIBRARY = "pydantic_ai"
 EXTRA = "pip install 'windlass-agents[models]'"
@@ -167,7 +167,7 @@ def _event(event: Event) -> LineReading:
 def _failed(event: Event) -> LineReading:
     why, kind = words(event.get("text")), words(event.get("trouble"))
     trouble = TroubleKind(kind) if kind in list(TroubleKind) else TroubleKind.ERROR
-    return LineReading(text=why, hitch=hitch(trouble, why, amount(event.get("until")) or None), ended=True)
+    return LineReading(text=why, trouble=run_trouble(trouble, why, amount(event.get("until")) or None), ended=True)
 
 
 def _usage(event: Event) -> Usage:

@@ -22,7 +22,7 @@ from windlass.providers.output.prices import OPENAI, price
 def read(line: str) -> LineReading:
     """Each line is a reading as JSON: a hitch by kind, a session, a session's total of input tokens, calls, tools."""
     said = json.loads(line)
-    hitch = (
+    trouble = (
         RunTrouble(TroubleKind(said["hitch"]), said.get("words", ""), said.get("until")) if "hitch" in said else None
     )
     counted = {"total": "input_tokens", "calls": "calls", "tools": "tool_uses"}
@@ -30,7 +30,7 @@ def read(line: str) -> LineReading:
     return LineReading(
         text=said.get("say", ""),
         session=said.get("session", ""),
-        hitch=hitch,
+        trouble=trouble,
         usage=usage if usage != Usage() else None,
         total="total" in said,
         ended=said.get("ended", False),

@@ -58,7 +58,7 @@ def strangers(text: str, known: Collection[str]) -> tuple[str, ...]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
-    """The text between blank lines, quotes and fences; items of a list and headings each for themselves.
+    """The text between blank lines, quotes and confinement; items of a list and headings each for themselves.
 
     Of each, also whether it is an item of the list right below a paragraph.
     """

@@ -36,15 +36,15 @@ class LineReading:
     total: bool = False
     """The usage is that of the whole session so far, not of what is new."""
     result: str = ""
-    hitch: RunTrouble | None = None
+    trouble: RunTrouble | None = None
     """A trouble; a later one counts more than an earlier one."""
     ended: bool = False
-    """The program says that its turn is over; without a hitch in the same line, earlier ones were overcome."""
+    """The program says that its turn is over; without a trouble in the same line, earlier ones were overcome."""
 
     @property
     def tells(self) -> bool:
         """Whether there is something in it about the run, and not only words for people."""
-        return bool(self.session or self.model or self.usage or self.result or self.hitch or self.ended)
+        return bool(self.session or self.model or self.usage or self.result or self.trouble or self.ended)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +206,7 @@ class Provider:
     login: tuple[str, ...] = ()
     """Files that are there when somebody is logged in, written as in `folders`."""
     secrets: tuple[str, ...] = ()
-    """Variables with credentials: only its own runs get them, and they are blotted out of what these print."""
+    """Variables with credentials: only its own runs get them, and they are redacted in what these print."""
     variables: tuple[str, ...] = ()
     """Other variables of the user's that its runs get."""
     own: bool = False

@@ -40,9 +40,9 @@ _UNKNOWN_QUOTA = 3600.0
 """Seconds after which an account is tried again whose reset nobody told us."""
 
 
-def described(hitch: RunTrouble) -> str:
+def described(trouble: RunTrouble) -> str:
     """What it means, and what was said."""
-    return f"{_MEANING[hitch.kind]}: {hitch.words}" if hitch.words else _MEANING[hitch.kind]
+    return f"{_MEANING[trouble.kind]}: {trouble.words}" if trouble.words else _MEANING[trouble.kind]
 
 
 def named(run: Run) -> str:
@@ -92,7 +92,7 @@ def _met_no_room(run: Run) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pulse:
+class RunActivity:
     """How a live run does, in seconds that never jump."""
 
     age: float
@@ -107,14 +107,14 @@ def was_halted(run: Run) -> bool:
     return run.hitch is not None and run.hitch.kind in (TroubleKind.STALL, TroubleKind.RUNAWAY)
 
 
-def decide_halt(pulse: Pulse, limits: Limits) -> RunTrouble | None:
+def decide_halt(activity: RunActivity, limits: Limits) -> RunTrouble | None:
     """Whether a run that lives should be ended, and why. 0 is no limit."""
-    if limits.calls and pulse.calls > limits.calls:
+    if limits.calls and activity.calls > limits.calls:
         return RunTrouble(TroubleKind.RUNAWAY, f"more than {limits.calls} model calls in one run (limits.calls)")
-    if limits.run_minutes and pulse.age > limits.run_minutes * 60:
+    if limits.run_minutes and activity.age > limits.run_minutes * 60:
         return RunTrouble(
             TroubleKind.RUNAWAY, f"more than {age(limits.run_minutes * 60)} in one run (limits.run_minutes)"
         )
-    if limits.silent_minutes and pulse.silent > limits.silent_minutes * 60:
+    if limits.silent_minutes and activity.silent > limits.silent_minutes * 60:
         return RunTrouble(TroubleKind.STALL, f"no output for {age(limits.silent_minutes * 60)} (limits.silent_minutes)")
     return None

@@ -51,17 +51,17 @@ def wanted(agent: Agent, settings: SandboxSettings) -> Confinement:
     return settings.mode if agent.sandbox is Confinement.AUTO else agent.sandbox
 
 
-def decide_sandbox(wanted: Confinement, warden: SandboxKeeper) -> str:
+def decide_sandbox(wanted: Confinement, keeper: SandboxKeeper) -> str:
     """What has to keep a run in its place; nothing if it does without."""
-    if wanted is Confinement.OFF or (wanted is Confinement.AUTO and warden.problem):
+    if wanted is Confinement.OFF or (wanted is Confinement.AUTO and keeper.problem):
         return ""
-    return warden.name
+    return keeper.name
 
 
-def require(wanted: Confinement, warden: SandboxKeeper) -> None:
+def require(wanted: Confinement, keeper: SandboxKeeper) -> None:
     """Refuse what must have a sandbox where there is none."""
-    if wanted is Confinement.ON and warden.problem:
-        raise Unavailable(f"The sandbox is on, but there is none: {warden.problem}", hint=warden.hint)
+    if wanted is Confinement.ON and keeper.problem:
+        raise Unavailable(f"The sandbox is on, but there is none: {keeper.problem}", hint=keeper.hint)
 
 
 def require_hold(agent: Agent, provider: Provider, keeper: str) -> None:

@@ -45,7 +45,7 @@ class Gate:
         tasks: Tasks,
         reviews: Reviews,
         *,
-        lanes: Background,
+        background: Background,
         tests: Background,
         moves: Moves,
     ) -> None:
@@ -58,7 +58,7 @@ class Gate:
         self.projects = tasks.projects
         self.health = Health(ports, bell, tasks)
         self.reviews = reviews
-        self.lanes = lanes
+        self.background = background
         self.tests = tests
         self.moves = moves
         self.verdicts = GateRecord(ports, bell)
@@ -74,7 +74,7 @@ class Gate:
         at_work = [key for key, board in self._boards.items() if board.tests]
         at_work += [each.id for each in await self.store.read(lambda store: store.projects()) if each.red]
         for project in dict.fromkeys([*(each.project for each in queue), *at_work]):
-            self.lanes.begin(project, partial(self.advance, project))
+            self.background.begin(project, partial(self.advance, project))
         return False
 
     async def advance(self, project_id: str) -> None:
@@ -185,7 +185,7 @@ class Gate:
                 board.pardon()
         finally:
             board.looking = False
-            self.lanes.begin(project.id, partial(self.advance, project.id))
+            self.background.begin(project.id, partial(self.advance, project.id))
 
     # ── the line ──
 
@@ -261,7 +261,7 @@ class Gate:
             raise
         finally:
             board.over(test)
-            self.lanes.begin(project.id, partial(self.advance, project.id))
+            self.background.begin(project.id, partial(self.advance, project.id))
 
     def _stop(self, board: KnownTrials, tests: list[RunningCheck]) -> None:
         """Break off tests whose verdict nobody needs."""

@@ -32,11 +32,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class Documents:
     """What all in a project, or in an instance, may read and write."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Confinements) -> None:
+    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements) -> None:
         self.store = ports.store
         self.clock = ports.clock
         self.bell = bell
-        self.fences = fences
+        self.confinement = confinement
 
     async def instance(self, speaker: Speaker, wanted: str) -> str:
         """Whose pages: an agent's own instance's, and no others; a person may look at any."""
@@ -125,7 +125,7 @@ class Documents:
         if not speaker.run:
             return text
         run, found = await self.store.read(lambda store: (store.find(Run, speaker.run), store.find(Project, project)))
-        return (await self.fences.redactor(run, found)).whole(text) if run and found else text
+        return (await self.confinement.redactor(run, found)).whole(text) if run and found else text
 
     async def _revise(self, speaker: Speaker, project: str, name: str, instance: str, made: Make) -> Document:
         page = Document(

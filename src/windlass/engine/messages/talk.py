@@ -64,13 +64,13 @@ BeforeSending = Callable[[Speaker, Project, bool], Awaitable[None]]
 class Talk:
     """Sending, reading, asking and answering; each verb is for people and agents alike."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Confinements, directory: Directory) -> None:
+    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements, directory: Directory) -> None:
         self.store = ports.store
         self.clock = ports.clock
         self.chats = ports.chats
         self.library = ports.library
         self.bell = bell
-        self.fences = fences
+        self.confinement = confinement
         self.directory = directory
         self._before_sending: list[BeforeSending] = []
 
@@ -109,7 +109,7 @@ class Talk:
         new = replace(new, body=new.text)
         facts = await self.store.read(partial(read_facts, speaker, new, project))
         if facts.run:
-            new = replace(new, body=(await self.fences.redactor(facts.run, project)).whole(new.body))
+            new = replace(new, body=(await self.confinement.redactor(facts.run, project)).whole(new.body))
         if facts.known is not None:
             check_same(facts.known, _repeated(new), project.name)
             return Sent(facts.known, facts.members.hint_about_instances(new.to))
@@ -163,7 +163,7 @@ class Talk:
         ask, project, run = await self.store.read(partial(_question, speaker, conversation))
         body = NewMessage(body=body).text
         await self.catch_up(speaker, project)
-        body = (await self.fences.redactor(run, project)).whole(body) if run else body
+        body = (await self.confinement.redactor(run, project)).whole(body) if run else body
         answered = await self.store.write(partial(log.settle, speaker, ask, body, self.clock.now()))
         self.bell.ring()
         return answered

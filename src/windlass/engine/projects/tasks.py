@@ -77,12 +77,12 @@ class Tasks:
     """Adds and finds tasks."""
 
     def __init__(
-        self, ports: Ports, projects: Projects, definitions: Definitions, fences: Confinements, bell: Bell
+        self, ports: Ports, projects: Projects, definitions: Definitions, confinement: Confinements, bell: Bell
     ) -> None:
         self.store = ports.store
         self.projects = projects
         self.definitions = definitions
-        self.fences = fences
+        self.confinement = confinement
         self.git = ports.git
         self.providers = ports.providers
         self.settings = ports.settings
@@ -98,7 +98,7 @@ class Tasks:
         defined = await self.definitions.find(project.path, order.agent) if order.agent else None
         others = await self.projects.others(project) if not order.reviews else []
         agent = replace(self._engaged(order, project, defined), also=tuple(other.id for other in others))
-        await self.fences.check(agent, project, reviews=bool(order.reviews))
+        await self.confinement.check(agent, project, reviews=bool(order.reviews))
         for other in (project, *others):
             self.settings.check(other.path)
             await self.git.main(other)
@@ -126,7 +126,7 @@ class Tasks:
         """An agent that the repository defines, as it is when it begins; nothing is kept yet."""
         defined = defined or await self.definitions.find(project.path, name)
         agent = self._engaged(Order(path=project.path, title="", agent=name), project, defined)
-        await self.fences.check(agent, project)
+        await self.confinement.check(agent, project)
         return agent
 
     def terms(self, project: Project, defined: Definition, options: Mapping[str, str]) -> Agent:
@@ -162,7 +162,7 @@ class Tasks:
         defined = Definition(name=wanted.name, role=role, file=NEW, body=wanted.prompt, provider=wanted.provider)
         order = Order(path=project.path, title="", model=wanted.model, options=wanted.options)
         agent = replace(self._engaged(order, project, defined), talks=wanted.talks, instance=wanted.instance)
-        await self.fences.check(agent, project)
+        await self.confinement.check(agent, project)
         await self.git.main(project)
         await self.store.write(partial(_hire, agent))
         self.bell.ring()

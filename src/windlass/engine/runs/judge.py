@@ -46,7 +46,7 @@ EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
 class Judge:
     """Judges runs whose process has gone."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Confinements, talk: Talk) -> None:
+    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements, talk: Talk) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -56,7 +56,7 @@ class Judge:
         self.clock = ports.clock
         self.home = ports.home
         self.bell = bell
-        self.fences = fences
+        self.confinement = confinement
         self.talk = talk
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
@@ -75,7 +75,7 @@ class Judge:
                 signal=await self._signal(run, site),
                 tree=policy.joined(trees, site.agent.branch) if trees else None,
                 stopping=run.stopping,
-                hitch=run.hitch,
+                trouble=run.hitch,
                 tries=retry_rules.tries_before(before),
                 waits=retry_rules.waits_before(before),
                 patience=limits.restarts if site.agent.persistent else 0,
@@ -112,7 +112,7 @@ class Judge:
         if run.said:
             return read_signal(run.said.encode())
         folder = site.folder(self.home, self.git.worktree_path(site.project, site.agent))
-        redactor = await self.fences.redactor(run, site.project)
+        redactor = await self.confinement.redactor(run, site.project)
         return redactor.whole(await self.workdirs.signal(run.id, folder))
 
 

@@ -76,13 +76,13 @@ class OutputPosition:
 class Intake:
     """Takes in output; rows and offset commit together, so that every byte is kept once."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Confinements) -> None:
+    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements) -> None:
         self.store = ports.store
         self.processes = ports.processes
         self.providers = ports.providers
         self.clock = ports.clock
         self.bell = bell
-        self.fences = fences
+        self.confinement = confinement
 
     async def resume(self, *runs: Run) -> dict[str, OutputPosition]:
         """How far each of these runs has been read, from what is kept; nothing of one that has lost its place."""
@@ -102,7 +102,7 @@ class Intake:
             mark=mark[max(0, len(mark) - offset + run.cut) :],
             begun=now - (await self.processes.age(run.identity) if run.identity else 0.0),
             heard=now,
-            redactor=await self.fences.redactor(run, site.project),
+            redactor=await self.confinement.redactor(run, site.project),
         )
 
     async def take(self, run: Run, tail: OutputPosition, *, steps: int = sys.maxsize, last: bool = False) -> bool:
@@ -180,7 +180,7 @@ class NewLines:
             session=reading.session or run.session,
             model=reading.model or run.model,
             result=reading.result or run.result,
-            hitch=_hitch(run, reading),
+            hitch=_trouble(run, reading),
         )
         return replace(known, usage=self._usage(store, known, reading)) if reading.usage else known
 
@@ -202,12 +202,12 @@ def _keep(chunk: Chunk, told: NewLines, store: Writing) -> None:
     told.learn(store)
 
 
-def _hitch(run: Run, reading: LineReading) -> RunTrouble | None:
+def _trouble(run: Run, reading: LineReading) -> RunTrouble | None:
     """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays, and what
     a program says because we end it is none."""
     if was_halted(run) or run.stopping:
         return run.hitch
-    new, old = reading.hitch, run.hitch
+    new, old = reading.trouble, run.hitch
     if new and old and new.kind is old.kind and new.until is None:
         return replace(new, until=old.until)  # of several lines about one trouble, only one tells its end
     return new or (None if reading.ended else old)

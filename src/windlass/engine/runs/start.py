@@ -54,7 +54,7 @@ class Runs:
     """Starts and stops runs. The row of a live run is the claim: one per agent."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, fences: Confinements, slots: Slots, *, lanes: Background, seats: Seats
+        self, ports: Ports, bell: Bell, confinement: Confinements, slots: Slots, *, background: Background, seats: Seats
     ) -> None:
         self.store = ports.store
         self.git = ports.git
@@ -65,11 +65,11 @@ class Runs:
         self.clock = ports.clock
         self.uuid = ports.uuid
         self.bell = bell
-        self.fences = fences
-        self.lanes = lanes
+        self.confinement = confinement
+        self.background = background
         self.slots = slots
         self.seats = seats
-        self.setup = WorktreeSetups(ports, bell, fences)
+        self.setup = WorktreeSetups(ports, bell, confinement)
         self.briefings = Briefings(ports)
         self.home = ports.home
         self.token = ports.token
@@ -80,7 +80,7 @@ class Runs:
     ) -> None:
         """Claim the agent for a run, then launch it beside the tick."""
         project = await self.store.read(lambda store: get(store, Project, agent.project))
-        sandbox = await self.fences.keeper(agent, project)
+        sandbox = await self.confinement.keeper(agent, project)
         claim = Claim(
             agent=agent,
             task=task.id if task and cause is not Cause.CALL else "",
@@ -93,7 +93,7 @@ class Runs:
         )
         run = await self.store.write(claim.make)
         self.bell.ring()
-        self.lanes.begin(run.id, lambda: self.launch(run))
+        self.background.begin(run.id, lambda: self.launch(run))
 
     async def launch(self, run: Run) -> None:
         """Make ready all that a run needs, start its process, and record it. What is only unavailable is repeated."""
@@ -121,7 +121,7 @@ class Runs:
         agent, task, project, worktree = given.site.agent, given.task, given.site.project, place.folder
         prompt = await self.briefings.prompt(run, task=task, site=given.site, worktree=worktree, mail=given.mail)
         provider = self.providers.get(run.provider)
-        self.fences.hold(agent, run.sandbox, reviews=bool(task.reviews))
+        self.confinement.hold(agent, run.sandbox, reviews=bool(task.reviews))
         briefing = await self.workdirs.brief(
             run.id,
             worktree,
@@ -164,13 +164,13 @@ class Runs:
             "WINDLASS_SIGNAL": briefing.signal,
             "WINDLASS_TOKEN": self.token(run.id),
         }
-        around = self.fences.around(given.site, provider, place.folders, folder=start.folder)
+        around = self.confinement.around(given.site, provider, place.folders, folder=start.folder)
         return Launch(
             run=run.id,
             argv=provider.argv(start),
             cwd=worktree,
             environment=environment,
-            keeps=self.fences.variables(project, provider, agent.model),
+            keeps=self.confinement.variables(project, provider, agent.model),
             stdin=briefing.prompt if provider.stdin else "",
             sandbox=around if run.sandbox else None,
         )
@@ -181,8 +181,8 @@ class Runs:
         if identity is not None:
             log.info("adopting run %s, pid %s", run.id, identity.pid)
             await self._began(replace(run, identity=identity))
-        elif self.lanes.busy(run.id) or not await self._left_traces(run.id):
-            self.lanes.begin(run.id, lambda: self.launch(run))
+        elif self.background.busy(run.id) or not await self._left_traces(run.id):
+            self.background.begin(run.id, lambda: self.launch(run))
         else:
             return False
         return True
@@ -229,7 +229,7 @@ class Runs:
         run = await self.store.read(lambda store: get(store, Run, run_id))
         agent = await self.store.read(lambda store: get(store, Agent, run.agent))
         project = await self.store.read(lambda store: get(store, Project, agent.project))
-        return (await self.fences.redactor(run, project)).whole(dict(value))
+        return (await self.confinement.redactor(run, project)).whole(dict(value))
 
     async def _began(self, run: Run) -> None:
         now = self.clock.now()

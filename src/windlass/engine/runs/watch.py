@@ -29,7 +29,7 @@ LOOKS = 8
 class Watch:
     """One attendant per live run. Whatever stirs, it looks at the facts anew."""
 
-    def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Judge, lanes: Background) -> None:
+    def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Judge, background: Background) -> None:
         self.store = ports.store
         self.git = ports.git
         self.processes = ports.processes
@@ -41,7 +41,7 @@ class Watch:
         self.runs = runs
         self.intake = intake
         self.finish = finish
-        self.lanes = lanes
+        self.background = background
         self._tails: dict[str, OutputPosition] = {}
         self._turns: Iterator[str] = iter(())
         self._seen = -1
@@ -50,7 +50,7 @@ class Watch:
 
     def stir(self, run: str) -> None:
         """Something happened to this run's output or process."""
-        self.lanes.begin(run, lambda: self._attend(run))
+        self.background.begin(run, lambda: self._attend(run))
 
     async def tick(self) -> bool:
         """Follow every live run, and look at what the kernel does not stir us for."""
@@ -84,7 +84,7 @@ class Watch:
     async def _is_due(self, key: str, tail: OutputPosition) -> bool:
         """Whether a run has given its signal, lost its worktree, or taken too long."""
         lost = not self._has_worktrees(tail.site)
-        return lost or await self._has_signal(key, tail) or self._hitch(tail) is not None
+        return lost or await self._has_signal(key, tail) or self._overdue(tail) is not None
 
     async def _attend(self, key: str) -> None:
         """One repeatable step for one run; a tick repeats it if it fails, also if it was the first."""
@@ -103,7 +103,7 @@ class Watch:
         if run is None or not run.live:
             self._let_go(key)
             return
-        if self.runs.lanes.busy(key) and run.identity is None:
+        if self.runs.background.busy(key) and run.identity is None:
             return
         if run.identity is None:
             if not await self.runs.recover(run):
@@ -163,16 +163,15 @@ class Watch:
 
     async def _halt(self, run: Run, tail: OutputPosition) -> bool:
         """Whether a run is ended because it stalled or ran away; the reason is kept before anything is done."""
-        hitch = self._hitch(tail, calls=run.usage.calls)
-        if hitch is None:
-            return False
-        await self.store.write(partial(_record_halt, run.id, hitch))
-        return True
+        trouble = self._overdue(tail, calls=run.usage.calls)
+        if trouble is not None:
+            await self.store.write(partial(_record_halt, run.id, trouble))
+        return trouble is not None
 
-    def _hitch(self, tail: OutputPosition, calls: int = 0) -> RunTrouble | None:
+    def _overdue(self, tail: OutputPosition, calls: int = 0) -> RunTrouble | None:
         now = self.clock.monotonic()
-        pulse = retry_rules.Pulse(age=now - tail.begun, silent=now - tail.heard, calls=calls)
-        return retry_rules.decide_halt(pulse, self.settings.at(tail.site.project.path).limits)
+        activity = retry_rules.RunActivity(age=now - tail.begun, silent=now - tail.heard, calls=calls)
+        return retry_rules.decide_halt(activity, self.settings.at(tail.site.project.path).limits)
 
     async def _end(self, run: Run, identity: Identity) -> None:
         gently = self.providers.get(run.provider).gently
@@ -194,7 +193,7 @@ def _live(known: frozenset[str], store: Reading) -> list[Run]:
     return [run for run in store.live_runs() if run.id not in known]
 
 
-def _record_halt(key: str, hitch: RunTrouble, store: Writing) -> None:
+def _record_halt(key: str, trouble: RunTrouble, store: Writing) -> None:
     run = store.find(Run, key)
     if run is not None and run.live and not retry_rules.was_halted(run):
-        store.record("run.halted", key, replace(run, hitch=hitch))
+        store.record("run.halted", key, replace(run, hitch=trouble))

@@ -54,12 +54,12 @@ class RunPlace:
 class WorktreeSetups:
     """Everything between the claim of a run and its process. All of it can be repeated."""
 
-    def __init__(self, ports: Ports, bell: Bell, fences: Confinements) -> None:
+    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements) -> None:
         self.store = ports.store
         self.git = ports.git
         self.setups = ports.setups
         self.providers = ports.providers
-        self.fences = fences
+        self.confinement = confinement
         self.settings = ports.settings
         self.clock = ports.clock
         self.workdirs = ports.workdirs
@@ -139,7 +139,7 @@ class WorktreeSetups:
         key = setup_key(settings.setup, await self.git.locks(project, agent))
         provider = self.providers.get(run.provider)
         site = Site(agent, (project,))
-        around = self.fences.around_setup(site, provider, worktree=worktree) if run.sandbox else None
+        around = self.confinement.around_setup(site, provider, worktree=worktree) if run.sandbox else None
         preparing = self.setups.prepare(
             worktree, project.path, agent.id, settings, key=key, environment=environment, sandbox=around
         )

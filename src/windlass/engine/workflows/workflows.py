@@ -153,7 +153,7 @@ class Workflows:
             copies=copies,
             tools=member.tools,
         )
-        await self.tasks.fences.check(agent, project)
+        await self.tasks.confinement.check(agent, project)
         return agent
 
     # ── looking ──

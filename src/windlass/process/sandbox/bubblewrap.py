@@ -55,7 +55,7 @@ class Bubblewrap:
     def __init__(self) -> None:
         self._program = ""
 
-    def warden(self) -> SandboxKeeper:
+    def keeper(self) -> SandboxKeeper:
         """Whether it works here; asked anew as long as it does not."""
         if not self._program:
             program = shutil.which(_PROGRAM)
@@ -69,9 +69,9 @@ class Bubblewrap:
         self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sandbox: Sandbox
     ) -> tuple[list[str], dict[str, str]]:
         """The command and the environment of a program in its sandbox. Makes the folder that stands for the home."""
-        warden = self.warden()
-        if warden.problem:
-            raise Unavailable(f"There is no sandbox: {warden.problem}", hint=warden.hint)
+        keeper = self.keeper()
+        if keeper.problem:
+            raise Unavailable(f"There is no sandbox: {keeper.problem}", hint=keeper.hint)
         try:
             mounts = _mounts(argv[0], environment, sandbox)
         except OSError as error:
@@ -83,7 +83,7 @@ class Bubblewrap:
         return words, _inside(environment)
 
 
-def is_warden(words: Sequence[str]) -> bool:
+def is_bubblewrap(words: Sequence[str]) -> bool:
     """Whether a process with these words is bubblewrap, as we start it."""
     return Path(words[0]).name == _PROGRAM and "--" in words and _HOST in words[: words.index("--")]
 

@@ -22,6 +22,6 @@ def kind_of(words: str, known: Patterns) -> TroubleKind | None:
     return next((kind for kind, pattern in known if re.search(pattern, words, re.IGNORECASE)), None)
 
 
-def hitch(kind: TroubleKind, words: str, until: float | None = None) -> RunTrouble:
+def run_trouble(kind: TroubleKind, words: str, until: float | None = None) -> RunTrouble:
     """A trouble in the program's own words, on one line."""
     return RunTrouble(kind, " ".join(words.split())[:MOST_WORDS], until)

@@ -16,9 +16,9 @@ WORKTREE = "WORKTREE"
 async def every(call: Call) -> Answer:
     """Which coding CLIs are here, and what their agents may do."""
     found = await call.context.presences()
-    warden = await call.engine.ports.processes.sandbox_keeper()
+    keeper = await call.engine.ports.processes.sandbox_keeper()
     mode = call.engine.ports.settings.at("").sandbox.mode
-    kept = "" if warden.problem else decide_sandbox(mode, warden)
+    kept = "" if keeper.problem else decide_sandbox(mode, keeper)
     return call.listing([{**shape(presence), "sandbox": kept or UNENFORCED} for presence in found])
 
 
