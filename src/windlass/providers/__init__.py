@@ -1,7 +1,7 @@
 """How to drive coding CLIs: one file per provider, found by its name.
 
-Each module here has a `provider`; what one needs besides that is a package beside it, such as `script`. Scripted agents
-start through this file, so it imports little.
+Each module here has a `provider`; a package such as `script` holds what one provider needs. Scripted agents start
+through this file, so it imports little.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _PARTS = frozenset(("__init__", "custom", "presence"))
-"""Files here that are no providers."""
+"""Modules here that are not providers."""
 
 
 class FoundProviders:
@@ -31,18 +31,18 @@ class FoundProviders:
 
     def __init__(self, providers: Mapping[str, Provider], path: str | None = None) -> None:
         self.providers = providers
-        """Ours."""
+        """The built-in ones."""
         self.path = path
         self.described: Callable[[], Mapping[str, ProviderSettings]] = dict
-        """What the user's settings describe now."""
+        """The providers of the user's settings, as they are now."""
         self.models: Callable[[], Mapping[str, ModelSettings]] = dict
-        """What they say about models."""
+        """The models of the user's settings, as they are now."""
         self.environment: Mapping[str, str] = {}
-        """Where keys are."""
+        """Variables with keys."""
         self._built: tuple[Mapping[str, ProviderSettings], Mapping[str, Provider]] = ({}, {})
 
     def accept(self, settings: Settings) -> None:
-        """Raises BadInput if these settings describe a provider that can't be."""
+        """Raise BadInput if these settings describe an impossible provider."""
         if settings.providers:
             self._build(settings.providers)
 
@@ -58,9 +58,9 @@ class FoundProviders:
         return build(described, self.providers)
 
     def get(self, name: str, /) -> Provider:
-        """Raises NotFound with the near miss."""
+        """The provider of this name or alias. Raises NotFound with the near miss."""
         found = self._every()
-        known = {other: each for each in found.values() for other in (each.name, *each.aliases)}
+        known = {alias: provider for provider in found.values() for alias in (provider.name, *provider.aliases)}
         if name in known:
             return known[name]
         every = f"The providers are: {', '.join(found)}."
@@ -70,7 +70,7 @@ class FoundProviders:
         return self._every().values()
 
     def require(self, provider: Provider, /, model: str | None = None) -> None:
-        """Raises Unavailable, saying how to install it, if its program is not here, or a model can't be asked."""
+        """Raise Unavailable with the way to install it if its program is missing, or if the model can't be asked."""
         if not self._installed(provider):
             needed = f"the program {provider.program}" if provider.program else "an extra of ours"
             raise Unavailable(
@@ -81,8 +81,8 @@ class FoundProviders:
             provider.ready(model, self._settings(model), lambda name: bool(self.environment.get(name)))
 
     def by_model(self, model: str, /) -> tuple[str, str]:
-        """The provider whose model this is by its name, and what that provider calls it; nothing if it is nobody's."""
-        taker = next((each for each in self.all() if each.takes(model)), None)
+        """The name of the provider that takes this model, and that provider's name for it; "" if none does."""
+        taker = next((provider for provider in self.all() if provider.takes(model)), None)
         if taker is None:
             return "", model
         preferred = self._settings(model).prefer_cli
@@ -105,6 +105,6 @@ class FoundProviders:
 
 def load(path: str | None = None) -> FoundProviders:
     """Every provider of this package."""
-    names = sorted(each.stem for each in Path(__file__).parent.glob("*.py") if each.stem not in _PARTS)
+    names = sorted(file.stem for file in Path(__file__).parent.glob("*.py") if file.stem not in _PARTS)
     found = [import_module(f"{__name__}.{name}").provider for name in names]
-    return FoundProviders({each.name: each for each in found}, path)
+    return FoundProviders({provider.name: provider for provider in found}, path)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
-from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, words
-from windlass.providers.output.troubles import kind_of, patterns, run_trouble
+from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, texts, words
+from windlass.providers.output.troubles import kind_of, patterns, read_plain, run_trouble
 
 _READS = (
     "Read,Grep,Glob,Write(./.windlass/output/**),Edit(./.windlass/output/**),"
@@ -30,11 +31,10 @@ _OWN = {
 }
 _TOOLS = "mcp.json"
 _SERVER = {"type": "stdio", "command": "windlass", "args": ["mcp"]}
-"""Our tools, besides whatever servers the user has. Which run calls them, the daemon sees by itself."""
-
+"""Our tools, beside the user's own servers. The daemon sees by itself which run calls them."""
 
 _THEIRS = (".claude.json", "settings.json", "CLAUDE.md", "agents", "commands", "output-styles", "plugins", "skills")
-"""What of the user's own counts in every session: from the next one outside, it could do anything."""
+"""The user's own files that count in every session: an agent that writes them has power over the next one."""
 
 
 def argv(start: StartRequest) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def argv(start: StartRequest) -> tuple[str, ...]:
 
 
 def permit(start: StartRequest) -> tuple[str, ...]:
-    """What is not allowed here is refused, as nobody is there to be asked."""
+    """The flags for the agent's permissions. The program refuses everything else, as nobody can be asked."""
     if start.permissions is Permissions.READ:
         web = f",{_OWN[ToolKind.WEB]}" if ToolKind.WEB in (start.tools or ()) else ""
         return ("--permission-mode", "dontAsk", "--allowedTools", _READS + web, *_given(start))
@@ -58,7 +58,7 @@ def permit(start: StartRequest) -> tuple[str, ...]:
 
 
 def _given(start: StartRequest) -> tuple[str, ...]:
-    """Its built-in tools, where the agent is to have only some. Those of servers, such as ours, stay."""
+    """The flags that limit its built-in tools. The tools of servers, such as ours, stay."""
     return () if start.tools is None else ("--tools", ",".join(_OWN[tool] for tool in start.tools))
 
 
@@ -71,7 +71,7 @@ def environment(start: StartRequest) -> Mapping[str, str]:
     return variables | ({"IS_SANDBOX": "1"} if start.sandboxed else {})
 
 
-# ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── its output ─────────────────────────────────────────────────────────────────────────────────────────────
 
 _WORDS = patterns(
     {
@@ -89,7 +89,7 @@ _WORDS = patterns(
         ],
     }
 )
-"""What a failed result says in words."""
+"""The words of a failed result."""
 
 _NAMES = {
     "authentication_failed": TroubleKind.AUTH,
@@ -99,7 +99,7 @@ _NAMES = {
     "server_error": TroubleKind.OVERLOAD,
     "unknown": TroubleKind.OVERLOAD,
 }
-"""What a retry is for."""
+"""The reasons for a retry."""
 
 _STDERR = patterns(
     {
@@ -111,7 +111,7 @@ _STDERR = patterns(
         ],
     }
 )
-"""What it prints without an event, because it never began."""
+"""Lines that it prints when it can't begin."""
 
 
 def _event(event: Event) -> LineReading:
@@ -122,18 +122,19 @@ def _event(event: Event) -> LineReading:
             return _retry(event)
         case {"type": "assistant", "message": {"content": list(blocks)}}:
             uses = sum(table(block).get("type") == "tool_use" for block in blocks)
-            return LineReading(text=_texts(blocks), usage=Usage(calls=uses, tool_uses=uses) if uses else None)
+            return LineReading(text=_shown(blocks), usage=Usage(calls=uses, tool_uses=uses) if uses else None)
         case {"type": "user", "message": {"content": list(blocks)}}:
-            return LineReading(text=_texts(blocks))
+            return LineReading(text=_shown(blocks))
         case {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected"} as about}:
-            until = amount(about.get("resetsAt")) or None
-            return LineReading(trouble=run_trouble(TroubleKind.QUOTA, _limit(about), until))
+            kind = words(about.get("rateLimitType")).replace("_", " ") or "usage"
+            why = f"the {kind} limit is reached"
+            return LineReading(trouble=run_trouble(TroubleKind.QUOTA, why, amount(about.get("resetsAt")) or None))
         case {"type": "result"}:
             return _result(event)
     return LineReading()
 
 
-def _texts(blocks: Iterable[object]) -> str:
+def _shown(blocks: Iterable[object]) -> str:
     return "\n".join(filter(None, (_block(table(block)) for block in blocks)))
 
 
@@ -144,7 +145,8 @@ def _block(block: Event) -> str:
         case "tool_use":
             return _call(words(block.get("name")), table(block.get("input")))
         case "tool_result":
-            return shortened(_answer(block.get("content")))
+            content = block.get("content")
+            return shortened(words(content) or texts(content))
     return ""
 
 
@@ -155,13 +157,6 @@ def _call(name: str, given: Event) -> str:
     return call(name, next(filter(None, map(words, told)), ""))
 
 
-def _answer(content: object) -> str:
-    """What a tool answered: a text, or a list of blocks of which some are texts."""
-    if isinstance(content, list):
-        return "\n".join(filter(None, (words(table(each).get("text")) for each in content)))
-    return words(content)
-
-
 def _retry(event: Event) -> LineReading:
     kind = _NAMES.get(words(event.get("error")), TroubleKind.OVERLOAD)
     status = count(event.get("error_status"))
@@ -170,13 +165,8 @@ def _retry(event: Event) -> LineReading:
     return LineReading(text=f"{told}: {tried}", trouble=run_trouble(kind, f"{told}, {tried}"))
 
 
-def _limit(about: Event) -> str:
-    kind = words(about.get("rateLimitType")).replace("_", " ")
-    return f"the {kind} limit is reached" if kind else "the usage limit is reached"
-
-
 def _result(event: Event) -> LineReading:
-    """The end of its turn. Only without `is_error` it went well."""
+    """The end of its turn; it went well only if `is_error` is false."""
     said = words(event.get("result"))
     session, usage = words(event.get("session_id")), _usage(event)
     if event.get("is_error") is False:
@@ -196,7 +186,7 @@ def _failure(event: Event, why: str) -> RunTrouble:
 
 
 def _usage(event: Event) -> Usage:
-    """Its input is counted in three parts: new, put into the cache, found there. The last answer is one more call."""
+    """Its input has three parts: new, written to the cache, read from the cache. The last answer is one more call."""
     used = table(event.get("usage"))
     cached = count(used.get("cache_read_input_tokens"))
     fresh = count(used.get("input_tokens")) + count(used.get("cache_creation_input_tokens"))
@@ -209,18 +199,13 @@ def _usage(event: Event) -> Usage:
     )
 
 
-def _plain(line: str) -> LineReading:
-    kind = kind_of(line, _STDERR)
-    return LineReading(text=line, trouble=run_trouble(kind, line) if kind else None)
-
-
 provider = Provider(
     name="claude",
     aliases=("claude-code",),
     summary="Claude Code",
     argv=argv,
     environment=environment,
-    read=reader(_event, _plain),
+    read=reader(_event, partial(read_plain, known=_STDERR)),
     system=True,
     writes={_TOOLS: json.dumps({"mcpServers": {"windlass": _SERVER}}, indent=2) + "\n"},
     tools=True,
@@ -253,5 +238,8 @@ provider = Provider(
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
     ),
     folders=("$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"),
-    protected=(".claude.json", *(f"{each}/{name}" for each in (".claude", "$CLAUDE_CONFIG_DIR") for name in _THEIRS)),
+    protected=(
+        ".claude.json",
+        *(f"{folder}/{name}" for folder in (".claude", "$CLAUDE_CONFIG_DIR") for name in _THEIRS),
+    ),
 )

@@ -17,9 +17,9 @@ from functools import partial
 from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
-from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, words
+from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, texts, words
 from windlass.providers.output.prices import OPENAI, price
-from windlass.providers.output.troubles import kind_of, patterns, run_trouble
+from windlass.providers.output.troubles import kind_of, patterns, read_plain, run_trouble
 
 _QUIET = (
     *("-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"),
@@ -29,17 +29,15 @@ _QUIET = (
 _SHELL = ("-c", "allow_login_shell=false")
 """So that its commands have the PATH that we gave it: a login shell would begin with that of /etc/profile."""
 
-
 _TOOLS = (
     "-c",
     'mcp_servers.windlass={command="windlass",args=["mcp"],env_vars=["WINDLASS_HOME","WINDLASS_RUN"],required=true,'
     'startup_timeout_sec=60,tool_timeout_sec=120,default_tools_approval_mode="approve"}',
 )
-"""Our tools, besides whatever servers the user has: they must be there before the model is asked, and need no leave."""
-
+"""Our tools, beside the user's own servers: they must be ready before the model is asked, and need no approval."""
 
 _THEIRS = ("config.toml", "AGENTS.md", "prompts", "rules", "skills")
-"""What of the user's own counts in every session: from the next one outside, it could do anything."""
+"""The user's own files that count in every session: an agent that writes them has power over the next one."""
 
 
 def argv(start: StartRequest) -> tuple[str, ...]:
@@ -51,7 +49,7 @@ def argv(start: StartRequest) -> tuple[str, ...]:
 
 
 def permit(start: StartRequest) -> tuple[str, ...]:
-    """Its own sandbox, and in it the folder of its signal or its clone's `.git`. Inside ours it can't make one."""
+    """The flags for its own sandbox, which may write its signal or its clone's `.git`. Inside ours it has none."""
     if start.permissions is Permissions.FULL or start.sandboxed:
         return ("--dangerously-bypass-approvals-and-sandbox",)
     if start.permissions is Permissions.READ:
@@ -67,7 +65,7 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-# ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── its output ─────────────────────────────────────────────────────────────────────────────────────────────
 
 _WORDS = patterns(
     {
@@ -82,7 +80,7 @@ _WORDS = patterns(
         ],
     }
 )
-"""What an error says in words."""
+"""The words of an error."""
 
 _STDERR = patterns(
     {
@@ -91,7 +89,7 @@ _STDERR = patterns(
         TroubleKind.ERROR: [r"^not inside a trusted directory", r"^error loading config"],
     }
 )
-"""What it prints without an event, because it never began."""
+"""Lines that it prints when it can't begin."""
 
 _HARMLESS = re.compile(r"^Reading (additional input|prompt) from stdin")
 
@@ -126,7 +124,8 @@ def _item(item: Event) -> LineReading:
         case "file_change":
             return LineReading(text="" if item.get("status") == "completed" else f"{_call(item)}: {item.get('status')}")
         case "mcp_tool_call":
-            return LineReading(text=shortened(_answer(item)))
+            problem = words(table(item.get("error")).get("message"))
+            return LineReading(text=shortened(problem or texts(table(item.get("result")).get("content"))))
         case "error":
             return LineReading(text=words(item.get("message")))  # a warning; a failure has an event of its own
     return LineReading()
@@ -147,7 +146,7 @@ def _call(item: Event) -> str:
 
 
 def _command(line: str) -> str:
-    """What its shell was given; without the shell, if that is how it was run."""
+    """The command without the shell that runs it."""
     shell = re.fullmatch(r"/\S+ -l?c (.+)", line, re.DOTALL)
     try:
         inner = shlex.split(shell.group(1)) if shell else []
@@ -156,15 +155,8 @@ def _command(line: str) -> str:
     return inner[0] if len(inner) == 1 else line
 
 
-def _answer(item: Event) -> str:
-    problem = words(table(item.get("error")).get("message"))
-    content = table(item.get("result")).get("content")
-    texts = (words(table(each).get("text")) for each in (content if isinstance(content, list) else []))
-    return problem or "\n".join(filter(None, texts))
-
-
 def _sentence(message: str) -> str:
-    """What an error says; some are the server's JSON, with the sentence inside."""
+    """The sentence of an error; some errors are the server's JSON, with the sentence inside."""
     inner = table((as_object(message) or {}).get("error"))
     told = words(inner.get("message"))
     code = words(inner.get("code"))
@@ -184,10 +176,7 @@ def _usage(used: Event) -> Usage:
 
 
 def _plain(line: str) -> LineReading:
-    if _HARMLESS.match(line):
-        return LineReading()
-    kind = kind_of(line, _STDERR)
-    return LineReading(text=line, trouble=run_trouble(kind, line) if kind else None)
+    return LineReading() if _HARMLESS.match(line) else read_plain(line, _STDERR)
 
 
 provider = Provider(
@@ -218,5 +207,5 @@ provider = Provider(
     secrets=("OPENAI_API_KEY", "CODEX_API_KEY"),
     variables=("CODEX_HOME", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"),
     folders=("$CODEX_HOME/auth.json", ".codex/auth.json"),
-    protected=tuple(f"{each}/{name}" for each in (".codex", "$CODEX_HOME") for name in _THEIRS),
+    protected=tuple(f"{folder}/{name}" for folder in (".codex", "$CODEX_HOME") for name in _THEIRS),
 )

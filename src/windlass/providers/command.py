@@ -13,7 +13,7 @@ def argv(start: StartRequest) -> tuple[str, ...]:
 
 
 def check(options: Mapping[str, str]) -> None:
-    """Refuse a command that no shell could run."""
+    """Raise BadInput if no shell could run the command."""
     command = options.get("command", "")
     if not command.strip():
         raise BadInput(

@@ -1,9 +1,9 @@
-"""Providers that people describe in their settings: checked, and made into the same thing as ours."""
+"""Providers that people describe in their settings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -15,35 +15,35 @@ from windlass.core.runs.provider import ARGUMENT_LIMIT, UNHELD, DoneSign, LineRe
 from windlass.core.settings.custom_provider import ProviderSettings
 from windlass.providers.output import fields as field_paths
 from windlass.providers.output.events import Event, amount, as_object, count, words
-from windlass.providers.output.troubles import Patterns, kind_of, patterns, run_trouble
+from windlass.providers.output.troubles import Patterns, patterns, trouble_in
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _OURS = (TroubleKind.STALL, TroubleKind.RUNAWAY)
-"""Troubles that we notice ourselves, and no line tells of."""
+"""Troubles that we notice ourselves."""
 _FOR_VARIANTS = frozenset(
     "like summary command non_interactive environment secrets variables folders login version install".split()
 )
-"""What may be said of a variant of a built-in provider."""
+"""Settings that a variant of a built-in provider may have."""
 _LOOKED_AT = 10_000
-"""Letters of a line in which patterns are looked for."""
+"""Characters of a line in which patterns are looked for."""
 
 
 def build(described: Mapping[str, ProviderSettings], ours: Mapping[str, Provider]) -> dict[str, Provider]:
-    """Every provider that is described, or a refusal that names the setting."""
-    taken = {name for each in ours.values() for name in (each.name, *each.aliases)}
+    """Build every described provider. Raises BadInput that names the setting."""
+    taken = {name for provider in ours.values() for name in (provider.name, *provider.aliases)}
     for name in described:
         if not _NAME.fullmatch(name):
             raise BadInput(f"providers.{name}: a name is made of small letters, digits and hyphens.")
         if name in taken:
             raise BadInput(f"providers.{name}: there is a built-in provider of that name.", hint="Choose another name.")
-    return {name: _variant(name, each, ours) if each.like else _own(name, each) for name, each in described.items()}
+    return {name: _variant(name, said, ours) if said.like else _own(name, said) for name, said in described.items()}
 
 
 # ── a variant of one of ours ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _variant(name: str, said: ProviderSettings, ours: Mapping[str, Provider]) -> Provider:
-    """Another account or another place of a program that we know."""
+    """A provider of ours with another account or another program file."""
     base = ours.get(said.like)
     if base is None:
         known = f"{near_miss(said.like, ours)} The providers are: {', '.join(ours)}."
@@ -73,14 +73,18 @@ def _variant(name: str, said: ProviderSettings, ours: Mapping[str, Provider]) ->
     )
 
 
-# ── one that we do not know ──────────────────────────────────────────────────────────────────────────────────
+# ── a provider of the user's own ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _own(name: str, said: ProviderSettings) -> Provider:
     _check(name, said)
     command = _program(said.command)
     added = _environment(said)
-    permit = _permit(said)
+    config_dir = (said.config_dir,) if said.config_dir else ()
+
+    def permit(start: StartRequest) -> tuple[str, ...]:
+        return tuple(_filled(word, start) for word in said.permissions.get(start.permissions, ()))
+
     return Provider(
         name=name,
         summary=said.summary or f"{' '.join(said.command)}, as you describe it",
@@ -98,18 +102,20 @@ def _own(name: str, said: ProviderSettings) -> Provider:
         install=said.install,
         permit=permit,
         reads=Permissions.READ in said.permissions,
-        may=_may(said),
+        may={
+            level: "what its own flags allow" if level in said.permissions else UNHELD[level] for level in Permissions
+        },
         version=said.version,
         login=said.login,
         secrets=said.secrets,
-        variables=(*said.variables, *_named(said.config_dir)),
-        folders=(*(f"${each}" for each in _named(said.config_dir)), *said.folders),
+        variables=(*said.variables, *config_dir),
+        folders=(*(f"${variable}" for variable in config_dir), *said.folders),
         own=True,
     )
 
 
 def _check(name: str, said: ProviderSettings) -> None:
-    """Refuse what makes no sense together."""
+    """Raise BadInput if the settings make no sense together."""
     where = f"providers.{name}"
     if not said.command or not said.command[0].strip():
         raise BadInput(f"{where}.command is missing.", hint='Write command = ["my-agent", "run"].')
@@ -121,24 +127,19 @@ def _check(name: str, said: ProviderSettings) -> None:
         _one_of(f"{where}.permissions", level, tuple(Permissions))
     if said.prompt == "flag" and not said.prompt_flag:
         raise BadInput(f"{where}.prompt_flag is missing: which flag is the prompt given with?")
-    if said.resume and not any("{session}" in each for each in said.resume):
+    if said.resume and not any("{session}" in word for word in said.resume):
         raise BadInput(f"{where}.resume has no {{session}} in it.", hint='Write resume = ["--session", "{session}"].')
     if said.resume and not said.session:
         raise BadInput(f"{where}.session is missing: where does its output tell the session to resume?")
     only_events = ("text", "result", "model", "input_tokens", "output_tokens", "cost_usd", "tool_uses")
-    for event in only_events if said.output == "plain" else ():
-        if getattr(said, event):
-            raise BadInput(f"{where}.{event} is a field of events.", hint='Write output = "json", or leave it out.')
+    for key in only_events if said.output == "plain" else ():
+        if getattr(said, key):
+            raise BadInput(f"{where}.{key} is a field of events.", hint='Write output = "json", or leave it out.')
 
 
-def _one_of(where: str, value: str, known: Iterable[str]) -> None:
-    if value not in tuple(known):
-        every = ", ".join(known)
-        raise BadInput(f"{where}: {value!r} is not one of {every}.", hint=near_miss(value, tuple(known)))
-
-
-def _named(variable: str) -> tuple[str, ...]:
-    return (variable,) if variable else ()
+def _one_of(where: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise BadInput(f"{where}: {value!r} is not one of {', '.join(known)}.", hint=near_miss(value, known))
 
 
 def _program(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -164,13 +165,13 @@ def _argv(
         model = (said.model_flag, start.model) if start.model else ()
         system = (said.system_prompt_flag, start.system) if start.system else ()
         fixed = (*command, *resume, *said.non_interactive, *model)
-        return (*(_filled(each, start) for each in fixed), *system, *permit(start), *_prompt(said, start))
+        return (*(_filled(word, start) for word in fixed), *system, *permit(start), *_prompt(said, start))
 
     return argv
 
 
 def _filled(word: str, start: StartRequest) -> str:
-    """A word with what is known of the run; other braces stay as they are."""
+    """A word with the facts of the run filled in; other braces stay."""
     known = {"{session}": start.session, "{worktree}": start.worktree, "{prompt_file}": start.prompt_file}
     for placeholder, value in known.items():
         word = word.replace(placeholder, value)
@@ -178,7 +179,7 @@ def _filled(word: str, start: StartRequest) -> str:
 
 
 def _prompt(said: ProviderSettings, start: StartRequest) -> tuple[str, ...]:
-    flag = _named(said.prompt_flag)
+    flag = (said.prompt_flag,) if said.prompt_flag else ()
     match said.prompt:
         case "stdin":
             return flag
@@ -190,21 +191,7 @@ def _prompt(said: ProviderSettings, start: StartRequest) -> tuple[str, ...]:
     return (*flag, text)
 
 
-def _permit(said: ProviderSettings) -> Callable[[StartRequest], tuple[str, ...]]:
-    def permit(start: StartRequest) -> tuple[str, ...]:
-        return tuple(_filled(each, start) for each in said.permissions.get(start.permissions, ()))
-
-    return permit
-
-
-def _may(said: ProviderSettings) -> dict[Permissions, str]:
-    return {
-        permission: "what its own flags allow" if permission in said.permissions else UNHELD[permission]
-        for permission in Permissions
-    }
-
-
-# ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── its output ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _reader(name: str, said: ProviderSettings) -> Callable[[str], LineReading]:
@@ -216,12 +203,8 @@ def _reader(name: str, said: ProviderSettings) -> Callable[[str], LineReading]:
     def read(line: str) -> LineReading:
         start = line[:_LOOKED_AT]
         found = session.search(start) if session else None
-        kind = kind_of(start, known)
-        return LineReading(
-            text=line,
-            session=(found.group(1) if found.re.groups else found.group()) if found else "",
-            trouble=run_trouble(kind, line) if kind else None,
-        )
+        told = (found.group(1) if found.re.groups else found.group()) if found else ""
+        return LineReading(text=line, session=told, trouble=trouble_in(start, known))
 
     return read
 
@@ -229,12 +212,12 @@ def _reader(name: str, said: ProviderSettings) -> Callable[[str], LineReading]:
 def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], LineReading]:
     def read(line: str) -> LineReading:
         event = as_object(line)
-        kind = kind_of(line[:_LOOKED_AT], known)
-        trouble = run_trouble(kind, line) if kind else None
+        trouble = trouble_in(line[:_LOOKED_AT], known)
         if event is None:
             return LineReading(text=line, trouble=trouble)
+        shown = filter(None, (words(field_paths.at(event, path)) for path in said.text))
         return LineReading(
-            text=_texts(said, event) if said.text else line,
+            text="\n".join(shown) if said.text else line,
             session=words(field_paths.at(event, said.session)),
             model=words(field_paths.at(event, said.model)),
             usage=_usage(said, event),
@@ -243,10 +226,6 @@ def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], Li
         )
 
     return read
-
-
-def _texts(said: ProviderSettings, event: Event) -> str:
-    return "\n".join(filter(None, (words(field_paths.at(event, each)) for each in said.text)))
 
 
 def _usage(said: ProviderSettings, event: Event) -> Usage | None:
@@ -259,20 +238,20 @@ def _usage(said: ProviderSettings, event: Event) -> Usage | None:
     return used if used != Usage() else None
 
 
-def _times(stands: object) -> int:
-    """How many there are, by what stands in a field: that number, as many as a list has, or one."""
-    if isinstance(stands, list):
-        return len(stands)
-    return count(stands) if type(stands) is int else int(bool(stands))
+def _times(value: object) -> int:
+    """How many tools a field tells of: its number, the length of its list, or one."""
+    if isinstance(value, list):
+        return len(value)
+    return count(value) if type(value) is int else int(bool(value))
 
 
 def _errors(name: str, said: ProviderSettings) -> Patterns:
-    kinds = [each.value for each in TroubleKind if each not in _OURS]
-    for kind, all_ in said.errors.items():
+    kinds = [kind.value for kind in TroubleKind if kind not in _OURS]
+    for kind, found in said.errors.items():
         _one_of(f"providers.{name}.errors", kind, kinds)
-        for each in all_:
-            _pattern(f"providers.{name}.errors.{kind}", each)
-    return patterns({TroubleKind(kind): all_ for kind, all_ in said.errors.items()})
+        for pattern in found:
+            _pattern(f"providers.{name}.errors.{kind}", pattern)
+    return patterns({TroubleKind(kind): found for kind, found in said.errors.items()})
 
 
 def _pattern(where: str, text: str) -> re.Pattern[str]:

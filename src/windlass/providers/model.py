@@ -1,7 +1,7 @@
 """A model without a coding CLI: a process of ours (`windlass.model`) asks it, and uses tools of ours as it wants.
 
 Models are written `vendor/name`. The key comes from the vendor's own variable, and only runs with that vendor's models
-get it. All that is known of a vendor stands here; the library that speaks its protocol is an extra.
+get it. This module has all facts about vendors; the library that speaks their protocols is an extra.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from windlass.core.nouns.run import TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest
 from windlass.core.settings.models import ModelSettings
 from windlass.providers.output.events import Event, amount, call, count, reader, shortened, words
-from windlass.providers.output.troubles import run_trouble
+from windlass.providers.output.troubles import read_plain, run_trouble
 
 LIBRARY = "pydantic_ai"
 EXTRA = "pip install 'windlass-agents[models]'"
@@ -26,13 +26,13 @@ EXTRA = "pip install 'windlass-agents[models]'"
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Whose models they are: the variables of which one has the key, and the part of the library that it takes."""
+    """A vendor of models: the variables that may hold its key, and the part of the library that it needs."""
 
     keys: tuple[str, ...]
     extra: str = "openai"
     module: str = "openai"
     address: str = ""
-    """The variable with the server's address, where there is no other way to know it; such a server needs no key."""
+    """The variable with the server's address, if the address is the user's choice; such a server needs no key."""
 
 
 VENDORS = {
@@ -57,7 +57,7 @@ VENDORS = {
     "ollama": Vendor(("OLLAMA_API_KEY",), address="OLLAMA_BASE_URL"),
     "vllm": Vendor(("VLLM_API_KEY",), address="VLLM_BASE_URL"),
 }
-"""Those of the library's that take one key; by the names that the library has for them."""
+"""The vendors of the library that take one key, by the library's names."""
 
 _KEYS = tuple(dict.fromkeys(key for vendor in VENDORS.values() for key in vendor.keys))
 
@@ -68,14 +68,14 @@ def argv(start: StartRequest) -> tuple[str, ...]:
     folders = tuple(word for repository in (start.worktree, *start.repositories) for word in ("--folder", repository))
     where = ("--base-url", start.base_url, "--protocol", _protocol(start.model)) if start.base_url else ()
     key = ("--key", start.key) if start.key else ()
-    forget = tuple(word for each in sorted({*_KEYS, start.key} - {""}) for word in ("--forget", each))
+    forget = tuple(word for name in sorted({*_KEYS, start.key} - {""}) for word in ("--forget", name))
     sandboxed = ("--sandboxed",) if start.sandboxed else ()
     program = (sys.executable, "-P", "-m", "windlass.model", "--model", start.model)
     return (*program, *session, *folders, *system, *where, *key, *forget, *sandboxed, *permit(start))
 
 
 def _protocol(model: str) -> str:
-    """What a server speaks that is only like a vendor's: the older of the two that this one has."""
+    """The protocol of a server that imitates a vendor: for OpenAI, the older of its two."""
     vendor = model.partition("/")[0]
     return "openai-chat" if vendor == "openai" else vendor
 
@@ -86,7 +86,7 @@ def permit(start: StartRequest) -> tuple[str, ...]:
 
 
 def takes(model: str) -> bool:
-    """Whether it is `vendor/name` of a vendor that we know."""
+    """Whether a model is `vendor/name` of a vendor that we know."""
     vendor, slash, name = model.partition("/")
     return bool(slash and name) and vendor in VENDORS
 
@@ -98,7 +98,7 @@ def keys(model: str) -> tuple[str, ...]:
 
 
 def ready(model: str, chosen: ModelSettings, is_set: Callable[[str], bool]) -> None:
-    """Refuse what could not be asked: no model, an unknown vendor, a missing part of the library, no key."""
+    """Raise if the model can't be asked: no model, an unknown vendor, a missing part of the library, no key."""
     if not model:
         raise BadInput("The provider model needs a model.", hint="Add --model anthropic/claude-sonnet-4-5, or another.")
     if not takes(model):
@@ -140,7 +140,7 @@ def _is_there(module: str) -> bool:
         return False
 
 
-# ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── its output ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _event(event: Event) -> LineReading:
@@ -160,14 +160,10 @@ def _event(event: Event) -> LineReading:
         case "result":
             return LineReading(result=words(event.get("text")), ended=True)
         case "error":
-            return _failed(event)
+            why, told = words(event.get("text")), words(event.get("trouble"))
+            kind = TroubleKind(told) if told in list(TroubleKind) else TroubleKind.ERROR
+            return LineReading(text=why, trouble=run_trouble(kind, why, amount(event.get("until")) or None), ended=True)
     return LineReading()
-
-
-def _failed(event: Event) -> LineReading:
-    why, kind = words(event.get("text")), words(event.get("trouble"))
-    trouble = TroubleKind(kind) if kind in list(TroubleKind) else TroubleKind.ERROR
-    return LineReading(text=why, trouble=run_trouble(trouble, why, amount(event.get("until")) or None), ended=True)
 
 
 def _usage(event: Event) -> Usage:
@@ -180,15 +176,11 @@ def _usage(event: Event) -> Usage:
     )
 
 
-def _plain(line: str) -> LineReading:
-    return LineReading(text=line)
-
-
 provider = Provider(
     name="model",
     summary="any vendor's model without a coding CLI: a process of ours asks it, with files, search and shell",
     argv=argv,
-    read=reader(_event, _plain),
+    read=reader(_event, read_plain),
     system=True,
     tools=True,
     picks=(ToolKind.READ, ToolKind.SEARCH, ToolKind.EDIT, ToolKind.SHELL),

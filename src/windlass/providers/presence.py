@@ -1,4 +1,4 @@
-"""Which providers are here: found on the PATH, asked for their version, logged in by what files and variables say."""
+"""Which providers are installed, in which version, and whether the user is logged in."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ _VERSION = re.compile(r"\d+(\.\d+)+[\w.+-]*")
 
 
 async def look(every: Callable[[], Iterable[Provider]], environment: Mapping[str, str]) -> list[Presence]:
-    """All of them at once; no program is asked for more than its version, and nothing goes over the network."""
-    return list(await asyncio.gather(*(_look(each, environment) for each in every())))
+    """Look for all providers at once. A program is only asked for its version; nothing goes over the network."""
+    return list(await asyncio.gather(*(_look(provider, environment) for provider in every())))
 
 
 async def _look(provider: Provider, environment: Mapping[str, str]) -> Presence:
-    own = {**environment, **provider.environment(_nowhere(provider))}
+    options, files = dict.fromkeys(provider.options, ""), dict.fromkeys(provider.files, "")
+    start = StartRequest(
+        prompt_file="", number=1, session="", permissions=Permissions.EDIT, options=options, files=files
+    )
+    own = {**environment, **provider.environment(start)}
     path = _program(provider, own)
     version = await _version(provider, own) if path else ""
     login, evidence = _login(provider, own)
@@ -35,24 +39,15 @@ async def _look(provider: Provider, environment: Mapping[str, str]) -> Presence:
 
 
 def _program(provider: Provider, environment: Mapping[str, str]) -> str:
-    """Where its program is, or the library that it takes."""
+    """The path of its program, or of the library that it needs."""
     if provider.module:
         found = find_spec(provider.module)
         return str(Path(found.origin).parent) if found and found.origin else ""
     return shutil.which(provider.program, path=environment.get("PATH")) or "" if provider.program else ""
 
 
-def _nowhere(provider: Provider) -> StartRequest:
-    """A run that will never be: its variables are those of any other."""
-    options = dict.fromkeys(provider.options, "")
-    files = dict.fromkeys(provider.files, "")
-    return StartRequest(
-        prompt_file="", number=1, session="", permissions=Permissions.EDIT, options=options, files=files
-    )
-
-
 async def _version(provider: Provider, environment: Mapping[str, str]) -> str:
-    """What it says first that looks like a version; nothing if it says none in time."""
+    """The first version number in its output; nothing if it prints none in time."""
     if provider.distribution:
         return metadata.version(provider.distribution)
     if not provider.version:
@@ -70,7 +65,8 @@ async def _version(provider: Provider, environment: Mapping[str, str]) -> str:
         return ""
     try:
         async with asyncio.timeout(PATIENCE):
-            said = await _first(process)
+            said = await process.stdout.read(_MOST) if process.stdout else b""
+            await process.wait()  # a program that may end by itself has done what it wants to do
     except TimeoutError:
         said = b""
     finally:
@@ -81,30 +77,22 @@ async def _version(provider: Provider, environment: Mapping[str, str]) -> str:
     return found.group() if found else ""
 
 
-async def _first(process: asyncio.subprocess.Process) -> bytes:
-    """The beginning of its output, and then its end: one that ends by itself has done what it wants to do."""
-    assert process.stdout is not None
-    said = await process.stdout.read(_MOST)
-    await process.wait()
-    return said
-
-
 def _login(provider: Provider, environment: Mapping[str, str]) -> tuple[Login, str]:
     if not provider.secrets and not provider.login:
         return Login.UNKNOWN, ""
     for name in provider.secrets:
         if environment.get(name):
             return Login.YES, f"${name}"
-    for written in provider.login:
-        path = _path(written, environment)
+    for file in provider.login:
+        path = _path(file, environment)
         if path is not None and path.is_file():
-            return Login.YES, written if written.startswith("$") else f"~/{written}"
+            return Login.YES, file if file.startswith("$") else f"~/{file}"
     return Login.NO if provider.login or provider.keys else Login.UNKNOWN, ""
 
 
-def _path(written: str, environment: Mapping[str, str]) -> Path | None:
-    """`$NAME/x` by its variable, `/x` as it is, and all else below the home."""
-    if not written.startswith("$"):
-        return Path(environment.get("HOME") or Path.home(), written)
-    name, _, rest = written[1:].partition("/")
+def _path(file: str, environment: Mapping[str, str]) -> Path | None:
+    """`$NAME/x` by its variable, `/x` as it is, and any other path below the home."""
+    if not file.startswith("$"):
+        return Path(environment.get("HOME") or Path.home(), file)
+    name, _, rest = file[1:].partition("/")
     return Path(environment[name], rest) if environment.get(name) else None

@@ -68,7 +68,7 @@ def argv(start: StartRequest) -> tuple[str, ...]:
 
 
 def check(options: Mapping[str, str]) -> None:
-    """Refuse a script that could not be played, with every problem by line."""
+    """Raise BadInput with every problem of the script."""
     parse(options.get("script", ""), _name(options))
 
 

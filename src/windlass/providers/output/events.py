@@ -1,4 +1,4 @@
-"""Lines to events: a line that is none is for people, and whatever a program prints does no harm."""
+"""Turns a program's lines into events. Whatever the program prints does no harm."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from windlass.core.runs.provider import LineReading
 Event = Mapping[str, Any]
 
 MOST_LINES, MOST_LETTERS = 20, 2000
-"""How much of a tool's answer people are shown."""
+"""How much people see of a tool's answer."""
 LONGEST_CALL = 200
-"""Letters of a tool call that people are shown."""
+"""Characters that people see of a tool call."""
 _LARGEST = 2**53
 
 
@@ -63,8 +63,15 @@ def table(value: object) -> Event:
     return value if isinstance(value, dict) else {}
 
 
+def texts(blocks: object) -> str:
+    """The texts of a list of blocks, each on its own lines."""
+    return "\n".join(
+        filter(None, (words(table(block).get("text")) for block in (blocks if isinstance(blocks, list) else ())))
+    )
+
+
 def shortened(text: str) -> str:
-    """A tool's answer, not longer than people read."""
+    """A tool's answer, cut to what people read."""
     lines = text.rstrip().splitlines()
     kept = "\n".join(lines[:MOST_LINES])
     more = len(lines) - MOST_LINES

@@ -1,4 +1,4 @@
-"""Words to troubles: what a program complains about, by what helps against it."""
+"""Finds the trouble that a program's words tell of, by its kind."""
 
 from __future__ import annotations
 
@@ -6,22 +6,34 @@ import re
 from collections.abc import Iterable, Mapping
 
 from windlass.core.nouns.run import RunTrouble, TroubleKind
+from windlass.core.runs.provider import LineReading
 
 Patterns = tuple[tuple[TroubleKind, str], ...]
 MOST_WORDS = 500
-"""Letters of a complaint that are kept."""
+"""Characters of a complaint that are kept."""
 
 
 def patterns(table: Mapping[TroubleKind, Iterable[str]]) -> Patterns:
-    """Patterns by the trouble they tell of, the strongest first; compiled when a line is first held to them."""
-    return tuple((kind, each) for kind, all_ in table.items() for each in all_)
+    """Patterns by the kind of trouble, the strongest first; `re` compiles each at its first use."""
+    return tuple((kind, pattern) for kind, found in table.items() for pattern in found)
 
 
 def kind_of(words: str, known: Patterns) -> TroubleKind | None:
-    """The trouble that these words tell of; letters of either size are the same."""
+    """The kind of trouble that these words tell of, in any case."""
     return next((kind for kind, pattern in known if re.search(pattern, words, re.IGNORECASE)), None)
 
 
 def run_trouble(kind: TroubleKind, words: str, until: float | None = None) -> RunTrouble:
     """A trouble in the program's own words, on one line."""
     return RunTrouble(kind, " ".join(words.split())[:MOST_WORDS], until)
+
+
+def trouble_in(words: str, known: Patterns) -> RunTrouble | None:
+    """The trouble that these words tell of."""
+    kind = kind_of(words, known)
+    return run_trouble(kind, words) if kind else None
+
+
+def read_plain(line: str, known: Patterns = ()) -> LineReading:
+    """A line for people, with the trouble that it tells of."""
+    return LineReading(text=line, trouble=trouble_in(line, known))

@@ -1,4 +1,4 @@
-"""The player: does what a script says, as an agent would, in the current folder."""
+"""The player: performs the steps of a script in the current folder, as an agent would."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Player:
         raise End(0)
 
     def ask(self, questions: list[str]) -> None:
-        numbered = [{"id": f"q{number}", "question": each} for number, each in enumerate(questions, start=1)]
+        numbered = [{"id": f"q{number}", "question": text} for number, text in enumerate(questions, start=1)]
         self._signal({"status": "questions", "questions": numbered})
         raise End(0)
 
@@ -141,11 +141,10 @@ class Player:
     # ── trouble ──────────────────────────────────────────────────────────────────────────────────────────
 
     def signal(self, value: Any = None, text: str | None = None, encoding: str = "utf-8", kind: str = "") -> None:
-        said = json.dumps(value, ensure_ascii=False) if text is None else text
         if kind:
             self._put_odd(kind)
         else:
-            self._put(said.encode(encoding))
+            self._put((json.dumps(value, ensure_ascii=False) if text is None else text).encode(encoding))
 
     def ignore_term(self) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -158,8 +157,8 @@ class Player:
         recorded = (
             Path(file).read_bytes().splitlines(keepends=True) if file else [f"{line}\n".encode() for line in lines]
         )
-        for each in recorded:
-            _out(each)
+        for line in recorded:
+            _out(line)
             time.sleep(delay)
 
     def print(self, line: int = 100, **amount: int) -> None:
@@ -168,7 +167,7 @@ class Player:
         while left > 0:
             left -= _out((row * (_PIECE // len(row) or 1))[:left])
 
-    # ── means ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── parts of steps ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _filled(self, text: str) -> str:
         return text.replace("{agent}", self.agent).replace("{number}", str(self.number))
@@ -188,7 +187,7 @@ class Player:
         draft.replace(self.signal_file)
 
     def _put_odd(self, kind: str) -> None:
-        """Put something there that is no plain file, or far too large a one."""
+        """Put something in the signal's place that is not a plain file, or a huge one."""
         if kind == "link":
             target = self.signal_file.with_name("elsewhere.json")
             target.write_text('{"status": "done"}', encoding="utf-8")

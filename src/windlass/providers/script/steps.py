@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.files import values
 from windlass.core.files.section import Section
@@ -102,14 +101,7 @@ def whole(most: int) -> Take:
 
 
 def one(*words: str) -> Take:
-    """One of some words."""
-
-    def check(word: str) -> str:
-        if word not in words:
-            raise BadInput(f"must be one of {', '.join(words)}, not {word!r}.", hint=near_miss(word, words))
-        return word
-
-    return checked(check)
+    return checked(lambda word: values.one_of(word, words))
 
 
 flag = checked(values.truth)
