@@ -1,25 +1,26 @@
-"""Reading and writing settings files. Nothing else reads them, or the environment."""
+"""Reads and writes settings files. No other module reads them, or the environment."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.settings.schema import Settings, build, check_key, keys, parse_value
-from windlass.system.files import write_whole
+from windlass.system.files import NotPlain, read_file, write_whole
 
 ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider", "WINDLASS_SANDBOX": "sandbox.mode"}
 """Variables that stand for a setting."""
 STRICTER = {"sandbox.mode": "on", "sandbox.network": False}
-"""The only value of a setting that a project's file may have: a repository protects the user, never the contrary."""
+"""The only values of these settings that a project's file may have: it may protect the user more, never less."""
 FOR_ALL = ("daemon.", "sandbox.", "work.environment")
-"""How settings begin that belong in the home's file."""
+"""Beginnings of the settings that belong in the home's file."""
 
 _HOME_ONLY = {
     "daemon": "is for all projects",
@@ -56,12 +57,12 @@ class SettingsFiles:
     ) -> None:
         self.home_file = home / "config.toml"
         self.accept = accept
-        """Refuses what only others can judge."""
+        """Raises BadInput for settings that another module can judge."""
         self.environment = _from_environment(environment)
         self._read: dict[Path, tuple[Stamp, dict[str, Any]]] = {}
         self._built: dict[str, tuple[tuple[Stamp, ...], Settings]] = {}
         self.problems: dict[str, BadInput] = {}
-        """What is wrong with the files now, by path of the project."""
+        """The error of the files as they are now, by path of the project."""
 
     def at(self, path: str, /) -> Settings:
         """The settings in force for a project, or for the home alone."""
@@ -78,23 +79,20 @@ class SettingsFiles:
         return settings
 
     def check(self, path: str, /) -> None:
-        """Refuse a file that is broken now."""
+        """Raise BadInput if a file is broken now."""
         self._whole(path)
 
     def _whole(self, path: str) -> Settings:
         stamps = tuple(_stamp(file) for file in self.files(path))
         known = self._built.get(path)
         if known is None or known[0] != stamps:
-            known = (stamps, self._accepted(build(Settings, *self._layers(path))))
-            self._built[path] = known
+            settings = build(Settings, *self._layers(path))
+            try:
+                self.accept(settings)
+            except BadInput as error:
+                raise BadInput(f"{self.home_file}: {error}", hint=error.hint) from error
+            known = self._built[path] = (stamps, settings)
         return known[1]
-
-    def _accepted(self, settings: Settings) -> Settings:
-        try:
-            self.accept(settings)
-        except BadInput as error:
-            raise BadInput(f"{self.home_file}: {error}", hint=error.hint) from error
-        return settings
 
     def files(self, path: str) -> list[Path]:
         """The files that count, the weakest first."""
@@ -103,8 +101,7 @@ class SettingsFiles:
     def set(self, file: Path, key: str, text: str) -> Any:
         """Write one setting into a file; everything else in it stays as it is."""
         value = parse_value(key, text)
-        before = _read_text(file)
-        after = with_value(before, key, value)
+        after = with_value(_read_text(file), key, value)
         build(Settings, (str(file), _parse(file, after)))
         _write(file, after)
         return value
@@ -116,36 +113,29 @@ class SettingsFiles:
         return [*layers, ("the environment", self.environment)]
 
     def _refuse_what_is_for_all(self, source: str, values: Mapping[str, Any]) -> None:
-        """What a project's file may not say: it comes with the repository, and agents' changes land in it."""
+        """Refuse settings that a project's file may not have: it comes with the repository, and agents change it."""
         for table, why in _HOME_ONLY.items():
             if table in values:
                 raise BadInput(f"{source}: [{table}] {why}, so it belongs in {self.home_file}.", hint="Move it there.")
-        for key, value in _flattened(values):
+        allowed = " and ".join(f"{key} = {_toml(value)}" for key, value in STRICTER.items())
+        tables = {table: inner for table, inner in values.items() if isinstance(inner, Mapping)}
+        for key, value in ((f"{table}.{name}", tables[table][name]) for table in tables for name in tables[table]):
             if key.startswith(FOR_ALL) and (key not in STRICTER or value != STRICTER[key]):
                 raise BadInput(
                     f"{source}: {key} = {_toml(value)} would let agents do more, so it belongs in {self.home_file}.",
-                    hint="Move it there; a project's file may only say "
-                    + " and ".join(f"{each} = {_toml(allowed)}" for each, allowed in STRICTER.items())
-                    + ".",
+                    hint=f"Move it there; a project's file may only say {allowed}.",
                 )
 
     def _values(self, file: Path) -> dict[str, Any]:
         stamp = _stamp(file)
         known = self._read.get(file)
         if known is None or known[0] != stamp:
-            known = (stamp, _parse(file, _read_text(file)))
-            self._read[file] = known
+            known = self._read[file] = (stamp, _parse(file, _read_text(file)))
         return known[1]
 
 
-def _flattened(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Each key of each table by its full name."""
-    tables = ((table, each) for table, each in values.items() if isinstance(each, Mapping))
-    return [(f"{table}.{name}", value) for table, each in tables for name, value in each.items()]
-
-
 def _stamp(file: Path) -> Stamp:
-    """What changes when a file does."""
+    """Facts that change when the file does."""
     try:
         found = file.stat()
     except OSError:
@@ -163,28 +153,21 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_text(file: Path) -> str:
+    """The text of a settings file, or "". A repository may have a pipe or a device here: neither is read."""
     try:
-        return _content(file).decode("utf-8")
+        content = read_file(None, os.path.realpath(file), LARGEST + 1)
     except FileNotFoundError:
         return ""
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{file} is not UTF-8 text.") from error
+    except NotPlain as error:
+        raise BadInput(f"{file} is not a regular file.", hint="Remove it, or put a settings file there.") from error
     except OSError as error:
         raise Unavailable(f"{file} cannot be read: {error.strerror}.") from error
-
-
-def _content(file: Path) -> bytes:
-    """A repository may bring anything under this name: no pipe is waited for, and no device read."""
-    opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if len(content) > LARGEST:
+        raise BadInput(f"{file} has more than {LARGEST} bytes.", hint="Settings are short; put one there.")
     try:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode):
-            raise BadInput(f"{file} is not a regular file.", hint="Remove it, or put a settings file there.")
-        if found.st_size > LARGEST:
-            raise BadInput(f"{file} has more than {LARGEST} bytes.", hint="Settings are short; put one there.")
-        return os.read(opened, LARGEST)
-    finally:
-        os.close(opened)
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file} is not UTF-8 text.") from error
 
 
 def _parse(file: Path, text: str) -> dict[str, Any]:
@@ -193,7 +176,9 @@ def _parse(file: Path, text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise BadInput(f"{file} is nested too deeply.", hint="Settings are tables of plain values.") from error
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{file}: {error}.", hint="Mend the line named, or run `windlass config path`.") from error
+        raise BadInput(
+            f"{file}: {error}.", hint="Correct that line; `windlass config path` names the files."
+        ) from error
 
 
 def _write(file: Path, text: str) -> None:
@@ -213,7 +198,7 @@ def with_value(text: str, key: str, value: Any) -> str:
     table, _, name = key.rpartition(".")
     line = f"{name} = {_toml(value)}"
     lines = text.splitlines()
-    start = next((at for at, each in enumerate(lines) if _is_table(each, table)), None)
+    start = next((at for at, each in enumerate(lines) if (found := _TABLE.fullmatch(each)) and found[1] == table), None)
     if start is None:
         return "\n".join([*lines, *([""] if lines else []), f"[{table}]", line]) + "\n"
     end = next((at for at in range(start + 1, len(lines)) if _TABLE.fullmatch(lines[at])), len(lines))
@@ -225,31 +210,16 @@ def with_value(text: str, key: str, value: Any) -> str:
     return "\n".join([*lines[:end], line, *lines[end:]]) + "\n"
 
 
-def _is_table(line: str, table: str) -> bool:
-    match = _TABLE.fullmatch(line)
-    return match is not None and match.group(1) == table
-
-
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(each) for each in value) + "]"
-    return _toml_text(str(value))
-
-
-def _toml_text(text: str) -> str:
-    special = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    escaped = (special.get(each) or (each if each.isprintable() else f"\\U{ord(each):08x}") for each in text)
-    return '"' + "".join(escaped) + '"'
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def flat(settings: Settings) -> dict[str, Any]:
     """Every setting by its full name."""
-    values: dict[str, Any] = {}
-    for key in keys():
-        table, _, name = key.partition(".")
-        values[key] = getattr(getattr(settings, table), name)
-    return values
+    return {key: attrgetter(key)(settings) for key in keys()}

@@ -11,7 +11,7 @@ class ProviderSettings:
     """A coding CLI of your own, by the name you give it; only in your home's file. See [providers.md](providers.md)."""
 
     summary: str = ""
-    """What it is, in a few words."""
+    """A short description."""
     like: str = ""
     """A built-in provider that it is a variant of, such as another account; then few other keys are needed."""
     command: tuple[str, ...] = ()
@@ -19,11 +19,11 @@ class ProviderSettings:
     non_interactive: tuple[str, ...] = ()
     """Flags that every run gets, so that nobody is asked anything."""
     prompt: str = "stdin"
-    """How it is told what to do: `argument`, `flag`, `stdin` or `file`."""
+    """How it gets its prompt: by `argument`, `flag`, `stdin` or `file`."""
     prompt_flag: str = ""
     """The flag before the prompt, or before the name of its file."""
     system_prompt_flag: str = ""
-    """The flag before who an agent is, by its file. Default: that is the beginning of the prompt."""
+    """The flag before the prompt of an agent's file. Default: that text begins the prompt."""
     model_flag: str = ""
     """The flag before the name of a model."""
     permissions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -31,13 +31,13 @@ class ProviderSettings:
     resume: tuple[str, ...] = ()
     """The words that go on in a session; `{session}` is its id. Without them, every run is a new session."""
     output: str = "plain"
-    """What it prints: `plain` text, or `json`: one event a line."""
+    """Its output: `plain` text, or `json`, one event a line."""
     session: str = ""
     """Where its output tells the session: a field such as `data.id`, or in plain text a pattern with one group."""
     text: tuple[str, ...] = ()
-    """Fields of an event that people are shown. Default: the whole line."""
+    """Fields of an event that people see. Default: the whole line."""
     result: str = ""
-    """The field with its last word."""
+    """The field with its final answer."""
     model: str = ""
     """The field with the model's name."""
     input_tokens: str = ""
@@ -51,7 +51,7 @@ class ProviderSettings:
     errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Patterns of lines that tell of trouble, by kind: `throttle`, `overload`, `quota`, `auth`, `billing` …"""
     claim: str = "signal"
-    """What counts as done: a `signal`, or also an `exit` with 0 and something committed."""
+    """When its work counts as done: after a `signal`, or also after an `exit` with 0 and a commit."""
     gently: str = "TERM"
     """The signal that asks it to end: `TERM`, `INT` or `HUP`."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -20,7 +20,7 @@ class ModelSettings:
 
 
 def settings_for(model: str, known: Mapping[str, ModelSettings]) -> ModelSettings:
-    """What is set for a model: its own, or else what its vendor has, key by key."""
+    """The settings of a model: its own, or else its vendor's, key by key."""
     own, vendor = known.get(model, ModelSettings()), known.get(model.partition("/")[0], ModelSettings())
     return ModelSettings(
         base_url=own.base_url or vendor.base_url,

@@ -7,7 +7,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from windlass.core.settings.models import ModelSettings
 T = TypeVar("T")
 
 _TOO_LARGE = 10**300
-"""A whole number of this size is no float any more."""
+"""A whole number from this size on is not a float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class ProjectSettings:
     """Which project this is."""
 
     name: str = ""
-    """What people call it. Default: the folder's name."""
+    """The project's name. Default: the folder's name."""
     uuid: str = ""
     """Its identity, written by `windlass init`."""
     main: str = ""
@@ -41,7 +41,7 @@ class ProjectSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSettings:
-    """What must pass before a change lands."""
+    """The checks that must pass before a change lands."""
 
     command: str = ""
     """A shell command, run on exactly the tree that main would have. Without one, changes are held."""
@@ -52,7 +52,7 @@ class CheckSettings:
     output_bytes: int = 1_000_000
     """How much of the output is kept: the first and the last part."""
     environment: tuple[str, ...] = ()
-    """Names of variables that checks may see besides PATH, HOME, LANG and the like."""
+    """Names of variables that checks may see, beside PATH, HOME, LANG and the like."""
 
 
 class Reviewing(StrEnum):
@@ -71,7 +71,7 @@ class GateSettings:
     strict: bool = False
     """Test every commit that main goes through by itself. Else several may land on the test of the last one."""
     retries: int = 1
-    """How often a change whose checks failed is tested again before it goes back: it may have been by chance."""
+    """How often a change whose checks failed is tested again before it goes back: they may have failed by chance."""
     partition: bool = False
     """Put changes that touch the same top folders side by side into stacks; what lands is tested whole all the same."""
     shape: LandingShape = LandingShape.MERGE
@@ -98,7 +98,7 @@ class WorkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
-    """What keeps agents in their place. A project's file may only say `mode = "on"` and `network = false`."""
+    """How agents are confined. A project's file may only say `mode = "on"` and `network = false`."""
 
     mode: Confinement = Confinement.AUTO
     """auto: where bubblewrap works; on: without it nothing starts; off: agents have your own rights."""
@@ -112,7 +112,7 @@ class SandboxSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeSettings:
-    """What an agent's worktree has besides the repository's own files. Git does not see it there."""
+    """Extra files and ports of an agent's worktree. Git does not see them."""
 
     copy: tuple[str, ...] = ()
     """Files and folders of your checkout that are copied, such as `.env`."""
@@ -127,7 +127,7 @@ class WorktreeSettings:
     ports: int = 10
     """How many ports each agent has for itself, in `$WINDLASS_PORT` and `$WINDLASS_PORTS`. 0: none."""
     first_port: int = 20_000
-    """Where they begin."""
+    """The first of these ports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RadarSettings:
-    """What is done when running agents are about to collide (see `windlass radar`)."""
+    """How Windlass reacts when running agents are about to collide (see `windlass radar`)."""
 
     act: Act = Act.SHOW
     """show: nothing, you look; tell: both agents are told, once for each file; hold: a task whose declared paths
@@ -169,7 +169,7 @@ class RadarSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonSettings:
-    """The background process. These belong in the home's file."""
+    """The background process. These settings belong in the home's file."""
 
     idle_minutes: float = 15.0
     """A daemon that started by itself leaves after this long with nothing to do. 0: never."""
@@ -182,7 +182,7 @@ class DaemonSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All of them. Zero settings must work."""
+    """All settings. Each has a default."""
 
     project: ProjectSettings = field(default_factory=ProjectSettings)
     checks: CheckSettings = field(default_factory=CheckSettings)
@@ -214,32 +214,25 @@ _FORMS = {
     "project.uuid": (re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}"), "a uuid"),
     "project.name": (re.compile(r"[^\0\n\r]{1,200}"), "one line of at most 200 characters"),
 }
-"""What a text must look like, where not every text will do."""
+"""The form of a text, where not every text will do."""
 
 
 def build(kind: type[T], *layers: tuple[str, Mapping[str, Any]]) -> T:
-    """Settings from named layers, the later ones stronger; every bad key or value is refused by its full name."""
-    merged: dict[str, Any] = {}
+    """Settings from named layers, the later ones stronger. Raises BadInput that names the layer and the full key."""
+    made = kind()
     for source, values in layers:
-        _merge(merged, _checked(kind, values, source, ""))
-    return _make(kind, merged)
+        made = _with_values(made, values, source, "")
+    return made
 
 
-def keys(kind: type[Any] = Settings, prefix: str = "") -> dict[str, type[Any]]:
+def keys() -> dict[str, type[Any]]:
     """Every setting's full name and type; tables with names of your own are left out."""
-    found: dict[str, type[Any]] = {}
-    for name, hint in typing.get_type_hints(kind).items():
-        if _named_tables(hint):
-            continue
-        if is_dataclass(hint):
-            found |= keys(typing.cast(type[Any], hint), f"{prefix}{name}.")
-        else:
-            found[prefix + name] = hint
-    return found
+    tables = ((table, kind) for table, kind in typing.get_type_hints(Settings).items() if is_dataclass(kind))
+    return {f"{table}.{name}": hint for table, kind in tables for name, hint in typing.get_type_hints(kind).items()}
 
 
 def check_key(key: str) -> type[Any]:
-    """The type of one setting, or a refusal that suggests the near miss."""
+    """The type of one setting. Raises BadInput with the near miss."""
     known = keys()
     table = key.partition(".")[0]
     if table in ("providers", "models") and table != key:
@@ -255,7 +248,7 @@ def check_key(key: str) -> type[Any]:
 
 
 def parse_value(key: str, text: str) -> Any:
-    """A typed word as the value of a setting."""
+    """The value of a setting from a word that a person typed. Raises BadInput."""
     kind = check_key(key)
     try:
         if kind is bool:
@@ -269,32 +262,33 @@ def parse_value(key: str, text: str) -> Any:
     return str(_fitting(kind, text, key))
 
 
-def _checked(kind: type[Any], values: Mapping[str, Any], source: str, prefix: str) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    checked: dict[str, Any] = {}
+def _with_values(base: T, values: Mapping[str, Any], source: str, prefix: str) -> T:
+    """Settings with the values of one layer in the place of their own."""
+    hints = typing.get_type_hints(type(base))
+    changed: dict[str, Any] = {}
     for name, value in values.items():
         full = prefix + name
         if name not in hints:
-            raise BadInput(
-                f"{source}: there is no setting {full}.",
-                hint=near_miss(full, _known() | {prefix + hint for hint in hints})
-                or "Run `windlass config get` to see them all.",
-            )
+            known = {*keys(), *typing.get_type_hints(Settings), *(prefix + hint for hint in hints)}
+            hint = near_miss(full, known) or "Run `windlass config get` to see them all."
+            raise BadInput(f"{source}: there is no setting {full}.", hint=hint)
+        old = getattr(base, name)
         if inner := _named_tables(hints[name]):
-            checked[name] = {
-                each: _checked(inner, _table(given, source, f"{full}.{each}"), source, f"{full}.{each}.")
-                for each, given in _table(value, source, full).items()
-            }
-        elif is_dataclass(hints[name]):
-            table = _table(value, source, full)
-            checked[name] = _checked(typing.cast(type[Any], hints[name]), table, source, f"{full}.")
+            changed[name] = dict(old)
+            for key, given in _table(value, source, full).items():
+                place = f"{full}.{key}"
+                table = _table(given, source, place)
+                changed[name][key] = _with_values(old.get(key) or inner(), table, source, f"{place}.")
+        elif is_dataclass(old):
+            changed[name] = _with_values(old, _table(value, source, full), source, f"{full}.")
         else:
-            checked[name] = _fitting(hints[name], value, f"{source}: {full}")
-    return checked
+            changed[name] = _fitting(hints[name], value, f"{source}: {full}")
+    made: T = replace(typing.cast(Any, base), **changed)
+    return made
 
 
 def _named_tables(hint: Any) -> type[Any] | None:
-    """What each of a table of tables is, if this is one."""
+    """The type of the inner tables, if a setting is a table of tables."""
     inner = typing.get_args(hint)[-1] if typing.get_origin(hint) is Mapping else None
     return typing.cast(type[Any], inner) if is_dataclass(inner) else None
 
@@ -305,19 +299,14 @@ def _table(value: Any, source: str, full: str) -> Mapping[str, Any]:
     return value
 
 
-def _known() -> set[str]:
-    """Every setting and every table."""
-    return {word for key in keys() for word in (key, key.partition(".")[0])}
-
-
 def _fitting(kind: Any, value: Any, full: str) -> Any:
     if kind is float and type(value) is int and abs(value) < _TOO_LARGE:
         return _fitting(kind, float(value), full)
     if typing.get_origin(kind) is Mapping:
         if isinstance(value, Mapping):
-            return {name: _fitting(typing.get_args(kind)[1], each, f"{full}.{name}") for name, each in value.items()}
+            return {name: _fitting(typing.get_args(kind)[1], inner, f"{full}.{name}") for name, inner in value.items()}
     elif typing.get_origin(kind) is tuple:
-        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
             return tuple(value)
     elif issubclass(kind, StrEnum):
         if value in list(kind):
@@ -330,7 +319,7 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
 
 
 def _is_number(kind: Any, value: Any, full: str) -> bool:
-    """Whether it is one that can be, or true or false where that is wanted; refuses one that is too small."""
+    """Whether a value is a finite number, or a bool where one is wanted. Raises BadInput if it is too small."""
     if kind is bool or isinstance(value, bool):
         return kind is bool
     least = _LEAST.get(full.rpartition(" ")[2], 0)
@@ -340,7 +329,7 @@ def _is_number(kind: Any, value: Any, full: str) -> bool:
 
 
 def _plain(value: str, full: str) -> str:
-    """A text without what no program could be given; a name or branch that can be one."""
+    """The text, if it has the form that its setting needs. Raises BadInput."""
     pattern, words = _FORMS.get(full.rpartition(" ")[2], _ANY)
     if value and not pattern.fullmatch(value):
         raise BadInput(f"{full} must be {words}, not {value[:80]!r}.")
@@ -355,26 +344,3 @@ def _words(kind: Any) -> str:
     if issubclass(kind, StrEnum):
         return f"one of {', '.join(kind)}"
     return {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
-
-
-def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            _merge(into.setdefault(name, {}), value)
-        else:
-            into[name] = value
-
-
-def _make(kind: type[T], values: Mapping[str, Any]) -> T:
-    hints = typing.get_type_hints(kind)
-    made: dict[str, Any] = {}
-    for each in fields(typing.cast(Any, kind)):
-        if inner := _named_tables(hints[each.name]):
-            made[each.name] = {name: _make(inner, table) for name, table in values.get(each.name, {}).items()}
-        elif is_dataclass(hints[each.name]):
-            made[each.name] = _make(typing.cast(type[Any], hints[each.name]), values.get(each.name, {}))
-        elif each.name in values:
-            made[each.name] = values[each.name]
-        elif each.default is MISSING and each.default_factory is MISSING:
-            raise BadInput(f"The setting {each.name} is missing.")
-    return kind(**made)
