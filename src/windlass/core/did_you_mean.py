@@ -1,4 +1,4 @@
-"""The word that was probably meant."""
+"""Guesses the word that was meant."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 
 def near_miss(word: str, known: Iterable[str]) -> str:
-    """`Did you mean …?`, or nothing. The same in small letters, or in an instance, is nearest."""
+    """`Did you mean …?`, or "". The same word in lower case, or with an instance, is nearest."""
     words = list(known)
-    close = [each for each in words if word.lower() in (each, each.partition("@")[0])]
+    close = [other for other in words if word.lower() in (other, other.partition("@")[0])]
     close = close or difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     return f"Did you mean {close[0]}?" if close else ""

@@ -1,15 +1,10 @@
-"""Shipped text that is not code, and what a repository adds to it: blocks of prompts, and agents."""
+"""Shipped text that is not code, and the agents, prompts and workflows of a repository."""
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path
 
 
 def prompt_blocks() -> dict[str, str]:
     """Every prompt block by its file's name."""
-    folder = resources.files(__name__) / "prompts"
-    return {
-        path.name.removesuffix(".md"): path.read_text(encoding="utf-8")
-        for path in folder.iterdir()
-        if path.name.endswith(".md")
-    }
+    return {path.stem: path.read_text("utf-8") for path in (Path(__file__).parent / "prompts").glob("*.md")}

@@ -6,9 +6,9 @@ import asyncio
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from pathlib import Path
 
+from windlass.core import codec
 from windlass.core.agents.definition import Folder, Found, Roster, define, gather
 from windlass.core.did_you_mean import near_miss
 from windlass.core.display import harmless
@@ -34,7 +34,8 @@ class RepositoryLibrary:
 
     def __init__(self, blocks: Mapping[str, str]) -> None:
         self._blocks = blocks
-        self._folders = _folders()
+        listed = (Path(__file__).parent / "agent_folders.toml").read_text("utf-8")
+        self._folders = codec.revive(tuple[Folder, ...], tomllib.loads(listed)["folder"])
 
     async def roster(self, checkout: str, /) -> Roster:
         """The agents that the checkout defines, and the problems of their files. One bad file spoils no other."""
@@ -63,36 +64,18 @@ class RepositoryLibrary:
 
     def _added(self, checkout: str) -> dict[str, str]:
         blocks = dict(self._blocks)
-        for name, (where, file) in _additions().items():
+        files = {name: (*PROMPTS, f"{name}{ENDING}") for name in (*BLOCKS, *PARTS)} | {PROJECT: (PROMPTS[0], WORKER)}
+        for name, (*folder, file) in files.items():
             try:
-                with safe_files.folder(checkout, where) as handle:
-                    own = safe_files.text(handle, file, LARGEST).strip()
+                with safe_files.folder(checkout, folder) as where:
+                    own = safe_files.text(where, file, LARGEST).strip()
             except FileNotFoundError:
                 continue
             except Unreadable as error:
-                shown = "/".join((*where, file))
+                shown = "/".join((*folder, file))
                 raise BadInput(f"{shown}:{error.line}: {error}", hint="See `windlass agents`.") from error
             blocks[name] = f"{blocks.get(name, '').rstrip()}\n\n{own}".strip()
         return blocks
-
-
-def _additions() -> dict[str, tuple[tuple[str, ...], str]]:
-    """The file that adds to each block."""
-    return {name: (PROMPTS, f"{name}{ENDING}") for name in (*BLOCKS, *PARTS)} | {PROJECT: (PROMPTS[:1], WORKER)}
-
-
-def _folders() -> tuple[Folder, ...]:
-    listed = tomllib.loads((resources.files(__package__) / "agent_folders.toml").read_text("utf-8"))["folder"]
-    return tuple(
-        Folder(
-            path=folder["path"],
-            provider=folder.get("provider", ""),
-            means=folder.get("means", {}),
-            unheeded=tuple(folder.get("unheeded", ())),
-            unset=tuple(folder.get("unset", ())),
-        )
-        for folder in listed
-    )
 
 
 def _in_folder(checkout: str, folder: Folder) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""Workflow files of version 1, a list of steps, in the form of today. What is not about the steps stays as it was."""
+"""Converts workflow files of version 1, a list of steps, to the current format. The rest of the file stays."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ _CONTEXT = "context: is new, because agents who pass work on talk in its channel
 
 @dataclass(frozen=True, slots=True)
 class MigratedFile:
-    """A file in the new form."""
+    """A workflow file in the current format."""
 
     old: str
     new: str
     notes: tuple[str, ...] = ()
-    """What a person should know about it."""
+    """Facts that a person should know."""
 
     @property
     def changes(self) -> bool:
         return self.new != self.old
 
     def diff(self, file: str) -> str:
-        """What changes; nothing where nothing does."""
-        lines = (self.old.splitlines(keepends=True), self.new.splitlines(keepends=True))
-        return "".join(_whole(each) for each in difflib.unified_diff(*lines, f"a/{file}", f"b/{file}"))
+        """The changes as a unified diff; "" if there are none."""
+        texts = (self.old.splitlines(keepends=True), self.new.splitlines(keepends=True))
+        lines = difflib.unified_diff(*texts, f"a/{file}", f"b/{file}")
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def migrate(path: Path, shown: str) -> MigratedFile:
-    """A file of version 1 in the new form; one that has it already stays. Raises BadInput if it can't be read."""
+    """Convert a version 1 file to the current format; a current file stays. Raises BadInput if it can't be read."""
     notes = Notes(harmless(shown))
     old = text_of(path, notes)
     top = read_yaml(old, notes, largest=LARGEST, aliases=True) if old is not None else None
@@ -55,16 +56,18 @@ def migrate(path: Path, shown: str) -> MigratedFile:
     key, tasks = keys.get("tasks", (None, None))
     if key is None or not isinstance(tasks, Items) or not is_first_version(tasks):
         return MigratedFile(old, old)
-    if rivals := [each for each in ("setup", "kickoff") if each in keys]:
+    if rivals := [name for name in ("setup", "kickoff") if name in keys]:
         raise BadInput(f"{shown} has steps of version 1 and {' and '.join(rivals)}, too.", hint="Keep one of the two.")
     if key.at[1] != 1 or tasks.at[0] == key.at[0]:
         raise BadInput(f"{shown} has its steps in one line, which can't be converted by lines.", hint="Write a list.")
-    return _rewritten(old, [each for each, _ in keys.values()], key, tasks, _agents(keys.get("agents")))
+    _, agents = keys.get("agents", (None, None))
+    names = [name.text for name, _ in agents.entries] if isinstance(agents, Keys) else []
+    return _rewritten(old, [leaf for leaf, _ in keys.values()], key, tasks, names)
 
 
 @dataclass(slots=True)
 class _Steps:
-    """The steps, sorted into what runs before any agent and what is said to them."""
+    """The steps, sorted into commands that run before any agent and messages to agents."""
 
     agents: list[str]
     setup: list[str] = field(default_factory=list)
@@ -74,14 +77,16 @@ class _Steps:
     """Paragraphs."""
     notes: list[str] = field(default_factory=list)
     stands_for: dict[str, str] = field(default_factory=dict)
-    """By a name that is no longer there, the words that say what it was."""
+    """Words in the place of a value that is no longer captured, by its name."""
     first: str = ""
     latest: str = ""
 
 
 def _rewritten(old: str, keys: list[Leaf], key: Leaf, tasks: Items, agents: list[str]) -> MigratedFile:
     lines = old.split("\n")
-    first, last = key.at[0] - 1, _end(lines, key, keys)
+    first = key.at[0] - 1
+    following = min((leaf.at[0] - 1 for leaf in keys if leaf.at[0] > key.at[0]), default=len(lines))
+    last = _content_end(lines, key.at[0], following, edge=r"#|\s*$")  # comments at the edge belong to what follows
     steps = _Steps(agents)
     starts = [*(item.at[0] - 1 for item in tasks.items), last]
     before = first + 1
@@ -92,15 +97,9 @@ def _rewritten(old: str, keys: list[Leaf], key: Leaf, tasks: Items, agents: list
     steps.comments += [line.strip() for line in lines[before:last] if line.strip()]
     if beside := lines[first].partition("#")[2]:
         steps.comments.insert(0, f"#{beside}")
-    made = _made(steps, with_context="context" not in [each.text for each in keys])
+    made = _made(steps, with_context="context" not in [leaf.text for leaf in keys])
     new = "\n".join((*lines[:first], *made, *lines[last:]))
     return MigratedFile(old, new, tuple(dict.fromkeys(steps.notes)))
-
-
-def _end(lines: list[str], key: Leaf, keys: list[Leaf]) -> int:
-    """The line after the steps. Comments at the edge belong to what follows."""
-    following = min((each.at[0] - 1 for each in keys if each.at[0] > key.at[0]), default=len(lines))
-    return _content_end(lines, key.at[0], following, edge=r"#|\s*$")
 
 
 def _content_end(lines: list[str], start: int, end: int, edge: str = r"\s*#|\s*$") -> int:
@@ -113,14 +112,16 @@ def _take(steps: _Steps, node: Node, above: list[str], own: list[str]) -> None:
     values = {key.text: value for key, value in node.entries} if isinstance(node, Keys) else {}
     texts = {key: value.text for key, value in values.items() if isinstance(value, Leaf)}
     line = node.at[0]
-    comments = [each.strip() for each in above if each.strip()]
-    for strange in [each for each in values if each not in _STEP]:
-        steps.notes.append(f"line {line}: {strange} is left out; nothing is like it now.")
+    comments = [comment.strip() for comment in above if comment.strip()]
+    for key in values:
+        if key not in _STEP:
+            steps.notes.append(f"line {line}: {key} is left out; nothing is like it now.")
     waits = "wait_mention" in values or (isinstance(node, Leaf) and node.text == "wait_mention")
     if waits:
         steps.notes.append(f"line {line}: {_WAIT_MENTION}")
     if "shell" in texts and not steps.first:
-        steps.setup += [*(f"  {comment}" for comment in comments), *_indented(own)]
+        step = textwrap.dedent("\n".join(own)).split("\n")
+        steps.setup += [f"  {part}" if part.strip() else "" for part in (*comments, *step)]
         return
     steps.comments += comments
     if "shell" in texts:
@@ -131,13 +132,8 @@ def _take(steps: _Steps, node: Node, above: list[str], own: list[str]) -> None:
         steps.notes.append(f"line {line}: this step is left out: it is neither shell nor send.")
 
 
-def _indented(own: list[str]) -> list[str]:
-    """The lines of a step as they were, two cells from the edge."""
-    return [f"  {part}" if part.strip() else "" for part in textwrap.dedent("\n".join(own)).split("\n")]
-
-
 def _command(steps: _Steps, texts: dict[str, str], line: int) -> None:
-    """A command between messages: nothing runs by itself then, so the agent who has just worked is asked to."""
+    """Ask the agent who has just worked to run a command that stands between messages."""
     command = " ".join(_filled(steps, texts["shell"]).split())
     steps.said.append(f"@{steps.first} begins; once {steps.latest} is done, {steps.latest} runs `{command}`.")
     if name := texts.get("as"):
@@ -167,7 +163,7 @@ def _message(steps: _Steps, texts: dict[str, str], line: int) -> None:
 
 
 def _filled(steps: _Steps, text: str) -> str:
-    """A text with words for what is no longer captured: the answers of agents."""
+    """A text with words in the place of values that are no longer captured."""
     template, slips = parse(text)
     if slips or not any(reference.name in steps.stands_for for reference in template.references):
         return text
@@ -192,11 +188,3 @@ def _made(steps: _Steps, *, with_context: bool) -> list[str]:
         steps.notes.append("No message was sent, so there is no kickoff: write one.")
         return made[:-1] if made and not made[-1] else made
     return [*made, "kickoff: |", *(f"  {part}" if part.strip() else "" for part in text.split("\n"))]
-
-
-def _agents(found: tuple[Leaf, Node] | None) -> list[str]:
-    return [key.text for key, _ in found[1].entries] if found and isinstance(found[1], Keys) else []
-
-
-def _whole(line: str) -> str:
-    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -1,4 +1,4 @@
-"""Reading small text files of the user's repository: no link is followed, nothing blocks, sizes are bounded."""
+"""Reads small text files of the user's repository. No link is followed, nothing blocks, sizes are bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windlass.system.files import NotPlain, open_folder, read_file
 
 
 class Unreadable(Exception):
-    """What stands there is not a text that we read. The words say why, the line where."""
+    """A file can't be read as text. The words say why, the line where."""
 
     def __init__(self, words: str, line: int = 1) -> None:
         super().__init__(words)
@@ -19,7 +19,7 @@ class Unreadable(Exception):
 
 
 def is_top(folder: Path) -> bool:
-    """Whether a repository is there. Sandboxes of other programs leave empty folders of this name, also in /tmp."""
+    """Whether a folder is a repository's top. An empty `.git` does not count: other programs' sandboxes leave some."""
     git = folder / ".git"
     return git.is_file() or (git / "HEAD").exists()
 
@@ -32,9 +32,8 @@ def folder(top: str, parts: Sequence[str]) -> Iterator[int]:
 
 
 def names(where: int, ending: str, most: int) -> list[str]:
-    """The files there whose name ends so, in order, and at most so many; hidden ones are left out."""
-    found = sorted(each for each in os.listdir(where) if each.endswith(ending) and not each.startswith("."))
-    return found[:most]
+    """The first names with this ending in an open folder, in order; hidden files are left out."""
+    return sorted(name for name in os.listdir(where) if name.endswith(ending) and not name.startswith("."))[:most]
 
 
 def text(where: int, name: str, limit: int) -> str:

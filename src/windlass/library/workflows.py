@@ -1,12 +1,11 @@
-"""Workflow files: where they are found, and what they say."""
+"""Finds and reads workflow files."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
@@ -17,6 +16,7 @@ from windlass.core.workflows.file import Surroundings, read
 from windlass.core.workflows.workflow import Workflow
 from windlass.library import safe_files
 from windlass.library.safe_files import Unreadable
+from windlass.system.files import write_whole
 from windlass.system.strict_yaml import read_yaml
 
 LARGEST = 200_000
@@ -28,26 +28,26 @@ FOLDER = (".windlass", "workflows")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a file came to."""
+    """A file that was read."""
 
     workflow: Workflow | None
-    """None: it has an error."""
+    """None: the file has an error."""
     problems: tuple[FileProblem, ...]
 
 
 def shipped() -> dict[str, Path]:
     """The workflows that come with Windlass, by name."""
-    folder = Path(str(resources.files(__package__))) / "workflows"
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {path.stem: path for path in sorted((Path(__file__).parent / "workflows").glob("*.yaml"))}
 
 
 def own(here: Path) -> dict[str, Path]:
-    """The workflows of the project around a folder, by name: the nearest win."""
+    """The workflows in this folder and those above it, up to the repository's top, by name: the nearest wins."""
     found: dict[str, Path] = {}
-    for above in _up_to_top(here):
+    folders = (here, *here.parents)
+    top = next((number for number, folder in enumerate(folders) if safe_files.is_top(folder)), 0)
+    for above in folders[: top + 1]:
         folder = above.joinpath(*FOLDER)
-        listed = sorted(folder.iterdir()) if folder.is_dir() else []
-        found = {each.stem: each for each in listed if each.suffix in ENDINGS} | found
+        found = {file.stem: file for file in _listed(folder) if file.suffix in ENDINGS} | found
     return found
 
 
@@ -62,7 +62,7 @@ def find(given: str, here: Path) -> Path:
         raise NotFound(f"No workflow is called {given!r}.", hint=remedy)
     if path.exists():
         return path
-    near = near_miss(path.name, [each.name for each in _listed(path.parent)])
+    near = near_miss(path.name, [file.name for file in _listed(path.parent)])
     named = "" if near or Path(given).stem not in own(here) else f"Leave out the ending: {Path(given).stem}."
     raise NotFound(f"There is no file {given}.", hint=near or named or "A bare name such as review is found by itself.")
 
@@ -75,7 +75,7 @@ def load(
     providers: Collection[str] = (),
     environment: Collection[str] | None = None,
 ) -> Loaded:
-    """The workflow in a file, or in the text that it shall have; or all that is wrong with it."""
+    """The workflow in a file, or in `text` instead of the file's own; and every problem."""
     name = harmless(shown or str(path))
     notes = Notes(name)
     text = text_of(path, notes) if text is None else text
@@ -87,7 +87,7 @@ def load(
 
 
 def text_of(path: Path, notes: Notes) -> str | None:
-    """The file as text; None, and a note, if it is none."""
+    """The text of a file; None, and a note, if it can't be read."""
     whole = path.resolve()
     try:
         with safe_files.folder(str(whole.parent), ()) as where:
@@ -101,20 +101,15 @@ def text_of(path: Path, notes: Notes) -> str | None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file anew: all of it, or nothing."""
+    """Write a file anew: all of it, or nothing. Its permissions stay."""
     whole = path.resolve()
-    beside = whole.with_name(f".{whole.name}.{os.getpid()}")
-    try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        beside.chmod(stat.S_IMODE(whole.stat().st_mode))
-        beside.replace(whole)
-    finally:
-        beside.unlink(missing_ok=True)
+    mode = stat.S_IMODE(whole.stat().st_mode)
+    write_whole(whole, text.encode())
+    whole.chmod(mode)
 
 
 def _prompts(workflow: Path) -> Callable[[str], str]:
-    """Reads the files that a workflow's file names: beside it, and within its repository."""
+    """A reader of the prompt files that a workflow names: beside its file, and within its repository."""
     beside = workflow.resolve().parent
     top = next((parent for parent in (beside, *beside.parents) if safe_files.is_top(parent)), beside)
 
@@ -126,7 +121,7 @@ def _prompts(workflow: Path) -> Callable[[str], str]:
             with safe_files.folder(str(top), path.parent.relative_to(top).parts) as where:
                 text = safe_files.text(where, path.name, LARGEST_PROMPT)
         except FileNotFoundError as error:
-            near = near_miss(path.name, [each.name for each in _listed(path.parent)])
+            near = near_miss(path.name, [file.name for file in _listed(path.parent)])
             words = f"there is no file {name} beside the workflow's."
             raise BadInput(words, hint=near or "One word that ends in .md or .txt names a file.") from error
         except Unreadable as error:
@@ -140,10 +135,3 @@ def _prompts(workflow: Path) -> Callable[[str], str]:
 
 def _listed(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def _up_to_top(here: Path) -> Iterator[Path]:
-    """This folder and those above it, up to the top of the repository; without one, this folder alone."""
-    above = (here, *here.parents)
-    last = next((number for number, each in enumerate(above) if safe_files.is_top(each)), 0)
-    yield from above[: last + 1]

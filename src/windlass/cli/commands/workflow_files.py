@@ -174,7 +174,7 @@ def _facts(workflow: Workflow) -> list[tuple[str, object]]:
 
 def _shared(workflow: Workflow) -> dict[str, str]:
     """The files of what its agents share, in the instance that is meant where none is said."""
-    from windlass.core.workflows.workflow import DEFAULT_INSTANCE  # noqa: PLC0415
+    from windlass.core.workflows.instance import DEFAULT_INSTANCE  # noqa: PLC0415
 
     values = workflow.values(DEFAULT_INSTANCE).items()
     return {name.removeprefix("context."): file for name, file in values if name.startswith("context.")}

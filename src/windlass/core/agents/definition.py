@@ -180,19 +180,17 @@ def gather(found: Iterable[Found]) -> Roster:
 
 
 def _with_known_targets(definition: Definition, known: Iterable[str]) -> tuple[Definition, list[FileProblem]]:
-    names = [*known]
-    problems = []
+    names, good, problems = [*known], [], []
     for target in definition.handoff_to:
         if target == definition.name:
             words = f"{target} hands its work to itself."
-        elif target not in names and target not in PEOPLE:
-            words = f"handoff_to names {target}, which is no agent here. {near_miss(target, names)}".strip()
-        else:
+        elif target in (*names, *PEOPLE):
+            good.append(target)
             continue
+        else:
+            words = f"handoff_to names {target}, which is no agent here. {near_miss(target, names)}".strip()
         problems.append(FileProblem(file=definition.file, line=definition.handoff_line, words=words))
-    others = {*names, *PEOPLE} - {definition.name}
-    good = tuple(target for target in definition.handoff_to if target in others)
-    return replace(definition, handoff_to=good), problems
+    return replace(definition, handoff_to=tuple(good)), problems
 
 
 def filled(body: str, *, name: str, path: str) -> str:
@@ -211,17 +209,16 @@ def homes(name: str, project: str) -> Iterable[str]:
 
 
 def is_home(instance: str, project: str) -> bool:
-    """Whether this instance only tells an agent's project from others that have an agent of the same name."""
+    """Whether an instance is only there to tell agents of one name in different projects apart."""
     slug = _slug(project)
     return not instance or instance == slug or (instance.startswith(f"{slug}-") and instance[len(slug) + 1 :].isdigit())
 
 
 def home_of(instance: str, project: str) -> str:
-    """The channel in which an agent is at home: that of its instance, or of the project."""
+    """An agent's own channel: that of its instance, or the project's."""
     return "main" if is_home(instance, project) else f"@{instance}"
 
 
 def _slug(text: str) -> str:
-    letters = "".join(each if each in "abcdefghijklmnopqrstuvwxyz0123456789" else "-" for each in text.lower())
-    slug = "-".join(part for part in letters.split("-") if part)[:50].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50].strip("-")
     return slug if slug and slug != "lock" else "project"

@@ -27,15 +27,11 @@ _ATTEMPTS = 200
 def pick(taken: Container[str], random: Callable[[], float]) -> str:
     """A name that nobody has."""
     for _ in range(_ATTEMPTS):
-        name = _one(random)
+        adjective = ADJECTIVES[int(random() * len(ADJECTIVES))]
+        name = f"{adjective}-{ANIMALS[int(random() * len(ANIMALS))]}"
         if name not in taken:
             return name
     number = 2
     while f"{name}-{number}" in taken:
         number += 1
     return f"{name}-{number}"
-
-
-def _one(random: Callable[[], float]) -> str:
-    adjective = ADJECTIVES[int(random() * len(ADJECTIVES))]
-    return f"{adjective}-{ANIMALS[int(random() * len(ANIMALS))]}"

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
-from windlass.core.files.values import number, truth, whole_number
+from windlass.core.files.values import number, one_of, truth, whole_number
 
 
 class ParamKind(StrEnum):
@@ -41,8 +41,8 @@ def value_of(kind: ParamKind, text: str, choices: Sequence[str] = ()) -> str:
             number(text)
         case ParamKind.BOOL:
             return "true" if truth(text) else "false"
-        case ParamKind.CHOICE if text not in choices:
-            raise BadInput(f"must be one of {', '.join(choices)}, not {text!r}.", hint=near_miss(text, choices))
+        case ParamKind.CHOICE:
+            return one_of(text, choices)
     return text
 
 

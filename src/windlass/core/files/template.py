@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from windlass.core.files.section import Section
 
 SETUP_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-"""What a value may be called: by `as` in setup, or as a parameter."""
+"""The name of a value: by `as` in setup, or as a parameter."""
 
 ENVIRONMENT = "env"
 PARAMETERS = "params"
 INSTANCE = "instance"
 RESERVED_VALUES = (ENVIRONMENT, PARAMETERS, INSTANCE, "workflow", "context")
-"""Names that setup can't give to what it captures."""
+"""Names that setup can't give to its output."""
 
 _OPENING = re.compile(r"(?P<plain>\$)?\$\{\{")
 _END = "}}"
 _REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*")
 _UNNAMED = "X"
-"""In the place of a value, where mentions are looked for. It is a letter that no agent's name has, so that what touches
-a value (`@code${{ x }}`) is nobody's name."""
+"""Stands for a value where mentions are looked for: a letter that no agent's name has, so that `@code${{ x }}` mentions
+nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Template:
         return "".join(piece if isinstance(piece, str) else _UNNAMED for piece in self.pieces)
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The text with its values, each as it is. Every name must be there: check first."""
+        """The text with its values. `values` must have every name."""
         return "".join(piece if isinstance(piece, str) else values[piece.name] for piece in self.pieces)
 
     def script(self) -> tuple[str, dict[str, str]]:
-        """The text as a shell's, with variables in the places of values; and by variable, the name of its value.
+        """The text for a shell, with a variable in the place of each value; and the value's name by variable.
 
-        A value arrives as one word, whatever is in it, and whether it stands between quotes or not.
+        A value arrives as one word, whatever it contains, inside quotes or not.
         """
         parts, variables, shell = list[str](), dict[str, str](), _Shell()
         for piece in self.pieces:
@@ -83,14 +83,13 @@ class Template:
 
 
 _AS_WORD = {"": '"{}"', "(": '"{}"', '"': "{}", "'": "'\"{}\"'", "#": "{}"}
-"""By what is open, how a variable is written so that it is expanded, and not split."""
-
+"""How a variable is written so that the shell expands it and does not split it, by what is open."""
 
 _CLOSES = {"'": "'", '"': '"', "(": ")", "#": "\n"}
 
 
 class _Shell:
-    """Reads as much of a shell's text as tells what is open: quotes, `( )` with quotes of its own, comments."""
+    """Follows a shell's text, to know what is open: quotes, `( )` with quotes of its own, comments."""
 
     def __init__(self) -> None:
         self.opened: list[str] = []
@@ -102,35 +101,35 @@ class _Shell:
         return self.opened[-1] if self.opened else ""
 
     def read(self, text: str) -> None:
-        for each in text:
-            self._step(each)
-            self.before = each
+        for character in text:
+            self._step(character)
+            self.before = character
 
     def word(self) -> str:
-        """How a variable is written here; what follows it is not the beginning of a word."""
+        """The form of a variable here; the text after it does not begin a word."""
         self.before = "$"
         return _AS_WORD[self.inside]
 
-    def _step(self, each: str) -> None:
+    def _step(self, character: str) -> None:
         if self.escaped:
             self.escaped = False
-        elif each == "\\" and self.inside not in ("'", "#"):
+        elif character == "\\" and self.inside not in ("'", "#"):
             self.escaped = True
-        elif each == _CLOSES.get(self.inside):
+        elif character == _CLOSES.get(self.inside):
             self.opened.pop()
-        elif self._opens(each):
-            self.opened.append(each)
+        elif self._opens(character):
+            self.opened.append(character)
 
-    def _opens(self, each: str) -> bool:
+    def _opens(self, character: str) -> bool:
         if self.inside in ("'", "#"):
             return False
-        if each == "(":
+        if character == "(":
             return self.inside != '"' or self.before == "$"
-        return self.inside != '"' and (each in "\"'" or (each == "#" and self.before.isspace()))
+        return self.inside != '"' and (character in "\"'" or (character == "#" and self.before.isspace()))
 
 
 def parse(text: str) -> tuple[Template, list[Slip]]:
-    """A text with its places for values, and what is wrong with those. `$${{` stands for `${{` itself."""
+    """A text with its places for values, and every bad place. `$${{` means `${{` itself."""
     pieces: list[str | Reference] = []
     slips: list[Slip] = []
     done = 0
@@ -153,7 +152,7 @@ def parse(text: str) -> tuple[Template, list[Slip]]:
 
 
 def take_template(section: Section, key: str, *, required: str = "") -> Template:
-    """A text of a section with its places for values. What is wrong with those is noted."""
+    """A text of a section with its places for values. Every bad place is noted."""
     template, slips = parse(section.text(key, required=required))
     for slip in slips:
         section.refuse(key, slip.words, "Write `$${{` for the signs alone.", section.spot(key, slip.number))

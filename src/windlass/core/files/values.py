@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 
 _INT = re.compile(r"[+-]?\d+", re.ASCII)
@@ -41,6 +43,13 @@ def number(text: str) -> float:
     if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         raise BadInput(f"must be a number, not {text!r}.")
     return float(text)
+
+
+def one_of(word: str, known: Sequence[str]) -> str:
+    """One of some words. Raises BadInput with the near miss."""
+    if word not in known:
+        raise BadInput(f"must be one of {', '.join(known)}, not {word!r}.", hint=near_miss(word, known))
+    return word
 
 
 def seconds(text: str) -> float:

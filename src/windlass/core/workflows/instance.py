@@ -1,4 +1,4 @@
-"""An instance: one start of a workflow. Its agents, how far their common work has got, and whether anything moves."""
+"""An instance: one start of a workflow, with its agents and the state of their common work."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.settings.schema import Limits
 
-DEFAULT = "default"
-"""What an instance is called that nobody has named."""
+DEFAULT_INSTANCE = "default"
+"""The name of an instance if the person gives none."""
 
 
 class InstanceEnding(StrEnum):
@@ -23,7 +23,7 @@ class InstanceEnding(StrEnum):
     DONE = "done"
     """Nothing was left to do."""
     DRAINED = "drained"
-    """Those at work ended, and nobody was started any more."""
+    """The running agents ended, and no agent was started any more."""
     STOPPED = "stopped"
     TIMEOUT = "timeout"
 
@@ -35,38 +35,38 @@ class Instance:
     name: str
     project: str
     workflow: str
-    """What its file calls it."""
+    """The name of the workflow, from its file."""
     source: str
-    """The file that it was started from."""
+    """The workflow's file."""
     agents: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
-    """Where its channel and its document are shown, seen from the top of the project; nothing: they are not shared."""
+    """Paths of its channel and its document from the top of the project; nothing: they are not shared."""
     kickoff: str = ""
-    """The message that began it."""
+    """The id of the first message."""
     after: int = 0
-    """The number of the last message that was in its channel before."""
+    """The number of the last message in its channel before the start."""
     stays: bool = False
-    """Whether it waits for more when all is quiet."""
+    """Whether the instance waits for more when it is quiet."""
     gate: bool = True
-    """Whether what its agents committed becomes a change when all is quiet."""
+    """Whether the agents' commits become a change when the instance is quiet."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """What it lowers, by the names of the settings."""
+    """Limits that the instance lowers, by the names of the settings."""
     deadline: float | None = None
-    """When it is stopped, whatever it does."""
+    """When the instance is stopped in any case."""
     handoffs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """To whom an agent may hand its work, by its name, for those whom the file limits."""
+    """To whom an agent may hand its work, by the agent's name, if the file limits it."""
     triggers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words that call an agent, by its id."""
     draining: bool = False
-    """Whether nobody is started any more."""
+    """Whether no agent is started any more."""
     line: str = ""
-    """The last commit of those who share a worktree; nothing: they stand at main."""
+    """The last commit of the agents that share a worktree; nothing: main."""
     began: Mapping[str, str] = field(default_factory=dict)
-    """Where the line was when each agent last began something."""
+    """The commit at which each agent last began."""
     heads: Mapping[str, str] = field(default_factory=dict)
-    """What was committed and is not in the queue yet, by its last author; what others have built on is not here."""
+    """Commits that are not in the queue yet, by author; without commits that another agent has built on."""
     landing: tuple[str, ...] = ()
-    """The tasks that bring it to main."""
+    """The tasks that bring the commits to main."""
     started_at: float = 0.0
     ended_at: float | None = None
     ending: InstanceEnding | None = None
@@ -75,7 +75,7 @@ class Instance:
 
     @property
     def key(self) -> str:
-        """The document that keeps it."""
+        """The name of the document that stores the instance."""
         return document_of(self.project, self.name)
 
     @property
@@ -87,42 +87,42 @@ class Instance:
         return self.ended_at is None
 
     def admits(self, agent: str, letters: Iterable[Letter], task: Task | None) -> bool:
-        """Whether one of its agents may be started: nobody while it drains; when it is over, for what came since.
+        """Whether one of its agents may be started: none while it drains.
 
-        That is what a person says to it, and what it was given or called to after the end.
+        After the end, an agent is started only for a newer task, or for a newer message of a person.
         """
         if self.ended_at is None or agent not in self.agents:
             return not self.draining or agent not in self.agents
         if task is not None and task.created_at > self.ended_at:
             return True
         said = (letter.message for letter in letters if letter.calls)
-        return any(each.sender == str(HUMAN) and each.sent_at > self.ended_at for each in said)
+        return any(message.sender == str(HUMAN) and message.sent_at > self.ended_at for message in said)
 
     def start_of(self, agent: Agent) -> str:
         """The commit at which an agent begins; nothing: at main."""
         return self.line if agent.shares else self.heads.get(agent.id, "")
 
     def entered(self, agent: Agent) -> Instance:
-        """With where an agent begins now."""
+        """The instance with the commit at which an agent begins now."""
         return replace(self, began={**self.began, agent.id: self.start_of(agent)})
 
     def advanced(self, agent: Agent, head: str) -> Instance:
-        """With what an agent has committed. Who shares carries the line on, unless another has meanwhile."""
+        """The instance with an agent's new commit. One that shares moves the line, unless another has meanwhile."""
         start = self.began.get(agent.id, "")
         if agent.permissions is Permissions.READ or not head or head == start:
             return self
         carries = agent.shares and start == self.line
-        built_on = {each for each, known in self.heads.items() if carries and known == start}
-        heads = {each: known for each, known in self.heads.items() if each not in built_on} | {agent.id: head}
+        heads = {author: known for author, known in self.heads.items() if not (carries and known == start)}
+        heads[agent.id] = head
         return replace(self, heads=heads, line=head if carries else self.line)
 
     def submitted(self, tasks: Iterable[str]) -> Instance:
-        """With all that was committed put into the queue."""
+        """The instance with all its commits in the queue."""
         return replace(self, heads={}, landing=(*self.landing, *tasks))
 
 
 NAMES = "system/instance/"
-"""What the names of the documents begin with that keep instances."""
+"""The beginning of the names of documents that store instances."""
 
 
 def document_of(project: str, name: str) -> str:
@@ -130,35 +130,34 @@ def document_of(project: str, name: str) -> str:
 
 
 def lowered(limits: Limits, own: Mapping[str, int]) -> Limits:
-    """A project's limits with an instance's own, which only lower them; 0 is no limit there."""
-    known = {name: getattr(limits, name) for name in own}
-    return replace(limits, **{name: min(known[name] or value, value) for name, value in own.items()})
+    """A project's limits with an instance's own, which only lower them; 0 in the project's means no limit."""
+    return replace(limits, **{name: min(getattr(limits, name) or value, value) for name, value in own.items()})
 
 
 # ── taking turns ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def decide_turn(agent: Agent, at_work: Iterable[Agent], askers: Iterable[str]) -> str:
-    """Whom an agent has to wait for, because they share a worktree: nobody, if it only reads, or is asked by that one.
+    """The agent that another has to wait for because they share a worktree; "" if it only reads, or no one is there.
 
-    `at_work` are agents with a run or a task under way, `askers` those who wait for its answer.
+    `at_work` are agents with a run or a task under way; nobody waits for `askers`, who wait for the agent's answer.
     """
     if not agent.shares or agent.permissions is Permissions.READ:
         return ""
-    waits = {*askers}
-    others = (each for each in at_work if each.shares and each.permissions is not Permissions.READ)
+    passed = {agent.id, *askers}
+    others = (other for other in at_work if other.shares and other.permissions is not Permissions.READ)
     there = (other for other in others if (other.project, other.instance) == (agent.project, agent.instance))
-    return next((each.id for each in there if each.id != agent.id and each.id not in waits), "")
+    return next((other.id for other in there if other.id not in passed), "")
 
 
 # ── quiet ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Motion(StrEnum):
-    """What becomes of an instance by itself."""
+    """Whether an instance goes on by itself."""
 
     MOVING = "moving"
-    """Somebody is at work, or will be."""
+    """An agent is at work, or will be."""
     WAITING = "waiting"
     """Nothing happens without a person."""
     QUIET = "quiet"
@@ -167,16 +166,16 @@ class Motion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All that can move an instance."""
+    """The facts that decide whether an instance moves."""
 
     live: Sequence[Run] = ()
     """Its agents' runs that are not over."""
     tasks: Sequence[Task] = ()
     """Its agents' tasks that have not ended."""
     settled: frozenset[str] = frozenset()
-    """Of these, the ones that wait: for a person, or for one that does."""
+    """Ids of tasks that wait for a person, or for a task that does."""
     waking: Sequence[str] = ()
-    """Agents who have mail and will be started for it, now or later."""
+    """Agents that have mail and will be started for it, now or later."""
     stuck: Sequence[str] = ()
     """Why other mail waits, in words."""
 
@@ -190,5 +189,5 @@ def motion_of(facts: Facts) -> Motion:
 
 
 def begins(task: Task) -> bool:
-    """Whether somebody is at it. What is landing keeps nobody from going on."""
+    """Whether an agent works on a task. A task that lands keeps no one from going on."""
     return task.state in (TaskState.ACTIVE, TaskState.WAITING)

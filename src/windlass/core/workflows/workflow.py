@@ -1,4 +1,4 @@
-"""A workflow as its file describes it: who takes part, what is prepared, and who begins. One start is an instance."""
+"""A workflow as its file describes it: its agents, its setup and its first message. One start is an instance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from windlass.core.files.params import Param
 from windlass.core.files.template import Template
 from windlass.core.nouns.agent import Permissions, ToolKind
 
-DEFAULT_INSTANCE = "default"
 DEFAULT_SETUP_SECONDS = 600.0
 
 
@@ -26,10 +25,10 @@ class WorktreeChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the agents of an instance share. A file without a name is not shared."""
+    """The files that the agents of an instance share. A file without a name is not shared."""
 
     folder: Template
-    """Where the files are, seen from the top of the project."""
+    """The folder of the files, from the top of the project."""
     channel: str = ""
     """The file that shows what was said."""
     document: str = ""
@@ -43,13 +42,13 @@ class Member:
     name: str
     model: str = ""
     provider: str = ""
-    """How it is run; nothing, with a model: by the provider for models; with neither: as set for the project."""
+    """Its provider; nothing, with a model: the provider of the model; with neither: as set for the project."""
     command: str = ""
     """The shell command that is the agent, if it is one."""
     system_prompt: str = ""
-    """The text itself, also where the file names another file."""
+    """The text itself, also if the workflow names a file with it."""
     prompt_file: str = ""
-    """Where the text comes from, if not from the workflow's file."""
+    """The file with the text, if it is not the workflow's own."""
     role: str = ""
     tools: tuple[ToolKind, ...] | None = None
     """None: all that its permissions allow."""
@@ -66,7 +65,7 @@ class SetupStep:
 
     shell: Template
     name: str = ""
-    """What its output is called in the texts that follow."""
+    """The name of its output in later texts."""
     seconds: float = DEFAULT_SETUP_SECONDS
     """How long it may take."""
 
@@ -85,12 +84,12 @@ class WorkflowTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowLimits:
-    """What an instance may use at most; None: as set for the project. They lower what is set, and never raise it."""
+    """The limits of an instance; None: as set for the project. They only lower the project's limits."""
 
     runs: int | None = None
     """How many of its agents may run at once."""
     seconds: float | None = None
-    """How long all of it may take."""
+    """How long the instance may take."""
     hops: int | None = None
     """How many messages may follow from one another without a person."""
     wakes: int | None = None
@@ -99,13 +98,13 @@ class WorkflowLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """One file."""
+    """A workflow, read from its file."""
 
     name: str
     file: str
     agents: tuple[Member, ...]
     kickoff: Template = field(default_factory=Template)
-    """The first message; nothing where tasks begin it."""
+    """The first message; nothing if tasks begin the instance."""
     context: Context | None = None
     """None: its agents share neither channel nor document."""
     setup: tuple[SetupStep, ...] = ()
@@ -114,10 +113,10 @@ class Workflow:
     """Each after those that it needs."""
     limits: WorkflowLimits = field(default_factory=WorkflowLimits)
     gate: bool = True
-    """Whether what its agents committed becomes a change when they are quiet."""
+    """Whether the agents' commits become a change when the instance is quiet."""
 
     def values(self, instance: str) -> dict[str, str]:
-        """What the names stand for that need no parameter, no environment and no setup."""
+        """The values that need no parameter, no environment and no setup."""
         known = {"instance": instance, "workflow.name": self.name, "workflow.instance": instance}
         if self.context is None:
             return known

@@ -16,7 +16,7 @@ from windlass.core.nouns.message import Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, title_of
 from windlass.core.ports.store import Reading, Writing
-from windlass.core.workflows.instance import DEFAULT, Instance
+from windlass.core.workflows.instance import DEFAULT_INSTANCE, Instance
 from windlass.core.workflows.workflow import Member, Workflow, WorkflowLimits
 from windlass.engine.messages.documents import stored_name
 from windlass.engine.messages.log import place
@@ -175,10 +175,10 @@ def free_name(wanted: str, project: Project, workflow: Workflow, store: Reading)
         if check_name(wanted) in RESERVED or is_home(wanted, project.name):
             raise BadInput(f"An instance can't be called {wanted} here.", hint="Choose another --instance.")
         return wanted
-    number, name = 1, DEFAULT
+    number, name = 1, DEFAULT_INSTANCE
     while any(_is_of_another(store, f"{agent.name}@{name}", project) for agent in workflow.agents):
         number += 1
-        name = f"{DEFAULT}-{number}"
+        name = f"{DEFAULT_INSTANCE}-{number}"
     return name
 
 
