@@ -252,6 +252,7 @@ class TestAtSize:
             ("changes_queue", "changes_queue"),
             ("changes_ended", "changes_ended"),
             ("changes_of_task", "changes_by_task"),
+            ("unfinished_tasks_of", "tasks_by_agent"),
             ("messages", "messages_by_channel"),
             ("open_asks", "messages_asking"),
             ("open_asks", "messages_answering"),

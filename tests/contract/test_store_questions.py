@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from windlass.core.nouns.message import Delivery
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cost, Outcome, Usage
 from windlass.core.nouns.task import Task, TaskState
-from windlass.core.ports.store import Noun
+from windlass.core.ports.store import Noun, Reading
 
 
 class TestQuestions:
@@ -44,6 +45,65 @@ class TestQuestions:
             assert await store.read(lambda reading: reading.find(Project, "p")) == a_project()
             assert await store.read(lambda reading: reading.find(Agent, "coder")) is None
             assert await store.read(lambda reading: reading.find(Task, "r1")) is None
+
+        asyncio.run(story())
+
+    def test_a_project_is_asked_for_its_own(self, store: AnyStore) -> None:
+        """Agents, tasks, live runs and changes of one project; without a project, those of all."""
+
+        async def story() -> None:
+            other = {"project": "q"}
+            await store.write(putting(an_agent("a"), an_agent("b", **other), an_agent("c", retired_at=1.0, **other)))
+            await store.write(
+                putting(a_task("t1", agent="a"), a_task("t2", agent="b", **other), a_task("t3", agent="b"))
+            )
+            await store.write(putting(a_run("r1", "a"), a_run("r2", "b"), a_run("r3", "gone")))
+            await store.write(putting(a_change("c1"), a_change("c2", **other)))
+            await store.write(putting(a_change("c3", state=ChangeState.LANDED, **other)))
+
+            def of(project: str) -> Callable[[Reading], list[list[str]]]:
+                def question(reading: Reading) -> list[list[str]]:
+                    asked: list[Sequence[Noun]] = [
+                        reading.agents(project=project),
+                        reading.agents(project=project, retired=True),
+                        reading.unfinished_tasks(project=project),
+                        reading.live_runs(project=project),
+                        reading.changes(project=project),
+                        reading.changes(project=project, ended=True),
+                    ]
+                    return [sorted(noun.id for noun in nouns) for nouns in asked]
+
+                return question
+
+            assert await store.read(of("p")) == [["a"], [], ["t1", "t3"], ["r1"], ["c1"], []]
+            assert await store.read(of("q")) == [["b"], ["c"], ["t2"], ["r2"], ["c2"], ["c3"]]
+            every = [["a", "b"], ["c"], ["t1", "t2", "t3"], ["r1", "r2", "r3"], ["c1", "c2"], ["c3"]]
+            assert await store.read(of("")) == every
+
+        asyncio.run(story())
+
+    def test_an_agent_is_asked_for_its_unfinished_tasks(self, store: AnyStore) -> None:
+        """Only its own, oldest first, and none that has ended; in one project, if that is asked."""
+
+        async def story() -> None:
+            tasks = [a_task("t1", agent="b"), a_task("t2", agent="a"), a_task("t3", agent="a", project="q")]
+            await store.write(putting(*tasks, a_task("t4", agent="a", state=TaskState.DONE)))
+
+            assert await store.read(lambda reading: reading.unfinished_tasks(agent="a")) == tasks[1:]
+            assert await store.read(lambda reading: reading.unfinished_tasks(agent="a", project="q")) == tasks[2:]
+
+        asyncio.run(story())
+
+    def test_who_wrote_since_a_message(self, store: AnyStore) -> None:
+        """Those who wrote before it are not named."""
+
+        async def story() -> None:
+            said = [a_message("m1"), a_message("m2", sender="tester")]
+            await store.write(putting(*said, a_delivery("m1"), a_delivery("m2")))
+
+            both = ["human", "tester"]
+            assert await store.read(lambda reading: reading.wrote_to("coder", both)) == {*both}
+            assert await store.read(lambda reading: reading.wrote_to("coder", both, after=1)) == {"tester"}
 
         asyncio.run(story())
 

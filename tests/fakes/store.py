@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-import sys
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,32 +59,36 @@ class MemoryReading:
     def project_at(self, path: str, /) -> Project | None:
         return next((each for each in self._all(Project) if each.path == path), None)
 
-    def agents(self, *, retired: bool = False, before: float | None = None, limit: int = 1000) -> list[Agent]:
+    def agents(
+        self, *, project: str = "", retired: bool = False, before: float | None = None, limit: int | None = None
+    ) -> list[Agent]:
         latest = math.inf if before is None else before
-        found = [each for each in self._newest(Agent) if (each.retired_at is not None) is retired]
-        found.sort(key=lambda each: each.created_at, reverse=True)
-        return _cut((each for each in found if each.created_at < latest), limit)
+        here = (agent for agent in self._newest(Agent) if project in ("", agent.project))
+        found = [agent for agent in here if (agent.retired_at is not None) is retired and agent.created_at < latest]
+        return _cut(sorted(found, key=lambda agent: agent.created_at, reverse=True), limit)
 
-    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+    def agents_over(self, *, limit: int | None = None) -> list[Agent]:
         busy = {run.agent for run in self.live_runs()}
-        latest = {each.agent: each.state for each in self._all(Task)}
-        found = (agent for agent in self.agents(limit=sys.maxsize) if latest.get(agent.id) in _OVER)
-        return _cut((each for each in found if each.id not in busy), limit)
+        latest = {task.agent: task.state for task in self._all(Task)}
+        over = (agent for agent in self.agents() if latest.get(agent.id) in _OVER and agent.id not in busy)
+        return _cut(over, limit)
 
     def names_taken(self) -> set[str]:
         return {each.name for each in self._all(Agent)}
 
-    def ready_tasks(self, *, limit: int = 100) -> list[Task]:
-        return _cut((each for each in self._all(Task) if each.state == TaskState.OPEN and self._met(each)), limit)
+    def ready_tasks(self, *, limit: int | None = None) -> list[Task]:
+        return _cut((task for task in self._all(Task) if task.state == TaskState.OPEN and self._met(task)), limit)
 
-    def unfinished_tasks(self) -> list[Task]:
-        return [each for each in self._all(Task) if not each.ended]
+    def unfinished_tasks(self, *, project: str = "", agent: str = "") -> list[Task]:
+        here = (task for task in self._all(Task) if project in ("", task.project) and agent in ("", task.agent))
+        return [task for task in here if not task.ended]
 
     def task_of(self, agent: str, /) -> Task | None:
         return next((each for each in self._newest(Task) if agent and each.agent == agent), None)
 
-    def live_runs(self) -> list[Run]:
-        return [each for each in self._all(Run) if each.live]
+    def live_runs(self, *, project: str = "") -> list[Run]:
+        live = [(run, self.find(Agent, run.agent)) for run in self._all(Run) if run.live]
+        return [run for run, agent in live if not project or (agent and agent.project == project)]
 
     def live_by_project(self) -> dict[str, int]:
         agents = (self.find(Agent, run.agent) for run in self.live_runs())
@@ -110,10 +113,9 @@ class MemoryReading:
                 costs[run.agent] = costs.get(run.agent, Cost()) + run.usage
         return costs
 
-    def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
-        if ended:
-            return _cut((each for each in self._newest(Change) if each.ended), limit)
-        return _cut((each for each in self._all(Change) if not each.ended), limit)
+    def changes(self, *, project: str = "", ended: bool = False, limit: int | None = None) -> list[Change]:
+        changes = self._newest(Change) if ended else self._all(Change)
+        return _cut((each for each in changes if each.ended is ended and project in ("", each.project)), limit)
 
     def change_of_task(self, task: str, /) -> Change | None:
         newest = reversed(self.changes_of_task(task))
@@ -122,7 +124,7 @@ class MemoryReading:
     def changes_of_task(self, task: str, /) -> list[Change]:
         return [each for each in self._all(Change) if task and each.task == task]
 
-    def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
+    def messages(self, channel: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         found = (each for each in self._all(Message) if each.channel == channel and _number(each.id) > after)
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
@@ -183,7 +185,7 @@ class MemoryReading:
         return next(found, None)
 
     def deliveries_to(
-        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int | None = None
     ) -> list[Delivery]:
         found = (each for each in self._all(Delivery) if each.reader == reader and _number(each.message) > after)
         return _cut(_sent(each for each in found if acked or each.receipt is not Receipt.ACKED), limit)
@@ -221,12 +223,12 @@ class MemoryReading:
         lived = self.find(Run, run)
         if lived is None:
             return []
-        owed = reversed(self.deliveries_to(lived.agent, acked=True, limit=sys.maxsize))
+        owed = reversed(self.deliveries_to(lived.agent, acked=True))
         sent = (said for each in owed if (said := self.find(Message, each.message)))
         return list(takewhile(lambda said: said.sent_at >= lived.starting_at, islice(sent, FAR_BACK)))
 
-    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
-        owed = (self.find(Message, each.message) for each in self.deliveries_to(reader, acked=True, limit=sys.maxsize))
+    def wrote_to(self, reader: str, senders: Sequence[str], /, *, after: int = 0) -> set[str]:
+        owed = (self.find(Message, each.message) for each in self.deliveries_to(reader, acked=True, after=after))
         return {each.sender for each in owed if each} & {*senders}
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
@@ -374,8 +376,8 @@ class MemoryStore:
         await asyncio.sleep(0)
 
 
-def _cut(found: Iterable[T], limit: int) -> list[T]:
-    return [each for each, _ in zip(found, range(limit), strict=False)]
+def _cut(found: Iterable[T], limit: int | None) -> list[T]:
+    return list(islice(found, None if limit is None else max(limit, 0)))
 
 
 def _number(key: str) -> int:

@@ -7,11 +7,11 @@ SELECT * FROM projects ORDER BY place;
 SELECT * FROM projects WHERE path = :path ORDER BY place LIMIT 1;
 
 -- name: agents_at_work
-SELECT * FROM agents WHERE retired_at IS NULL AND created_at < :before
+SELECT * FROM agents WHERE retired_at IS NULL AND created_at < :before AND :project IN ('', project)
 ORDER BY created_at DESC, place DESC LIMIT :limit;
 
 -- name: agents_retired
-SELECT * FROM agents WHERE retired_at IS NOT NULL AND created_at < :before
+SELECT * FROM agents WHERE retired_at IS NOT NULL AND created_at < :before AND :project IN ('', project)
 ORDER BY created_at DESC, place DESC LIMIT :limit;
 
 -- name: agents_over
@@ -28,13 +28,22 @@ SELECT DISTINCT name FROM agents;
 SELECT * FROM tasks WHERE state = 'open' AND unmet = 0 ORDER BY place LIMIT :limit;
 
 -- name: unfinished_tasks
-SELECT * FROM tasks WHERE state IN ('open', 'active', 'waiting', 'landing') ORDER BY place;
+SELECT * FROM tasks WHERE state IN ('open', 'active', 'waiting', 'landing') AND :project IN ('', project)
+ORDER BY place;
+
+-- name: unfinished_tasks_of
+SELECT * FROM tasks INDEXED BY tasks_by_agent
+WHERE agent = :agent AND agent <> '' AND state IN ('open', 'active', 'waiting', 'landing')
+    AND :project IN ('', project)
+ORDER BY place;
 
 -- name: task_of
 SELECT * FROM tasks WHERE agent = :agent AND agent <> '' ORDER BY place DESC LIMIT 1;
 
 -- name: live_runs
-SELECT * FROM runs WHERE outcome IS NULL ORDER BY place;
+SELECT * FROM runs WHERE outcome IS NULL
+    AND (:project = '' OR EXISTS (SELECT 1 FROM agents WHERE id = runs.agent AND project = :project))
+ORDER BY place;
 
 -- name: live_by_project
 SELECT agents.project, count(*) AS live FROM runs JOIN agents ON agents.id = runs.agent
@@ -59,10 +68,12 @@ FROM (SELECT DISTINCT value FROM json_each(:agents)) AS asked JOIN runs ON runs.
 GROUP BY asked.value;
 
 -- name: changes_queue
-SELECT * FROM changes WHERE state NOT IN ('landed', 'closed') ORDER BY place LIMIT :limit;
+SELECT * FROM changes WHERE state NOT IN ('landed', 'closed') AND :project IN ('', project)
+ORDER BY place LIMIT :limit;
 
 -- name: changes_ended
-SELECT * FROM changes WHERE state IN ('landed', 'closed') ORDER BY place DESC LIMIT :limit;
+SELECT * FROM changes WHERE state IN ('landed', 'closed') AND :project IN ('', project)
+ORDER BY place DESC LIMIT :limit;
 
 -- name: changes_of_task
 SELECT * FROM changes WHERE task = :task AND task <> '' ORDER BY place;
@@ -219,7 +230,7 @@ ORDER BY hops DESC, heard.place LIMIT 1;
 SELECT value AS sender FROM json_each(:senders) AS asked
 WHERE EXISTS (
     SELECT 1 FROM deliveries INDEXED BY deliveries_by_reader CROSS JOIN messages ON messages.place = sent
-    WHERE reader = :reader AND messages.sender = asked.value
+    WHERE reader = :reader AND sent > :after AND messages.sender = asked.value
 );
 
 -- name: deliveries_of

@@ -44,27 +44,31 @@ class SqlReading:
     def project_at(self, path: str, /) -> Project | None:
         return _first(self._nouns(Project, "project_at", path=path))
 
-    def agents(self, *, retired: bool = False, before: float | None = None, limit: int = 1000) -> list[Agent]:
-        name = "agents_retired" if retired else "agents_at_work"
-        return self._nouns(Agent, name, before=math.inf if before is None else before, limit=max(limit, 0))
+    def agents(
+        self, *, project: str = "", retired: bool = False, before: float | None = None, limit: int | None = None
+    ) -> list[Agent]:
+        name, latest = "agents_retired" if retired else "agents_at_work", math.inf if before is None else before
+        return self._nouns(Agent, name, project=project, before=latest, limit=_most(limit))
 
-    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
-        return self._nouns(Agent, "agents_over", limit=max(limit, 0))
+    def agents_over(self, *, limit: int | None = None) -> list[Agent]:
+        return self._nouns(Agent, "agents_over", limit=_most(limit))
 
     def names_taken(self) -> set[str]:
         return {row["name"] for row in self._ask("names_taken")}
 
-    def ready_tasks(self, *, limit: int = 100) -> list[Task]:
-        return self._nouns(Task, "ready_tasks", limit=max(limit, 0))
+    def ready_tasks(self, *, limit: int | None = None) -> list[Task]:
+        return self._nouns(Task, "ready_tasks", limit=_most(limit))
 
-    def unfinished_tasks(self) -> list[Task]:
-        return self._nouns(Task, "unfinished_tasks")
+    def unfinished_tasks(self, *, project: str = "", agent: str = "") -> list[Task]:
+        if agent:
+            return self._nouns(Task, "unfinished_tasks_of", project=project, agent=agent)
+        return self._nouns(Task, "unfinished_tasks", project=project)
 
     def task_of(self, agent: str, /) -> Task | None:
         return _first(self._nouns(Task, "task_of", agent=agent))
 
-    def live_runs(self) -> list[Run]:
-        return self._nouns(Run, "live_runs")
+    def live_runs(self, *, project: str = "") -> list[Run]:
+        return self._nouns(Run, "live_runs", project=project)
 
     def live_by_project(self) -> dict[str, int]:
         return {row["project"]: row["live"] for row in self._ask("live_by_project")}
@@ -79,8 +83,9 @@ class SqlReading:
         found = self._ask("costs", agents=json.dumps(list(agents)))
         return {row["value"]: Cost(row["dollars"], row["unpriced"]) for row in found}
 
-    def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
-        return self._nouns(Change, "changes_ended" if ended else "changes_queue", limit=max(limit, 0))
+    def changes(self, *, project: str = "", ended: bool = False, limit: int | None = None) -> list[Change]:
+        name = "changes_ended" if ended else "changes_queue"
+        return self._nouns(Change, name, project=project, limit=_most(limit))
 
     def change_of_task(self, task: str, /) -> Change | None:
         newest = reversed(self.changes_of_task(task))
@@ -92,8 +97,8 @@ class SqlReading:
     def undoing(self, change: str, /) -> Change | None:
         return _first(self._nouns(Change, "undoing", change=change))
 
-    def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
-        return self._nouns(Message, "messages", channel=channel, after=after, limit=max(limit, 0))
+    def messages(self, channel: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        return self._nouns(Message, "messages", channel=channel, after=after, limit=_most(limit))
 
     def readers_waiting(self) -> list[str]:
         return [row["reader"] for row in self._ask("readers_waiting")]
@@ -139,10 +144,10 @@ class SqlReading:
         return _first(self._nouns(Message, "keyed", sender=sender, key=key))
 
     def deliveries_to(
-        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int | None = None
     ) -> list[Delivery]:
         name = "deliveries_to" if acked else "deliveries_unacked"
-        return self._nouns(Delivery, name, reader=reader, after=after, limit=max(limit, 0))
+        return self._nouns(Delivery, name, reader=reader, after=after, limit=_most(limit))
 
     def receipts(self, message: str, /) -> list[Delivery]:
         return self._nouns(Delivery, "receipts", message=message)
@@ -156,8 +161,8 @@ class SqlReading:
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
         return _first(self._nouns(Message, "longest_way", run=run, answered=answered, most=FAR_BACK))
 
-    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
-        found = self._ask("wrote_to", reader=reader, senders=json.dumps(list(senders)))
+    def wrote_to(self, reader: str, senders: Sequence[str], /, *, after: int = 0) -> set[str]:
+        found = self._ask("wrote_to", reader=reader, senders=json.dumps(list(senders)), after=after)
         return {row["sender"] for row in found}
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:
@@ -222,6 +227,11 @@ def _event(row: sqlite3.Row) -> tuple[Event, bytes]:
         raise rows.damaged(f"Event {seq}", error) from error
     event = Event(seq=seq, time=time, kind=kind, subject=subject, data=data, became=became, digest=digest, chain=chain)
     return event, payload.encode()
+
+
+def _most(limit: int | None) -> int:
+    """A limit as SQL says it: less than nothing is no limit."""
+    return -1 if limit is None else max(limit, 0)
 
 
 def _first(found: list[T]) -> T | None:

@@ -31,11 +31,13 @@ class Reading(Protocol):
     def projects(self) -> list[Project]: ...
     def project_at(self, path: str, /) -> Project | None: ...
 
-    def agents(self, *, retired: bool = False, before: float | None = None, limit: int = 1000) -> list[Agent]:
-        """Newest first: those at work, or the retired ones created before a time, by page."""
+    def agents(
+        self, *, project: str = "", retired: bool = False, before: float | None = None, limit: int | None = None
+    ) -> list[Agent]:
+        """Agents at work, or retired ones, newest first; of one project, created before a time, at most `limit`."""
         ...
 
-    def agents_over(self, *, limit: int = 1000) -> list[Agent]:
+    def agents_over(self, *, limit: int | None = None) -> list[Agent]:
         """Those not retired whose latest task is done or cancelled, and who have no live run; newest first."""
         ...
 
@@ -43,19 +45,22 @@ class Reading(Protocol):
         """Every agent name there ever was."""
         ...
 
-    def ready_tasks(self, *, limit: int = 100) -> list[Task]:
+    def ready_tasks(self, *, limit: int | None = None) -> list[Task]:
         """Open tasks whose needs are all done, oldest first."""
         ...
 
-    def unfinished_tasks(self) -> list[Task]:
-        """Tasks that have not ended, oldest first."""
+    def unfinished_tasks(self, *, project: str = "", agent: str = "") -> list[Task]:
+        """Tasks that have not ended, oldest first; of one project, or of one agent."""
         ...
 
     def task_of(self, agent: str, /) -> Task | None:
         """The newest task that is an agent's."""
         ...
 
-    def live_runs(self) -> list[Run]: ...
+    def live_runs(self, *, project: str = "") -> list[Run]:
+        """Runs without an outcome, oldest first; of one project's agents."""
+        ...
+
     def live_by_project(self) -> dict[str, int]: ...
 
     def runs_of(self, agent: str, /) -> list[Run]:
@@ -70,8 +75,8 @@ class Reading(Protocol):
         """What all runs of each of these agents have cost so far, for those that have one."""
         ...
 
-    def changes(self, *, ended: bool = False, limit: int = 1000) -> list[Change]:
-        """The queue, oldest first; or those that landed or were closed, newest first."""
+    def changes(self, *, project: str = "", ended: bool = False, limit: int | None = None) -> list[Change]:
+        """The queue, oldest first; or landed and closed changes, newest first; of one project, at most `limit`."""
         ...
 
     def change_of_task(self, task: str, /) -> Change | None:
@@ -86,7 +91,7 @@ class Reading(Protocol):
         """The change that takes another one back, or will; not one that was refused or closed."""
         ...
 
-    def messages(self, channel: str, *, after: int = 0, limit: int = 1000) -> list[Message]:
+    def messages(self, channel: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         """A channel's messages whose number is greater than `after`, in order."""
         ...
 
@@ -134,7 +139,7 @@ class Reading(Protocol):
         ...
 
     def deliveries_to(
-        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int = 1000
+        self, reader: str, /, *, acked: bool = False, after: int = 0, limit: int | None = None
     ) -> list[Delivery]:
         """What is owed to a reader and not acknowledged, or all of it, in order of sending."""
         ...
@@ -159,8 +164,8 @@ class Reading(Protocol):
         """
         ...
 
-    def wrote_to(self, reader: str, senders: Sequence[str], /) -> set[str]:
-        """Those of these senders who have ever written to a reader."""
+    def wrote_to(self, reader: str, senders: Sequence[str], /, *, after: int = 0) -> set[str]:
+        """Those of these senders who have written to a reader, ever or after the message with that number."""
         ...
 
     def deliveries_of(self, run: str, /) -> list[Delivery]:

@@ -26,7 +26,6 @@ LONGEST_SHOWN = 16_000
 AT_FIRST = 50
 """How many messages a new file shows of those that were sent before."""
 AT_ONCE = 200
-MOST = 10_000
 _UNSHOWN = (Kind.NUDGE, Kind.COMMENT)
 
 
@@ -66,7 +65,7 @@ class ChatFile:
 async def corners(ports: Ports) -> list[ChatFile]:
     """Every file that is read and written: of projects that were set up for it, and of all agents."""
     projects = {each.id: each for each in await ports.store.read(lambda store: store.projects())}
-    agents = await ports.store.read(lambda store: store.agents(limit=MOST)) if projects else []
+    agents = await ports.store.read(lambda store: store.agents()) if projects else []
     own = [
         ChatFile(project, None, project.path)
         for project in projects.values()
@@ -192,9 +191,7 @@ def _is_pardoned(store: Reading, corner: ChatFile, place: ReadPosition) -> bool:
     """Whether a person has written to the writer of a file since it was last told what is wrong there."""
     if corner.agent is None:
         return True
-    heard = store.deliveries_to(corner.writer, acked=True, after=place.blamed_at, limit=MOST)
-    said = (store.find(Message, each.message) for each in reversed(heard))
-    return any(each is not None and each.sender == str(HUMAN) for each in said)
+    return bool(store.wrote_to(corner.writer, [str(HUMAN)], after=place.blamed_at))
 
 
 def number(message: Message) -> int:

@@ -312,7 +312,7 @@ class Pages:
 
 def _sharing(project: Project, store: Reading) -> list[Shared]:
     """The project itself, and every instance that has an agent or a page. Of two with one file, the later shows it."""
-    agents = [agent for agent in store.agents(limit=MOST) if agent.project == project.id]
+    agents = store.agents(project=project.id)
     pages = [document.name.split("/")[1] for document in store.documents(project.id, "context/")]
     began: dict[str, float] = {page: 0.0 for page in pages if page != "main"}
     for agent in agents:

@@ -12,14 +12,14 @@ from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.records.closing import end_task
-from windlass.engine.records.messages import MOST, current_task, review_channel, say, withdraw
+from windlass.engine.records.messages import current_task, review_channel, say, withdraw
 
 SETTLED = "Settled."
 
 
 def said_about(store: Reading, change: str) -> list[Message]:
     """All that was said about a change, in order."""
-    return store.messages(review_channel(change), limit=MOST)
+    return store.messages(review_channel(change))
 
 
 def reviewers_of(store: Reading, change: str, *states: TaskState) -> list[Task]:

@@ -340,15 +340,12 @@ class Gate:
         return gate_rules.known_results(await self._queue(project), tree, settings.checks)
 
     async def _queue(self, project: Project) -> list[Change]:
-        queue = await self.store.read(lambda store: store.changes())
-        return [each for each in queue if each.project == project.id]
+        return await self.store.read(lambda store: store.changes(project=project.id))
 
 
 def _past(project: str, store: Reading) -> list[Change]:
     """What has lately become of changes, and what is known of those in line."""
-    return [
-        change for change in (*store.changes(ended=True, limit=PAST), *store.changes()) if change.project == project
-    ]
+    return [*store.changes(project=project, ended=True, limit=PAST), *store.changes(project=project)]
 
 
 def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]:

@@ -99,8 +99,8 @@ class Health:
             words = f"{project.main} can't be tested: {result.reason}: {result.command}. Install what is missing."
             await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
             return
-        tasks = await self.store.read(lambda store: store.unfinished_tasks())
-        if any((task.project, task.title) == (project.id, project.mending) for task in tasks):
+        tasks = await self.store.read(lambda store: store.unfinished_tasks(project=project.id))
+        if any(task.title == project.mending for task in tasks):
             return
         try:
             brief = red_main(project.main, result, output)
@@ -127,7 +127,7 @@ def _ask(store: Writing, project: Project, body: str, now: float) -> None:
 
 def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change | None:
     """A change that landed on the test of this very tree."""
-    landed = (change for change in store.changes(ended=True, limit=20) if change.project == project and change.landing)
+    landed = (change for change in store.changes(project=project, ended=True, limit=20) if change.landing)
     green = (
         each for each in landed if any(it.passed and (it.tree, it.command) == (tree, command) for it in each.checks)
     )

@@ -24,6 +24,8 @@ from windlass.engine.records.closing import close_change, end_task
 from windlass.engine.records.messages import ask_about, review_channel, withdraw, withdraw_hold
 
 LONGEST_TITLE = 200
+MOST_ENDED = 1000
+"""How many landed and closed changes are listed after the queue."""
 BY_HAND = "held by hand"
 
 
@@ -46,7 +48,8 @@ class Queue:
         def question(store: Reading) -> tuple[list[Project], list[Change]]:
             projects = [found for found in store.projects() if project in ("", found.id)]
             known = {found.id for found in projects}
-            changes = sorted(store.changes(), key=place_in_line) + (store.changes(ended=True) if ended else [])
+            changes = sorted(store.changes(project=project), key=place_in_line)
+            changes += store.changes(project=project, ended=True, limit=MOST_ENDED) if ended else []
             return projects, [change for change in changes if change.project in known]
 
         return await self.store.read(question)
@@ -112,9 +115,7 @@ class Queue:
 
 def _of_branch(wanted: Change, store: Reading) -> Change | None:
     """The change of a branch that has not ended."""
-    waiting = (
-        change for change in store.changes() if (change.project, change.branch) == (wanted.project, wanted.branch)
-    )
+    waiting = (change for change in store.changes(project=wanted.project) if change.branch == wanted.branch)
     return next(waiting, None)
 
 
@@ -194,7 +195,7 @@ def _retry(store: Writing, change: Change, now: float) -> Change:
 
 def _first(store: Writing, change: Change, now: float) -> Change:
     del now
-    others = [each.rank for each in store.changes() if each.project == change.project and each.id != change.id]
+    others = [other.rank for other in store.changes(project=change.project) if other.id != change.id]
     ranked = replace(change, rank=max([0, *others]) + 1)
     store.record("change.ranked", change.id, ranked)
     return ranked

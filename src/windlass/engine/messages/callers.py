@@ -165,7 +165,9 @@ def _at_work(caller: CallerInProject, task: str, phase: str, key: str, store: Re
     known = store.keyed(own, key) if key else None
     if known and known.to:
         return known.to[0]
-    inside = [each for each in store.unfinished_tasks() if each.parent == phase] if phase else []
+    inside = (
+        [each for each in store.unfinished_tasks(project=caller.project.id) if each.parent == phase] if phase else []
+    )
     found = [store.find(Task, task)] if task else inside
     names = [each.agent for each in found if each and each.agent and each.project == caller.project.id]
     latest = store.latest_runs(names)

@@ -17,8 +17,6 @@ from windlass.core.ports.store import Reading
 from windlass.engine.projects.tasks import Tasks
 from windlass.engine.records import instances
 
-MOST = 10_000
-
 
 class Directory:
     """Reads the members of a project, and prepares those who have never worked."""
@@ -69,12 +67,11 @@ def members(project: Project, store: Reading, *, triggers: bool = False) -> Memb
     """All that the store knows about the members of a project; with the triggers of running instances if wanted."""
     live = [each for each in instances.of_project(store, project.id) if each.live] if triggers else []
     words = {name: tuple(words) for instance in live for name, words in instance.triggers.items()}
-    agents = [agent for agent in _agents(store) if agent.project == project.id]
-    return Members(project=project, agents=agents, triggers=words)
+    return Members(project=project, agents=_agents(store, project.id), triggers=words)
 
 
-def _agents(store: Reading) -> list[Agent]:
-    return [*store.agents(limit=MOST), *store.agents(retired=True, limit=MOST)]
+def _agents(store: Reading, project: str = "") -> list[Agent]:
+    return [*store.agents(project=project), *store.agents(project=project, retired=True)]
 
 
 def settled(store: Reading, agent: Agent, project: Project) -> Agent:

@@ -14,8 +14,6 @@ from windlass.core.ports.store import Reading, Writing
 from windlass.engine.messages.sending import heard
 from windlass.engine.records.messages import current_task, open_questions, put, say
 
-MOST = 10_000
-
 
 def place(message: str) -> int:
     """The number of a message's id."""
@@ -80,7 +78,7 @@ def reply(agent: str, words: Sequence[str], key: str, now: float, store: Writing
 
 def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Letter]:
     """What a reader has not acknowledged, or all that it ever got."""
-    owed = store.deliveries_to(reader, acked=everything, limit=MOST)
+    owed = store.deliveries_to(reader, acked=everything)
     found = ((store.find(Message, each.message), each) for each in owed)
     return [Letter(message, each) for message, each in found if message is not None]
 
@@ -125,7 +123,7 @@ def ack(speaker: Speaker, messages: Sequence[str], before: bool, store: Writing)
     """Acknowledge messages, all of them or none; or also what came before them. Again, it changes nothing."""
     named = [_delivery(store, speaker, name) for name in dict.fromkeys(messages)]
     last = max(map(place, messages), default=0) if before else 0
-    earlier = store.deliveries_to(speaker.address, limit=MOST) if before else []
+    earlier = store.deliveries_to(speaker.address) if before else []
     every = [*named, *(each for each in earlier if each not in named and place(each.message) < last)]
     acked = [each.move(Receipt.ACKED, run=speaker.run) for each in every]
     if acked != every:  # so there are some

@@ -270,7 +270,7 @@ class Talk:
         """What a person can answer now, oldest first, as far as an agent may see it."""
 
         def question(store: Reading) -> list[Asked]:
-            agents = [agent for agent in store.agents(limit=MOST) if project in ("", agent.project)]
+            agents = store.agents(project=project)
             asked = [Asked(agent, task, ask) for agent in agents for task, ask in _open(store, agent)]
             seen = (each for each in asked if not each.message.hidden_from(viewer))
             return sorted(seen, key=lambda each: each.message.sent_at)

@@ -313,7 +313,7 @@ def _refuse_other_terms(known: Agent, wanted: Agent, store: Writing) -> None:
     """An agent that is at something goes on with what it was begun with: its session is its provider's own."""
     if (known.provider, dict(known.options)) == (wanted.provider, dict(wanted.options)):
         return
-    at = [task.id for task in store.unfinished_tasks() if task.agent == known.id]
+    at = [task.id for task in store.unfinished_tasks(agent=known.id)]
     if at:
         raise Conflict(
             f"{known.id} works on {at[0]} with the provider {known.provider}, and can't change to {wanted.provider} now"

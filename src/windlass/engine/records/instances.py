@@ -82,9 +82,9 @@ def writer_beside(agent: Agent, store: Reading) -> Agent | None:
     """Who carries the line on while this one, who only reads it, begins."""
     if not agent.shares or agent.permissions is not Permissions.READ:
         return None
-    runs = sorted(store.live_runs(), key=lambda each: each.starting_at)
+    runs = sorted(store.live_runs(project=agent.project), key=lambda run: run.starting_at)
     others = (store.find(Agent, run.agent) for run in reversed(runs) if run.agent != agent.id)
-    there = (other for other in others if other and (other.project, other.instance) == (agent.project, agent.instance))
+    there = (other for other in others if other and other.instance == agent.instance)
     return next((each for each in there if each.shares and each.permissions is not Permissions.READ), None)
 
 
@@ -123,12 +123,13 @@ def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str
     instance = of_agent(store, agent)
     if instance is None:
         return ""
-    live = sorted(run.agent for run in store.live_runs() if run.agent in instance.agents and run.agent != agent.id)
+    runs = store.live_runs(project=agent.project)
+    live = sorted(run.agent for run in runs if run.agent in instance.agents and run.agent != agent.id)
     if "runs" in instance.limits and len(live) >= instance.limits["runs"]:
         lent = lenders(store, agent)
         if sum(each not in lent for each in live) >= instance.limits["runs"]:
             return live[0]
-    busy = {task.agent for task in store.unfinished_tasks() if begins(task)} | {*live}
+    busy = {task.agent for task in store.unfinished_tasks(project=agent.project) if begins(task)} | {*live}
     found = (store.find(Agent, each) for each in sorted(busy))
     asks = [letter.message.sender for letter in letters if letter.message.kind is Kind.ASK]
     return decide_turn(agent, [each for each in found if each], asks)

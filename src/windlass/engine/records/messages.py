@@ -14,8 +14,6 @@ from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.records import instances
 
-MOST = 10_000
-
 
 def say(
     store: Writing,
@@ -181,7 +179,7 @@ def asked_about(store: Reading, change: Change) -> list[Message]:
 
 
 def _last_asked(store: Reading, channel: str, change: str) -> list[Message]:
-    said = store.messages(channel, limit=MOST)
+    said = store.messages(channel)
     answered = {each.reply_to for each in said if each.kind is Kind.ANSWER}
     asked = [each for each in said if each.kind is Kind.ASK and each.sender == str(SYSTEM) and _is_about(each, change)]
     return [each for each in asked[-1:] if each.id not in answered]

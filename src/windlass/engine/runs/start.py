@@ -379,7 +379,7 @@ _STOPPABLE = (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING, TaskState.FAI
 def _ask_to_stop(store: Writing, name: str, reason: str, now: float) -> Run | Task | None:
     agent = get(store, Agent, name)
     current = current_task(store, agent.id)
-    waiting = [each for each in store.unfinished_tasks() if each.agent == agent.id and each.state is TaskState.OPEN]
+    waiting = [task for task in store.unfinished_tasks(agent=agent.id) if task.state is TaskState.OPEN]
     for task in waiting:
         end_task(store, task, TaskState.CANCELLED, now=now, reason=reason)
     run = store.latest_runs([agent.id]).get(agent.id)

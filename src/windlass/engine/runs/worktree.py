@@ -30,7 +30,6 @@ from windlass.engine.records.messages import channel_of, tell_person
 
 log = logging.getLogger("windlass")
 
-MOST_AGENTS = 10_000
 MOST_KEPT = 100_000
 """Characters of a set-up's output: the last ones."""
 
@@ -218,7 +217,7 @@ def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
 
 
 def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Writing) -> PortRange | None:
-    others = (_ports_of(store, each) for each in store.agents(limit=MOST_AGENTS) if each.id != agent.id)
+    others = (_ports_of(store, each) for each in store.agents() if each.id != agent.id)
     given = pick_ports(settings, [other for other in others if other])
     if given is not None:
         document = revised(store, agent.project, f"ports/{agent.id}", str(given), now=now)

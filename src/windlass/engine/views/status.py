@@ -28,7 +28,6 @@ from windlass.engine.views.rescue import newest_removal
 
 PAGE = 200
 """How many finished agents are shown."""
-MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +96,9 @@ class Statuses:
         gone = await self.slots.gone()
 
         def question(store: Reading) -> list[View]:
-            agents = store.agents(limit=MOST)
+            agents = store.agents(project=project)
             if retired:
-                agents = [*agents, *store.agents(retired=True, limit=PAGE)]
-            if project:
-                agents = [agent for agent in agents if agent.project == project]
+                agents += store.agents(project=project, retired=True, limit=PAGE)
             return _views(store, agents, self._moment(store, gone))
 
         return await self.store.read(question)

@@ -178,7 +178,7 @@ def _is_at_something(mail: Mail) -> bool:
 
 def _sent_back(store: Reading, agent: str) -> Task | None:
     """What an agent has to mend, though it has never had a run of it: what its instance wanted to land."""
-    mine = (task for task in store.unfinished_tasks() if task.agent == agent and task.state is TaskState.ACTIVE)
+    mine = (task for task in store.unfinished_tasks(agent=agent) if task.state is TaskState.ACTIVE)
     return next(mine, None)
 
 

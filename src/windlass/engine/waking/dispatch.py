@@ -16,7 +16,6 @@ from windlass.engine.runs.start import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.troubles import Troubles
 
-MOST = 10_000
 """Tasks that are looked at: those of a busy agent must not hide those of the others."""
 
 
@@ -50,7 +49,7 @@ def _owed(agent: Agent, store: Reading) -> list[Delivery]:
 
 def _ready(store: Reading) -> list[tuple[Task, Agent]]:
     """What may begin, oldest first: an agent that is at something is given nothing else before that has ended."""
-    ready = store.ready_tasks(limit=MOST)
+    ready = store.ready_tasks()
     if not ready:
         return []
     busy = {each.agent for each in store.unfinished_tasks() if each.state is not TaskState.OPEN}

@@ -194,8 +194,9 @@ class Workflows:
     def _facts(self, instance: Instance, now: float, store: Reading) -> Facts:
         """All that can move it."""
         own = {*instance.agents}
-        live = [run for run in store.live_runs() if run.agent in own]
-        tasks = [task for task in store.unfinished_tasks() if task.agent in own or task.id in instance.landing]
+        live = [run for run in store.live_runs(project=instance.project) if run.agent in own]
+        unfinished = store.unfinished_tasks(project=instance.project)
+        tasks = [task for task in unfinished if task.agent in own or task.id in instance.landing]
         settled = {task.id for task in tasks if _is_settled(store, task)}
         moving = {each.agent for each in live} | {
             task.agent for task in tasks if begins(task) and task.id not in settled
@@ -291,8 +292,8 @@ class Workflows:
 def _let_go(store: Writing, instance: Instance, now: float) -> bool:
     """End what nobody will begin or go on with: what needs something that failed, and all that is not at work while the
     instance drains. Whether there was any."""
-    own = [each for each in store.unfinished_tasks() if each.agent in instance.agents]
-    live, before = {run.task for run in store.live_runs()}, store.last_seq()
+    own = [task for task in store.unfinished_tasks(project=instance.project) if task.agent in instance.agents]
+    live, before = {run.task for run in store.live_runs(project=instance.project)}, store.last_seq()
     for task in own:
         lost = next((need for need in _needs(store, task) if need.ended and need.state is not TaskState.DONE), None)
         if task.state is TaskState.OPEN and lost is not None:
