@@ -217,13 +217,17 @@ class Closing:
         """After xdist's workers have gone."""
         self.second_try.finish(session, sample.today().isoformat())
         self.troubles += [f"left running: {leaver}" for leaver in _leavers(self.root, *_basetemp(session.config))]
-        self.troubles += [f"left behind: {path}" for path in (self.root / "tmp").iterdir()]
+        patience.until(lambda: not self._left(), "files to be removed", within=LEAVING_SECONDS, fails=False)
+        self.troubles += [f"left behind: {path}" for path in self._left()]
         if self.default_home.exists() and not self.had_home:
             self.troubles.append(f"made in the person's own home: {self.default_home}")
         if os.environ.get("CI"):
             self.troubles += _unexplained(self.skipped)
         if self.troubles and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _left(self) -> list[Path]:
+        return list((self.root / "tmp").iterdir())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for line in (*self.second_try.lines, *self.troubles):

@@ -61,12 +61,12 @@ class Deadline:
         return self._slowness <= before
 
 
-def until(look: Callable[[], T], what: str, *, quiet: float = 25.0, fails: bool = True, pause: float = 0.02) -> T:
-    """Look again and again until there is something, and return it."""
-    deadline = Deadline(quiet)
+def until(look: Callable[[], T], what: str, *, within: float = 25.0, fails: bool = True, pause: float = 0.02) -> T:
+    """Look again and again until there is something, and return it; give up after so many seconds, if it were quiet."""
+    deadline = Deadline(within)
     while not (found := look()):
         if deadline.passed():
-            assert not fails, f"waited in vain for {what}: {quiet} s on a quiet machine"
+            assert not fails, f"waited in vain for {what}, which takes less than {within} s on a quiet machine"
             break
         time.sleep(pause)
     return found

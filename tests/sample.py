@@ -40,13 +40,18 @@ HISTORIES = Matrix("histories", 10)
 MUTANTS = Matrix("mutants", 6)
 """Engines that are broken on purpose, and must be found out."""
 CRASH_POINTS = Matrix("crash points", 24)
-VOICES = Matrix("voices", 4)
+"""Steps at which the daemon is killed."""
+VOICES = Matrix("voices", 5)
+"""How many agents talk at once, and how often the daemon dies meanwhile."""
 BROKEN_FILES = Matrix("broken files", 4)
-BAD_NAMES = Matrix("bad names", 4)
-GATE_HISTORIES = Matrix("gate histories", 4)
-RADAR_HISTORIES = Matrix("radar histories", 10)
-RUNNERS = Matrix("runners", 2)
-ALL = (HISTORIES, MUTANTS, CRASH_POINTS, VOICES, BROKEN_FILES, BAD_NAMES, GATE_HISTORIES, RADAR_HISTORIES, RUNNERS)
+"""Scripts, bodies and settings made to hurt, through the CLI and the socket."""
+GATE_HISTORIES = Matrix("gate histories", 20)
+"""Of the gate with real git and real checks."""
+WORLDS = Matrix("worlds of the gate", 66)
+"""Of the gate's planner."""
+THIRTY_AGENTS = Matrix("thirty agents", 2)
+"""With one runner or two."""
+ALL = (HISTORIES, MUTANTS, CRASH_POINTS, VOICES, BROKEN_FILES, GATE_HISTORIES, WORLDS, THIRTY_AGENTS)
 
 
 def long() -> bool:

@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
 
+import patience
+
 STATUS = {"NotFound": 404, "Conflict": 409, "NotAllowed": 403, "BadInput": 400, "Unavailable": 503, "TimedOut": 504}
 
 
@@ -123,4 +125,4 @@ def events(*numbers: int, end: threading.Event | None = None) -> Iterator[str]:
         event = {"seq": number, "time": 1.0, "kind": "run.started", "subject": "r1"}
         yield f"id: {number}\ndata: {json.dumps(event)}\n\n"
     if end:
-        end.wait(20)
+        end.wait(patience.seconds(20))

@@ -13,6 +13,8 @@ import pytest
 from fake_daemon import FakeDaemon, Stream
 from typing_room import Keyboard
 
+import patience
+
 COLLISION: dict[str, Any] = {
     "severity": "conflict",
     "agents": ["swift-otter", "calm-heron"],
@@ -111,5 +113,5 @@ def test_watching_prints_each_picture_as_it_comes_and_goes_on_after_a_restart(
 
 
 def _silence(end: threading.Event) -> str:
-    end.wait(20)
+    end.wait(patience.seconds(20))
     return ""

@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from e2e_stage import WITHIN, until, waits
+from e2e_stage import WITHIN
 from mcp_stage import Place, place
+from process_table import waits
 from test_mcp_bridge import bridge, killed
+
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("mcp")
 

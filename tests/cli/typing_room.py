@@ -11,8 +11,10 @@ import sys
 import termios
 from pathlib import Path
 
+import patience
+
 SOURCE = Path(__file__).parents[2] / "src"
-WITHIN = 20.0
+WITHIN = patience.seconds(20)
 COMMAND = (sys.executable, "-m", "windlass.cli.main")
 
 

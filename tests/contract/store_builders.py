@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import patience
 from fakes.store import MemoryStore
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
@@ -86,6 +87,6 @@ def python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience.seconds(60),
         check=False,
     )

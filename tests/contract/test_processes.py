@@ -14,6 +14,7 @@ from typing import Protocol
 
 import pytest
 
+import patience
 from fakes import FakeProcesses
 from fakes.store import MemoryStore
 from windlass.core.errors import BadInput
@@ -23,7 +24,7 @@ from windlass.daemon.clock import SystemClock
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import living
 
-DEADLINE = 20.0
+DEADLINE = patience.seconds(20)
 NO_PROGRAM = "windlass-no-such-program"
 
 PUPPET = 'while read -r verb what; do case $verb in say) cat "$what" ;; exit) exit "$what" ;; esac; done <"$STRINGS"'

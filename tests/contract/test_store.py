@@ -16,6 +16,7 @@ from store_builders import (
     putting,
 )
 
+import patience
 from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict, Unavailable
 from windlass.core.nouns.agent import Agent
@@ -157,7 +158,7 @@ class TestTransactions:
                 before = reading.last_seq()
                 meanwhile.append(asyncio.run_coroutine_threadsafe(store.write(putting(a_task("t2"))), loop))
                 if isinstance(store, SqliteStore):  # in memory a question holds the only thread
-                    meanwhile[0].result(timeout=30)
+                    meanwhile[0].result(timeout=patience.seconds(30))
                 return before, reading.last_seq()
 
             assert await store.read(question) == (1, 1)
@@ -171,9 +172,9 @@ class TestTransactions:
 
         async def story() -> None:
             with pytest.raises((RuntimeError, StopIteration)):
-                await asyncio.wait_for(store.write(lambda writing: next(iter(()))), 30)
+                await asyncio.wait_for(store.write(lambda writing: next(iter(()))), patience.seconds(30))
             with pytest.raises((RuntimeError, StopIteration)):
-                await asyncio.wait_for(store.read(lambda reading: next(iter(()))), 30)
+                await asyncio.wait_for(store.read(lambda reading: next(iter(()))), patience.seconds(30))
 
         asyncio.run(story())
 

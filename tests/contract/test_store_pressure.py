@@ -13,6 +13,7 @@ import pytest
 from store_builders import a_change, a_delivery, a_message, a_run, a_task, an_agent, putting, python
 from store_files import a_store, fill, tamper
 
+import patience
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
@@ -72,7 +73,7 @@ while seen < 200:
                 sys.executable, "-c", script, str(tmp_path / "windlass.db"), stdout=asyncio.subprocess.PIPE
             )
             assert reader.stdout
-            await asyncio.wait_for(reader.stdout.readline(), 30)
+            await asyncio.wait_for(reader.stdout.readline(), patience.seconds(30))
 
             def step(number: int) -> Callable[[Writing], object]:
                 pair = a_task(f"t{number}"), a_task(f"u{number}")
@@ -80,7 +81,7 @@ while seen < 200:
 
             for number in range(200):
                 await store.write(step(number))
-            assert await asyncio.wait_for(reader.wait(), 30) == 0
+            assert await asyncio.wait_for(reader.wait(), patience.seconds(30)) == 0
             await store.close()
 
         asyncio.run(story())
@@ -148,7 +149,7 @@ while seen < 200:
             waiting = [asyncio.ensure_future(store.write(putting(a_task(f"t{number}")))) for number in range(300)]
             await asyncio.sleep(0)
             await store.close()
-            await asyncio.wait_for(asyncio.gather(*waiting), 30)
+            await asyncio.wait_for(asyncio.gather(*waiting), patience.seconds(30))
 
         asyncio.run(story())
         with closing(sqlite3.connect(tmp_path / "windlass.db")) as connection:

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+import patience
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.loops import keep
 from windlass.engine import Rhythm
@@ -29,7 +30,7 @@ def test_a_loop_leaves_when_told_to_at_the_moment_its_bell_rings(turns: int) -> 
         for _ in range(turns):
             await asyncio.sleep(0)
         loop.cancel()
-        ended, _ = await asyncio.wait([loop], timeout=5)
+        ended, _ = await asyncio.wait([loop], timeout=patience.seconds(5))
         loop.cancel()
         assert loop in ended
 

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import patience
 from windlass.daemon.boot import build
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
 from windlass.daemon.serving.server import DaemonServer
 from windlass.engine import Engine
 from windlass.web.app import build as build_app
 
-DEADLINE = 20.0
+DEADLINE = patience.seconds(20)
 
 
 @asynccontextmanager

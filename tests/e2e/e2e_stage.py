@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import http.client
 import json
 import os
 import pty
 import shutil
-import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
+from process_table import end, inhabitants
+
+import patience
 import windlass
+from patience import until
 
 T = TypeVar("T")
 
-WITHIN = 25.0
+WITHIN = patience.seconds(25)
 """Seconds after which anything that a test waits for counts as missing."""
-STEADY = 1.5
-"""Seconds after which an open line is one that waits."""
+QUIET = patience.seconds(0.15)
+"""Seconds after which no more events are on their way."""
 WINDLASS = (sys.executable, "-c", "from windlass.cli.main import run; run()")
 SOURCE = Path(windlass.__file__).parent.parent
 PROGRAM = (
@@ -70,7 +77,10 @@ class Stage:
         self.state = folder / state
         self.repo = folder / place
         self.environment = _environment(folder, self.state) | variables
+        self.since = 0
+        self._path = ""
         self._begun: list[subprocess.Popen[bytes]] = []
+        self._ends: list[threading.Timer] = []
         self.state.mkdir(mode=0o700, parents=True)
         # in a sandbox, agents may still use the flags by which tests tell them something
         shared = "" if "[sandbox]" in settings else f"\n[sandbox]\nwritable = ['{folder}']\n"
@@ -110,6 +120,8 @@ class Stage:
             stderr=subprocess.PIPE,
         )
         self._begun.append(process)
+        self._ends.append(threading.Timer(8 * WITHIN, process.kill))  # whoever reads along does not wait for ever
+        self._ends[-1].start()
         return process
 
     def on_terminal(self, *words: str, columns: int = 80, **more: str) -> str:
@@ -193,12 +205,20 @@ class Stage:
 
     def queue(self) -> list[Any]:
         """Every change there ever was."""
-        return list(self.ask("/queue?all=1")["items"])
+        return list(self.ask(f"/queue?all=1{self._path}")["items"])
 
-    def event(self, kind: str, subject: str = "", *, since: int = 0) -> Any:
+    def change(self, number: int) -> str:
+        """The id of the first change, or of a later one."""
+        return sorted((str(change["id"]) for change in self.queue()), key=lambda name: int(name[1:]))[number - 1]
+
+    def agents(self) -> list[Any]:
+        """Every agent there ever was."""
+        return list(self.ask(f"/agents?all=1{self._path}")["items"])
+
+    def event(self, kind: str, subject: str = "", *, since: int | None = None) -> Any:
         """The first event of that kind, as soon as it is there."""
         seen = []
-        with self._line(f"/events?since={since}") as answer:
+        with self._line(f"/events?since={self.since if since is None else since}") as answer:
             for event in _events(answer):
                 seen.append(f"{event['kind']} {event['subject']}")
                 if event["kind"] == kind and subject in ("", event["subject"]):
@@ -207,7 +227,7 @@ class Stage:
 
     def events(self) -> list[Any]:
         """Everything that has happened so far: the stream until it is quiet."""
-        with self._line("/events?since=0", quiet=0.3) as answer:
+        with self._line(f"/events?since={self.since}", quiet=QUIET) as answer:
             return list(_events(answer))
 
     @contextmanager
@@ -227,28 +247,76 @@ class Stage:
     @property
     def daemon(self) -> int:
         """The daemon's pid."""
-        return int((self.state / "daemon.lock").read_text())
+        return until(self._locked_by, "a daemon")
+
+    def _locked_by(self) -> int:
+        """The pid in the lock; 0 while there is none, or it is just being written."""
+        with suppress(OSError):
+            return int((self.state / "daemon.lock").read_text().strip() or 0)
+        return 0
 
     def worktrees(self) -> list[Path]:
         """The worktrees of all agents."""
         return sorted(self.state.glob("worktrees/*/[!.]*"))
 
+    # ── sharing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def room(self) -> Iterator[Stage]:
+        """The same home and daemon for one test of many, with a repository and flags of its own, and no past."""
+        made = copy.copy(self)
+        made.folder = Path(tempfile.mkdtemp(dir=self.folder, prefix=""))
+        made.repo = made.folder / "repo"
+        made.environment = dict(self.environment)
+        made._path = f"&path={quote(str(made.repo))}"
+        made.since = made._last_event()
+        made._begun, made._ends = [], []
+        made.begin_repository()
+        try:
+            yield made
+        finally:
+            made._leave_room()
+
+    def begin_repository(self) -> None:
+        """A repository of one commit, on main."""
+        self.repo.mkdir()
+        self.git("init", "-q", "-b", "main")
+        self.commit({"README.md": "# A small project\n"}, "Begin")
+
+    def _last_event(self) -> int:
+        if not (self.state / "windlass.db").exists():
+            return 0
+        with closing(sqlite3.connect(self.state / "windlass.db", timeout=WITHIN)) as store:
+            return int(store.execute("SELECT seq FROM tip").fetchone()[0])
+
+    def _leave_room(self) -> None:
+        """End what was begun, and wait for the agents: the next test has nobody at work beside it."""
+        self._end_commands()
+        if (self.state / "daemon.sock").exists():
+            until(lambda: "running" not in {agent["status"] for agent in self.agents()}, "its agents to end")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     # ── leaving ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
         """Stop the daemon, and see that nothing is left: no process, no socket."""
-        for process in self._begun:
-            process.kill()
-            process.communicate()
+        self._end_commands()
         if (self.state / "daemon.lock").exists():
             self.wl("daemon", "stop", cwd=self.folder, code=None)
         left = until(lambda: not inhabitants(self.folder), "everyone to leave", fails=False) or inhabitants(self.folder)
         socket_left = (self.state / "daemon.sock").exists()
         if isinstance(left, dict):
-            _end(left)
+            end(left)
         shutil.rmtree(self.folder, ignore_errors=True)
         assert left is True, f"left running: {left}"
         assert not socket_left, "the socket is still there"
+
+    def _end_commands(self) -> None:
+        for timer in self._ends:
+            timer.cancel()
+        for process in self._begun:
+            process.kill()
+            process.communicate()
 
 
 @contextmanager
@@ -264,65 +332,10 @@ def stage(
     made = Stage(folder, settings=written, before=before, **more)
     try:
         if begun:
-            made.repo.mkdir()
-            made.git("init", "-q", "-b", "main")
-            made.commit({"README.md": "# A small project\n"}, "Begin")
+            made.begin_repository()
         yield made
     finally:
         made.close()
-
-
-def waits(process: subprocess.Popen[bytes]) -> Callable[[], bool]:
-    """Looks whether a process has had the same line to the daemon for a while: short questions are answered by then."""
-    seen: dict[str, float] = {}
-
-    def look() -> bool:
-        now, open_now = time.monotonic(), set()
-        for path in Path(f"/proc/{process.pid}/fd").iterdir():
-            with suppress(OSError):  # closed meanwhile
-                open_now.add(str(path.readlink()))
-        for line in open_now:
-            if line.startswith("socket:"):
-                seen.setdefault(line, now)
-        return any(line in open_now and now - at > STEADY for line, at in seen.items())
-
-    return look
-
-
-def until(look: Callable[[], T], what: str, *, within: float = WITHIN, fails: bool = True) -> T:
-    """Look again and again until there is something, and return it."""
-    deadline = time.monotonic() + within
-    while not (found := look()):
-        if time.monotonic() > deadline:
-            assert not fails, f"waited {within} s in vain for {what}"
-            break
-        time.sleep(0.02)
-    return found
-
-
-def lives(pid: int) -> bool:
-    """Whether a process is there and not only waiting to be buried."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
-
-
-def inhabitants(folder: Path) -> dict[int, str]:
-    """Processes that work in a folder, or know it by a variable of theirs."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with suppress(OSError):
-                variables = (entry / "environ").read_bytes()
-                if os.fsencode(folder) + b"/" in variables or (entry / "cwd").readlink().is_relative_to(folder):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return found
-
-
-def _end(processes: Mapping[int, str]) -> None:
-    for pid in processes:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def _environment(folder: Path, state: Path) -> dict[str, str]:

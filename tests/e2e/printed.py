@@ -52,7 +52,7 @@ PROVIDER = """
 command = ["{folder}/bin/actor"]
 model_flag = "--model"
 """
-PREFERRED = '[model_server.anthropic]\nprefer_cli = "actor"\n'
+PREFERRED = '[models.anthropic]\nprefer_cli = "actor"\n'
 """The file says only `model:`, and so who runs it is said here."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from e2e_stage import Stage, adds, exact, lines, stage, until
+from e2e_stage import Stage, adds, exact, lines, stage
+
+from patience import until
 
 AUTHOR = """
 runs:

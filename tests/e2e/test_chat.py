@@ -9,7 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from e2e_stage import Stage, lines, stage, until
+from e2e_stage import Stage, lines, stage
+
+from patience import until
 
 CHAT = ".windlass/chat.md"
 

@@ -6,17 +6,21 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, lines, stage, until
+from e2e_stage import Stage, lines
+
+from patience import until
 
 LONG = "".join(f"line {number}\n" for number in range(20))
 
 
+pytestmark = pytest.mark.xdist_group("collisions")  # they share one daemon
+
+
 @pytest.fixture
-def house() -> Iterator[Stage]:
-    with stage() as house:
-        house.commit({"shared.txt": LONG})
-        yield house
-        house.wl("stop", "--all")
+def house(room: Stage) -> Iterator[Stage]:
+    room.commit({"shared.txt": LONG})
+    yield room
+    room.wl("stop", "--all")
 
 
 def busy(house: Stage, title: str, text: str, *more: str) -> str:
@@ -77,4 +81,4 @@ def test_a_path_that_leads_elsewhere_is_refused(house: Stage, bad: str) -> None:
     """With what is meant, and before anything is created."""
     told = house.wl("work", "Task", "--command", "true", "--paths", bad, code=2)
     assert "src/auth" in told.err
-    assert house.wl("list", "--json").value == []
+    assert house.wl("list", "--here", "--json").value == []

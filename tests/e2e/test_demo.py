@@ -14,13 +14,13 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+import patience
 import windlass
 
 SOURCE = Path(windlass.__file__).parent.parent
@@ -108,7 +108,7 @@ class Told(NamedTuple):
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     stage = a_stage(tmp_path_factory.mktemp("told"))
     process = stage.begin("demo", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said, complained = process.communicate(timeout=120)
+    said, complained = process.communicate(timeout=patience.seconds(120))
     ended = subprocess.CompletedProcess(process.args, process.returncode, said, complained)
     assert ended.returncode == 0, ended
     return Told(stage, ended, json.loads(said))
@@ -159,7 +159,7 @@ class TestForPrograms:
 def test_in_a_pipe_it_is_a_line_per_step(stage: Stage) -> None:
     """Plain lines: who begins, what the gate tests, refuses and lands; then the receipts with their undo."""
     process = stage.begin("demo", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said, complained = process.communicate(timeout=120)
+    said, complained = process.communicate(timeout=patience.seconds(120))
 
     assert (process.returncode, complained) == (0, ""), said
     assert "\x1b" not in said
@@ -191,7 +191,7 @@ def on_a_terminal(stage: Stage, *words: str) -> Screen:
     os.close(theirs)
     said = b"".join(iter(lambda: _read(ours), b""))
     os.close(ours)
-    return Screen(process.wait(timeout=60), said.decode())
+    return Screen(process.wait(timeout=patience.seconds(60)), said.decode())
 
 
 def _read(terminal: int) -> bytes:
@@ -218,7 +218,13 @@ def sh(stage: Stage, lines: list[str]) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in stage.environment.items() if not name.startswith(foreign)}
     script = "set -e\n" + "\n".join(lines)
     return subprocess.run(
-        ("sh", "-c", script), cwd="/", env=environment, capture_output=True, text=True, timeout=60, check=False
+        ("sh", "-c", script),
+        cwd="/",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=patience.seconds(60),
+        check=False,
     )
 
 
@@ -254,7 +260,7 @@ class TestBreakingOff:
         """When it has ended, its daemon, its agents and its folder are gone."""
         process = self._at_work(stage)
         process.send_signal(number)
-        _, complained = process.communicate(timeout=30)
+        _, complained = process.communicate(timeout=patience.seconds(30))
         assert (process.returncode, complained) == (130, "windlass: interrupted\n")
         assert not stage.left()
 
@@ -262,11 +268,8 @@ class TestBreakingOff:
         """Nobody is left to do it but its guard, which does."""
         process = self._at_work(stage)
         process.kill()
-        process.communicate(timeout=30)
-        deadline = time.monotonic() + 20
-        while stage.left() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not stage.left()
+        process.communicate(timeout=patience.seconds(30))
+        patience.until(lambda: not stage.left(), "its guard")
 
     def _at_work(self, stage: Stage) -> subprocess.Popen[str]:
         """A demo whose agents have begun."""
@@ -286,6 +289,6 @@ def test_without_git_it_says_so(stage: Stage) -> None:
 
     process = stage.begin("demo", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    said, complained = process.communicate(timeout=30)
+    said, complained = process.communicate(timeout=patience.seconds(30))
     assert (process.returncode, said) == (6, "")
     assert complained.startswith("windlass: git is not installed.\nInstall git 2.38 or newer")

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_stage import Stage, adds, exact, lines, stage, until
+from e2e_stage import Stage, adds, exact, lines, stage
+
+import patience
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("doctor-check")  # one worker plays the story, once
 
@@ -56,7 +59,7 @@ def changed(house: Stage, statement: str, *undoing: str) -> Iterator[None]:
 
 
 def _execute(house: Stage, statement: str) -> None:
-    with closing(sqlite3.connect(house.state / "windlass.db", timeout=20)) as connection:
+    with closing(sqlite3.connect(house.state / "windlass.db", timeout=patience.seconds(20))) as connection:
         assert connection.execute(statement).rowcount == 1, statement
         connection.commit()
 
@@ -85,7 +88,7 @@ def test_a_removed_chunk_is_found(home: Stage) -> None:
     """Output that is missing in the store is named by run and bytes."""
     columns = 'run, "offset", length, at, content'
     aside = f"CREATE TABLE IF NOT EXISTS aside AS SELECT {columns} FROM chunks WHERE run = 'r1' AND \"offset\" = 0"
-    with closing(sqlite3.connect(home.state / "windlass.db", timeout=20)) as connection:
+    with closing(sqlite3.connect(home.state / "windlass.db", timeout=patience.seconds(20))) as connection:
         connection.execute(aside)
         connection.commit()
     back = f"INSERT INTO chunks ({columns}) SELECT {columns} FROM aside"
@@ -112,7 +115,7 @@ def test_a_removed_rescue_ref_is_found(home: Stage) -> None:
 
 def test_a_process_that_no_run_knows_is_found_by_its_pid(home: Stage) -> None:
     """It carries our marker, for a run that has ended or never was."""
-    with closing(sqlite3.connect(home.state / "windlass.db", timeout=20)) as connection:
+    with closing(sqlite3.connect(home.state / "windlass.db", timeout=patience.seconds(20))) as connection:
         [(home_id,)] = connection.execute("SELECT value FROM meta WHERE key = 'home'")
     for run, words in (("r1", "run r1, which has ended"), ("r99", "a run r99, which nobody knows")):
         planted = subprocess.Popen(["sleep", "60"], env={**os.environ, "WINDLASS_MARKER": f"{home_id}:{run}"})

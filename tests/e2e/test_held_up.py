@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 
-from e2e_stage import Stage, stage, until
+from e2e_stage import Stage, stage
+
+from patience import until
 
 AGENT = "---\nname: {name}\nrole: Plays {name}\nprovider: command\n---\nYou are {name}.\n"
 SETTINGS = """

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, stage, until
+from e2e_stage import Stage, stage
+
+from patience import until
 
 SECRET = "tr0ub4dor"
 VIEWS = {

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import patience
+
 TOP = Path(__file__).parent.parent.parent
 UNAVAILABLE = 6
 
@@ -84,7 +86,7 @@ def start(launcher: Path, *arguments: str, cwd: Path, env: Mapping[str, str] | N
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:
-    said, complained = process.communicate(timeout=120)
+    said, complained = process.communicate(timeout=patience.seconds(120))
     return process.returncode, said, complained
 
 

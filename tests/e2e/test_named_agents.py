@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from e2e_stage import Stage, adds, lines, stage
 
+import patience
+
 CODER = "---\nname: coder\nrole: Senior developer\n---\nWork on {workplace_name}, {description}.\n"
 
 
@@ -61,7 +63,7 @@ def test_one_agent_lands_two_tasks_one_after_the_other(house: Stage) -> None:
     assert house.ask("/tasks/t2")["agent"]["evidence"] == "waits until coder is done with t1"
     go.touch()
 
-    out, err = second.communicate(timeout=50)
+    out, err = second.communicate(timeout=patience.seconds(50))
 
     assert second.returncode == 0, err
     assert first["agent"] == "coder" and first["branch"] == "work/coder"

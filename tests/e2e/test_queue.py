@@ -5,7 +5,18 @@ from __future__ import annotations
 import json
 import os
 
-from e2e_stage import Stage, adds, exact, lines, until
+import pytest
+from e2e_stage import Stage, adds, exact, lines
+
+from patience import until
+
+pytestmark = pytest.mark.xdist_group("queue")  # they share one daemon
+
+
+@pytest.fixture
+def house(room: Stage) -> Stage:
+    """One daemon for all: what a test knows of is its own repository."""
+    return room
 
 
 class TestQueue:
@@ -15,10 +26,11 @@ class TestQueue:
         house.commit({"hand.txt": "mine\n"}, "Write it by hand")
         house.git("switch", "-q", "main")
         told = house.wl("queue", "add", "by-hand")
-        assert "c1 wants to land by-hand: Write it by hand" in told.out
-        house.event("change.landed", "c1")
+        change = house.change(1)
+        assert f"{change} wants to land by-hand: Write it by hand" in told.out
+        house.event("change.landed", change)
         assert (house.repo / "hand.txt").read_text() == "mine\n"
-        assert [each["passed"] for each in house.ask("/changes/c1/receipt")["checks"]] == [True]
+        assert [each["passed"] for each in house.ask(f"/changes/{change}/receipt")["checks"]] == [True]
         assert "Did you mean by-hand?" in house.wl("queue", "add", "by-hnd", code=3).err
         assert "is what changes land on" in house.wl("queue", "add", "main", code=2).err
         assert "has no branch" in house.wl("queue", "add", "--", "--upload-pack=x", code=3).err
@@ -27,24 +39,25 @@ class TestQueue:
         """While it is paused nothing lands, everyone sees why, and its order can be changed."""
         paused = house.wl("queue", "pause", "--reason", "release day", "--json").value
         assert exact("project paused since reason", paused)
-        for name in ("a", "b", "c"):
+        for number, name in enumerate("abc", start=1):
             house.work(f"Add {name}", adds(f"{name}.txt"))
-            house.event("change.queued", f"c{'abc'.index(name) + 1}")
+            until(lambda due=number: len(house.queue()) == due, "its change")  # type: ignore[misc]  # a lambda's default
+        one, two, three = (house.change(number) for number in (1, 2, 3))
         assert "is paused (release day)" in house.wl("queue").out
         assert {each["reason"] for each in house.wl("queue", "--json").value} == {"the queue is paused: release day"}
         assert "the queue is paused" in house.wl("list").out
-        house.wl("queue", "first", "c3")
-        house.wl("queue", "hold", "c1", "--reason", "later")
-        house.wl("queue", "drop", "c2")
-        assert [each["id"] for each in house.wl("queue", "--json").value] == ["c3", "c1"]
+        house.wl("queue", "first", three)
+        house.wl("queue", "hold", one, "--reason", "later")
+        house.wl("queue", "drop", two)
+        assert [each["id"] for each in house.wl("queue", "--json").value] == [three, one]
         assert house.git("log", "--format=%s") == "Begin"
         house.wl("queue", "resume")
-        house.event("change.landed", "c3")
+        house.event("change.landed", three)
         assert "held by hand: later" in house.wl("queue").out
-        house.wl("queue", "release", "c1")
-        house.event("change.landed", "c1")
+        house.wl("queue", "release", one)
+        house.event("change.landed", one)
         assert house.git("ls-files").split() == ["README.md", "a.txt", "c.txt"]
-        assert "landed" in house.wl("queue", "drop", "c1", code=4).err
+        assert "landed" in house.wl("queue", "drop", one, code=4).err
 
     def test_is_watched(self, house: Stage) -> None:
         """One line for each step, from the queue as it is to the queue without what has landed."""
@@ -58,7 +71,7 @@ class TestQueue:
 
         def is_empty_again() -> bool:
             seen.extend(watching.stdout.read() or b"" if watching.stdout else b"")
-            return b'"id":"c1"' in seen and seen.endswith(b"[]\n")
+            return b'"id":"c' in seen and seen.endswith(b"[]\n")
 
         until(is_empty_again, "the landing")
         assert b'"state":"queued"' in seen

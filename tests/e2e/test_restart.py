@@ -12,7 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, adds, exact, inhabitants, lines, lives, stage, until
+from e2e_stage import WITHIN, Stage, adds, exact, lines, stage
+from process_table import inhabitants, lives
+
+from patience import until
 
 CONFLICT, UNAVAILABLE = 4, 6
 

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, adds, lines, lives, stage, until
+from e2e_stage import Stage, adds, lines, stage
+from process_table import lives
 
+from patience import until
 from windlass.process.sandbox.bubblewrap import Bubblewrap
 
 pytestmark = pytest.mark.skipif(bool(Bubblewrap().keeper().problem), reason="bubblewrap does not work here")
@@ -136,7 +138,7 @@ class TestLife:
             assert [each["outcome"] for each in shown["runs"]] == ["done"]
             assert "Said inside." in [each["body"] for each in shown["reports"]]
             home = house.state / "homes" / name
-            until(lambda: not home.exists(), "its own home to be gone with it", within=WITHIN)
+            until(lambda: not home.exists(), "its own home to be gone with it")
 
     def test_one_that_may_only_read_writes_nothing_but_its_signal(self) -> None:
         """Its worktree is as it was, whatever its program would do."""

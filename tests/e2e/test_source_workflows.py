@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, stage, until
+from e2e_stage import Stage, stage
 from printed import DIFF, MENDED, MODEL, PULL_REQUEST, WORKFLOWS, Theatre, printed
+
+from patience import until
 
 ISSUE = "@coder found auth validation issue in line 2"
 FIXED = "Fixed, @reviewer please verify"

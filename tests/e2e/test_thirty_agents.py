@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_stage import Stage, stage, until
+from e2e_stage import Stage, stage
 
+import sample
+from patience import until
 from windlass.core.gate.simulation import Flaky, Setting, World, imagine, live
 from windlass.core.gate.stacks import Rules
 
@@ -115,7 +117,7 @@ def landed_by_thirty_agents(world: World, folder: Path, *, runners: int) -> tupl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runners", [1, 2])
+@pytest.mark.parametrize("runners", sample.THIRTY_AGENTS.of([1, 2]))
 def test_what_should_land_lands_in_as_many_checks_as_the_simulation_says(runners: int, tmp_path: Path) -> None:
     """Some are bad, some conflict, some are red only together, and some checks fail by chance.
 

@@ -12,7 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from e2e_stage import WITHIN, Stage, stage, until
+from e2e_stage import WITHIN, Stage, stage
+
+from patience import until
 
 PLAYER = """
 [providers.player]

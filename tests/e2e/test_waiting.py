@@ -7,7 +7,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, lives, stage, until, waits
+from e2e_stage import Stage, stage
+from process_table import lives, waits
+
+from patience import until
 
 
 @pytest.fixture
@@ -30,8 +33,7 @@ def kill(house: Stage) -> int:
 
 def serves(house: Stage) -> int:
     """The pid of the daemon that lives; 0 while there is none, or its lock is just being written."""
-    written = (house.state / "daemon.lock").read_text().strip()
-    return int(written) if written and lives(int(written)) else 0
+    return house.daemon if lives(house.daemon) else 0
 
 
 WAITING = [

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from functools import partial
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, adds, lines, lives, stage, until
+from e2e_stage import WITHIN, Stage, adds, lines, stage
+from process_table import lives
+
+from patience import until
+
+pytestmark = pytest.mark.xdist_group("work")  # most of it shares one daemon
+
+
+@pytest.fixture
+def house(room: Stage) -> Stage:
+    """One daemon for all: what a test knows of is its own repository."""
+    return room
+
 
 # ── where main is ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -21,7 +34,7 @@ class TestLandingPlaces:
         assert (house.repo / "b.txt").read_text() == "bee\n"
         assert (house.repo / "b.txt").stat().st_mode == (house.repo / "README.md").stat().st_mode
         assert house.git("status", "--porcelain", "--branch") == "## main"
-        assert house.git("log", "-1", "--format=%s") == "Land c1: Add b"
+        assert house.git("log", "-1", "--format=%s") == f"Land {house.change(1)}: Add b"
 
     def test_on_main_while_the_person_is_on_another_branch(self, house: Stage) -> None:
         """Main moves; the branch that is checked out, its files and its index stay."""
@@ -53,7 +66,7 @@ class TestLandingPlaces:
         for number, place in enumerate((house.repo / "deep/down", linked), start=1):
             house.wl("work", "Add", "--command", adds(f"{number}.txt"), "--wait", cwd=place)
         assert house.git("ls-files").split() == ["1.txt", "2.txt", "README.md"]
-        assert len({each["project"] for each in house.ask("/agents?all=1")["items"]}) == 1
+        assert len({agent["project"] for agent in house.agents()}) == 1
 
 
 # ── what is in the way ───────────────────────────────────────────────────────────────────────────────────────
@@ -77,7 +90,7 @@ class TestLocalChanges:
         """It is held with git's reason, nothing of the person's is touched, and after a stash it lands by itself."""
         (house.repo / "README.md").write_text("# My own words\n")
         told = house.wl("work", "Rewrite", "--command", adds("README.md", "theirs"), "--wait", code=1)
-        assert "c1 is held" in told.err
+        assert f"{house.change(1)} is held" in told.err
         assert "README.md" in told.err
         assert (house.repo / "README.md").read_text() == "# My own words\n"
         assert house.git("log", "--format=%s") == "Begin"
@@ -86,7 +99,7 @@ class TestLocalChanges:
         assert "overwritten by merge" in change["reason"]
 
         house.git("stash", "-q")
-        house.event("change.landed", "c1")
+        house.event("change.landed")
 
         assert (house.repo / "README.md").read_text() == "theirs\n"
         assert len(house.agent(change["agent"])["runs"]) == 1, "the author had nothing to do with it"
@@ -117,7 +130,7 @@ class TestEndings:
         """`--wait` is 0 when it landed, 1 when it failed and 1 when there was nothing to land."""
         told = house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=0)
         assert "landed" in told.out
-        assert "windlass receipt c1" in told.out
+        assert f"windlass receipt {house.change(1)}" in told.out
         script = house.script("- error: There is no database.\n")
         told = house.wl("work", "Fail", "--script", script, "--wait", code=1)
         assert "There is no database." in told.err
@@ -128,7 +141,7 @@ class TestEndings:
         """The agent goes on, and the words say so."""
         told = house.wl("work", "Take long", "--command", "sleep 600", "--wait", "--timeout", "0.5s", code=7)
         assert "it goes on" in told.err
-        [agent] = house.wl("list", "--json").value
+        [agent] = house.wl("list", "--here", "--json").value
         assert agent["status"] == "running"
         house.wl("stop", agent["name"])
         house.event("run.finished")
@@ -142,7 +155,7 @@ class TestEndings:
         _, err = waiting.communicate(timeout=WITHIN)
         assert waiting.returncode == 130
         assert b"goes on" in err
-        [agent] = house.wl("list", "--json").value
+        [agent] = house.wl("list", "--here", "--json").value
         assert agent["status"] == "running"
         house.wl("stop", "--all")
         house.event("run.finished")
@@ -195,7 +208,7 @@ runs:
         """Silence is never taken for success: one reminder, then the task fails and says why."""
         told = house.wl("work", "Be silent", "--script", house.script("- say: Hm.\n"), "--wait", code=1)
         assert "ended without a signal" in told.err
-        [agent] = house.wl("list", "--all", "--json").value
+        [agent] = house.wl("list", "--here", "--all", "--json").value
         assert agent["status"] == "error"
         runs = house.agent(agent["name"])["runs"]
         assert [(run["cause"], run["outcome"]) for run in runs] == [("task", "crashed"), ("reminder", "crashed")]
@@ -220,7 +233,7 @@ runs:
         """Work that did not land is never removed: its folder is there, its branch in the person's repository."""
         script = "- write: {b.txt: b}\n- commit: Half\n- write: {c.txt: c}\n- error: Stuck.\n"
         house.wl("work", "Get stuck", "--script", house.script(script), "--wait", code=1)
-        [agent] = house.wl("list", "--all", "--json").value
+        [agent] = house.wl("list", "--here", "--all", "--json").value
         shown = house.agent(agent["name"])
         assert (Path(shown["worktree"]) / "c.txt").read_text() == "c"
         assert house.git("log", "-1", "--format=%s", shown["branch"]) == "Half"
@@ -238,7 +251,7 @@ runs:
         told = house.wl("work", "Paint", "--script", house.script(script), "--wait", code=1)
         assert "asks:" in told.err
         assert "Red or blue?" in told.err
-        [agent] = house.wl("list", "--json").value
+        [agent] = house.wl("list", "--here", "--json").value
         assert agent["status"] == "waiting"
         assert "Red or blue?" in house.wl("show", agent["name"]).out
         house.wl("answer", agent["name"], "Make it blue.")
@@ -349,17 +362,17 @@ class TestFollowing:
     def test_watch_follows_what_happens(self, house: Stage) -> None:
         """From now on, each event once and in order, across a restart of the daemon."""
         house.wl("daemon", "start")
-        watcher = house.begin("watch", "--since", "0", "--kind", "task.*")
+        watcher = house.begin("watch", "--since", str(house.since), "--kind", "task.*")
         assert watcher.stdout
         house.wl("work", "One", "--script", house.script("- done\n"), "--wait", code=1)
         seen = [watcher.stdout.readline()]
         house.wl("daemon", "stop")
         house.wl("work", "Two", "--script", house.script("- done\n"), "--wait", code=1)
         seen += [watcher.stdout.readline() for _ in range(3)]
-        kinds = [
-            (each.split(b'"kind":"')[1].split(b'"')[0], each.split(b'"subject":"')[1].split(b'"')[0]) for each in seen
-        ]
-        assert kinds == [(b"task.added", b"t1"), (b"task.done", b"t1"), (b"task.added", b"t2"), (b"task.done", b"t2")]
+        events = [json.loads(line) for line in seen]
+        assert [event["kind"] for event in events] == ["task.added", "task.done"] * 2
+        one, one_again, two, two_again = (event["subject"] for event in events)
+        assert one == one_again != two == two_again
 
 
 def test_a_plan_is_a_document_and_no_change(house: Stage) -> None:

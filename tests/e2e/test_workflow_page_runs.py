@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from e2e_stage import until
 from stand_in import Company, commits, company, in_repository
 
+from patience import until
 from windlass.core.workflows import (
     file as workflow_file,
 )

@@ -9,7 +9,9 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import WITHIN, Stage, stage, until
+from e2e_stage import WITHIN, Stage, stage
+
+from patience import until
 
 REVIEW = """
 name: code-review
@@ -222,7 +224,7 @@ class TestStart:
         names = [f"n{each}" for each in range(20)]
         for name in names:
             house.wl("start", file, "--instance", name, "--background")
-        until(lambda: all(len(spoken(house, name)) == 2 for name in names), "all of them", within=4 * WITHIN)
+        until(lambda: all(len(spoken(house, name)) == 2 for name in names), "all of them", within=100)
         assert [spoken(house, name)[1] for name in names] == [f"helper@{name}" for name in names]
         house.wl("stop", *(f"@{name}" for name in names))
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+import patience
 from fakes import FakeProcesses
 from fakes.store import MemoryStore
 from windlass.checks import CommandChecks
@@ -219,7 +220,7 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
     """Run a story, but not for ever."""
 
     async def limited() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience.seconds(60)):
             await story()
 
     asyncio.run(limited())

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from stage import Stage
 
+import patience
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.message import Message
@@ -57,4 +58,4 @@ class Room(Stage):
 
 
 def play(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(story(), 60))
+    asyncio.run(asyncio.wait_for(story(), patience.seconds(60)))

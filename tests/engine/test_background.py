@@ -6,6 +6,7 @@ import asyncio
 
 from stage import SetClock, play
 
+import patience
 from windlass.engine.background import Background
 from windlass.engine.bell import Bell
 from windlass.engine.troubles import Troubles
@@ -18,7 +19,7 @@ class TestClosing:
         async def story() -> None:
             background = Background("start", Troubles(SetClock(), Bell()), at_once=1)
             background.begin("r1", lambda: asyncio.sleep(0))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(patience.seconds(5)):
                 await background.close()
             assert not background.busy("r1")
 

@@ -7,6 +7,7 @@ import asyncio
 import time
 from pathlib import Path
 
+import patience
 import windlass.engine
 from windlass.engine.bell import Bell
 
@@ -39,7 +40,7 @@ def test_a_wish_that_is_due_is_not_put_off_by_a_later_one() -> None:
         bell.ring_in(0.001)
         time.sleep(0.01)  # noqa: ASYNC251  this is the busy loop
         bell.ring_in(3600.0)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience.seconds(10)):
             await ear.wait()
 
     asyncio.run(story())
@@ -53,7 +54,7 @@ def test_after_a_ring_the_next_wish_counts() -> None:
         ear = bell.ear()
         for _ in range(2):
             bell.ring_in(0.001)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(patience.seconds(10)):
                 await ear.wait()
             ear.clear()
 

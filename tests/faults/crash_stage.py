@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import patience
 from windlass.cli.connection import launch
 from windlass.cli.connection.client import Client
 from windlass.cli.connection.http import Gone
@@ -72,7 +73,7 @@ class CrashStage:
         (self.repo / ".windlass").mkdir()
         (self.repo / ".windlass" / ".gitignore").write_text("*\n")
         (self.repo / ".windlass" / "config.toml").write_text(SETTINGS)
-        self._client = Client(str(self.home), start=self._start, waiting=lambda _: None, patience=20)
+        self._client = Client(str(self.home), start=self._start, waiting=lambda _: None, patience=patience.seconds(20))
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=self.repo, capture_output=True, text=True, check=True)
@@ -105,9 +106,9 @@ class CrashStage:
 
     def play(self) -> None:
         """Go through the whole scenario, doing each thing once."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = patience.Deadline(PATIENCE)
         while not self._step():
-            assert time.monotonic() < deadline, f"stuck at {self.crash_at}: {self.facts()}"
+            assert not deadline.passed(), f"stuck at {self.crash_at}: {self.facts()}"
             time.sleep(0.05)
 
     def _step(self) -> bool:
@@ -191,7 +192,7 @@ class CrashStage:
             env=os.environ | {"WINDLASS_HOME": str(self.home)},
             check=False,
             capture_output=True,
-            timeout=30,
+            timeout=patience.seconds(30),
         )
 
 

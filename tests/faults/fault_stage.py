@@ -11,8 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from e2e_stage import WITHIN, Stage, until
+from e2e_stage import WITHIN, Stage
 from e2e_stage import stage as any_stage
+
+from patience import until
 
 MEGABYTE = 1 << 20
 _OVER = ("completed", "error", "stopped", "waiting")
@@ -54,7 +56,7 @@ def give(house: Stage, title: str, command: str) -> str:
     return str(post(house, "/tasks", **order)["agent"])
 
 
-def over(house: Stage, name: str, *, within: float = WITHIN) -> Any:
+def over(house: Stage, name: str, *, within: float = 25.0) -> Any:
     """All about an agent, once nothing more happens to it without a person."""
 
     def look() -> Any:

@@ -9,8 +9,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from e2e_stage import Stage, adds, inhabitants, lives, until
+from e2e_stage import Stage, adds
 from fault_stage import MEGABYTE, broken, give, most_memory, over, stage
+from process_table import inhabitants, lives
+
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("misbehave")  # one worker plays the story, once
 

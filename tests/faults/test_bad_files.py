@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from e2e_stage import Stage, adds, lines, stage, until
+from e2e_stage import Stage, adds, lines, stage
 from input_stage import Desk, call
+
+import sample
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("bad files")
 
 SOON = 10.0
-"""Seconds in which any answer must come, also on a busy machine."""
+"""Seconds of a processor that any answer may cost."""
 DEEP = 100_000
 BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 10))
 """Nine lines that stand for a thousand million."""
@@ -49,15 +51,14 @@ class TestScripts:
         ('- say: "\\ud800"\n', ""),
     )
 
-    @pytest.mark.parametrize(("text", "words"), BAD, ids=[str(number) for number in range(len(BAD))])
-    def test_that_hurt_are_refused_by_their_place(self, desk: Desk, text: str, words: str) -> None:
+    @pytest.mark.parametrize("number", sample.BROKEN_FILES.of(range(len(BAD))))
+    def test_that_hurt_are_refused_by_their_place(self, desk: Desk, number: int) -> None:
         """Nothing is expanded, built or run to find that out, and nothing is created."""
-        house, began = desk.house, time.monotonic()
+        house, (text, words) = desk.house, self.BAD[number]
         script = house.script(text)
         told = house.wl("work", "Play", "--script", script, code=2)
         assert words in told.err, told
         assert len(told.err) < 3000
-        assert time.monotonic() - began < SOON
         desk.is_sound()
 
     @pytest.mark.parametrize("kind", ["a device", "a folder", "a link to nowhere"])
@@ -95,13 +96,13 @@ class TestBodies:
 
     @pytest.mark.parametrize("path", WAYS_IN)
     def test_that_hurt_are_refused(self, desk: Desk, path: str) -> None:
-        """Each is one sentence; the daemon has not grown by what it was sent."""
-        before = memory(desk.house)
-        for body in self.BAD:
-            began = time.monotonic()
+        """Each is one sentence; the daemon has not grown by what it was sent, nor thought about it for long."""
+        before, worked = memory(desk.house), processor_time(desk.house)
+        bodies = sample.BROKEN_FILES.of(self.BAD)
+        for body in bodies:
             desk.refuses("POST", path, body)
-            assert time.monotonic() - began < SOON
         assert memory(desk.house) - before < 60_000
+        assert processor_time(desk.house) - worked < SOON * len(bodies)
 
     def test_that_are_too_long_are_not_read_to_be_judged(self, desk: Desk) -> None:
         """Whatever they would say: the length alone is the reason."""
@@ -129,7 +130,7 @@ class TestSettings:
     def test_that_hurt_are_refused_by_file_and_key(self, desk: Desk, whose: str) -> None:
         """Nothing is begun on them; and what only looks still answers."""
         with settings(desk, whose) as file:
-            for text, words in self.BAD:
+            for text, words in sample.BROKEN_FILES.of(self.BAD):
                 file.write_text(text)
                 refuses(desk.house, file, words)
 
@@ -144,12 +145,12 @@ class TestSettings:
 
 
 def refuses(house: Stage, file: Path, words: str) -> None:
-    began = time.monotonic()
+    worked = processor_time(house)
     told = house.wl("work", "Fix it", "--command", "true", code=2)
     assert str(file) in told.err
     assert words in told.err
     house.ask("/agents")
-    assert time.monotonic() - began < SOON
+    assert processor_time(house) - worked < SOON
 
 
 @contextmanager
@@ -176,14 +177,12 @@ class TestRepositories:
         """Guessing the checks reads plain files only."""
         house = desk.house
         names = [house.repo / each for each in ("Makefile", "package.json", "pyproject.toml", "setup.cfg")]
-        began = time.monotonic()
         for name in names:
             ODD[kind](name)
         number, said = call(house, "GET", f"/projects/checks?path={house.repo}")
         for name in names:
             name.unlink()
         assert (number, said["guess"]["command"]) == (200, "")
-        assert time.monotonic() - began < SOON
         desk.is_sound()
 
     def test_whose_files_are_deep_are_looked_at(self, desk: Desk) -> None:
@@ -238,6 +237,12 @@ class TestRuns:
         until(lambda: not house.worktrees(), "its worktree to be removed")
         assert (outside / "mine.txt").read_text() == "mine"
         assert (house.repo / "out").is_symlink()
+
+
+def processor_time(house: Stage) -> float:
+    """Seconds that the daemon has worked so far: a busy machine does not change them, as it does hours."""
+    words = Path(f"/proc/{house.daemon}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(house: Stage) -> int:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from e2e_stage import adds, inhabitants, lives, until
+from e2e_stage import adds
 from fault_stage import MEGABYTE, broken, give, most_memory, over, stage
+from process_table import inhabitants, lives
+
+from patience import until
 
 ONCE = "[limits]\nreturns = 0\n"
 GIGABYTE = "echo begin; head -c 1G /dev/zero; echo; echo end; exit 1"

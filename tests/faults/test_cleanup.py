@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2e_stage import Stage, adds, lines, stage, until
+from e2e_stage import Stage, adds, lines, stage
+
+from patience import until
 
 HASTY = "[limits]\nreminders = 0\nretries = 0\n[daemon]\nstop_grace_seconds = 0.2\n"
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from e2e_stage import Stage, adds, until
+from e2e_stage import Stage, adds
 from fault_stage import broken, give, over, stage
+
+from patience import until
 
 DAY = 86_400
 CLOCK = """

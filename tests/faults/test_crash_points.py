@@ -14,12 +14,12 @@ from typing import Any, get_type_hints
 import pytest
 from crash_stage import CrashStage
 
+import sample
 from windlass.core.ports import Ports
 from windlass.daemon.crash_points import EFFECTS
 
-SHARDS = 8
-EVERY = 1 if os.environ.get("WINDLASS_TEST_CRASHES") == "all" else 2
-"""Every second step by default: before some effects, after others. All of them take twice as long."""
+SHARDS = 8 if sample.long() else 2
+pytestmark = [] if sample.long() else [pytest.mark.xdist_group("crash points")]  # they share the undisturbed run
 QUESTIONS = {
     "git": {
         "archive",  # what it brings back goes to a person who asked, and is asked for again
@@ -103,7 +103,7 @@ def test_a_crash_anywhere_changes_nothing_in_the_end(shard: int) -> None:
     And every promise is kept, as `doctor --check` sees it.
     """
     expected, names = uncrashed()
-    for name in names[::EVERY][shard::SHARDS]:
+    for name in sample.CRASH_POINTS.of(names)[shard::SHARDS]:
         with a_stage(crash_at=name) as stage:
             stage.play()
 

@@ -13,10 +13,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, adds, lives, until
+from e2e_stage import WITHIN, Stage, adds
 from fault_stage import broken, descriptors, give, over, stage, subscriber
+from process_table import lives
 
-AGENTS = int(os.environ.get("WINDLASS_TEST_CROWD", "50"))
+import patience
+import sample
+from patience import until
+
+AGENTS = 200 if sample.long() else 20
 """How many agents live, and then leave, at once."""
 DAEMONS = 50
 CROWD = f"[limits]\nruns = {2 * AGENTS}\nretries = 0\n[daemon]\nstop_grace_seconds = 0.5\n"
@@ -116,7 +121,7 @@ def test_a_stranger_with_a_runs_pid_is_neither_adopted_nor_signalled(stranger: s
         os.kill(house.daemon, signal.SIGKILL)
         os.killpg(pid, signal.SIGKILL)
         until(lambda: not lives(pid), "the agent to go")
-        with closing(sqlite3.connect(house.state / "windlass.db", timeout=20)) as store:
+        with closing(sqlite3.connect(house.state / "windlass.db", timeout=patience.seconds(20))) as store:
             moved = "UPDATE runs SET identity = json_set(identity, '$.pid', ?) WHERE id = 'r1'"
             assert store.execute(moved, (stranger.pid,)).rowcount == 1
             store.commit()

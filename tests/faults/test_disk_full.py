@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from e2e_stage import WINDLASS, WITHIN, Stage, adds, inhabitants, lines, stage, until
+from e2e_stage import WINDLASS, WITHIN, Stage, adds, lines, stage
+from process_table import inhabitants
+
+from patience import until
 
 UNAVAILABLE = 6
 SIZE = "16m"

@@ -9,13 +9,18 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from e2e_stage import Stage, stage, until
+from e2e_stage import Stage, stage
 
-MESSAGES = 200
+import patience
+import sample
+from patience import until
+
+MESSAGES = 200 if sample.long() else 40
+"""Of each voice."""
 WAYS = ("socket", "tools", "file")
 """How the voices speak, in turn; but the first speaks by commands, each a process of its own."""
-CROWDS = [(2, 0), (20, 0), (5, 10)] + ([(2, 10), (20, 10)] if os.environ.get("WINDLASS_TEST_VOICES") == "all" else [])
-"""How many voices, and how often the daemon dies meanwhile; the last two on demand."""
+CROWDS = [(2, 0), (20, 0), (5, 10), (2, 10), (20, 10)]
+"""How many voices, and how often the daemon dies meanwhile."""
 SETTINGS = "[limits]\nruns = 24\n[daemon]\nstop_grace_seconds = 0.5\n"
 
 
@@ -24,11 +29,11 @@ def voices(house: Stage, count: int) -> list[str]:
     house.wl("init", "--checks", "true")
     names = [
         house.work(
-            f"Speak {each}",
+            f"Speak {place}",
             f"{sys.executable} {Path(__file__).with_name('voice.py')} {house.flag('names')} "
-            f"{house.flag(f'notes-{each}')} {MESSAGES} {_way(each)}",
+            f"{house.flag(f'notes-{place}')} {MESSAGES} {_way(place)} {patience.seconds(200)}",
         )
-        for each in range(count)
+        for place in range(count)
     ]
     for name in names:
         house.pid(name)
@@ -58,7 +63,7 @@ def said_to(place: int, count: int) -> Counter[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "deaths"), CROWDS)
+@pytest.mark.parametrize(("count", "deaths"), sample.VOICES.of(CROWDS))
 def test_each_hears_its_own_once_and_in_order(count: int, deaths: int) -> None:
     """Also where the daemon is killed again and again: whoever was cut off says it again, under the same key."""
     with stage(settings=SETTINGS, WINDLASS_SANDBOX="off") as house:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from e2e_stage import Stage, adds, until
+from e2e_stage import Stage, adds
 from fault_stage import MEGABYTE, broken, give, most_memory, over, stage
+
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("output-faults")  # one worker plays the story, once
 

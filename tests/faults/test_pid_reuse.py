@@ -12,8 +12,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, lives, until
+from e2e_stage import WITHIN, Stage
 from fault_stage import broken, over, stage
+from process_table import lives
+
+from patience import until
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")

@@ -9,8 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from e2e_stage import WITHIN, Stage, until
+from e2e_stage import WITHIN, Stage
 from fault_stage import MEGABYTE, descriptors, give, most_memory, over, stage, subscriber
+
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("subscribers")  # one worker plays the story, once
 

@@ -1,8 +1,9 @@
 """One of many voices, inside a run: it says so much to each of the others, and notes what it hears, until all is said.
 
-    voice.py NAMES NOTES MESSAGES WAY
+    voice.py NAMES NOTES MESSAGES WAY SECONDS
 
-NAMES is a file with everyone's names, which comes when all are there; WAY is command, socket, tools or file.
+NAMES is a file with everyone's names, which comes when all are there; WAY is command, socket, tools or file;
+SECONDS is how long it waits for anything.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 200.0
+PATIENCE = float(sys.argv[5])
 PAUSE = 0.05
 AGAIN = (OSError, http.client.HTTPException)
 
@@ -38,9 +39,9 @@ def call(method: str, path: str, **body: Any) -> Any:
 
 
 def _once(method: str, path: str, body: Any) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("windlass", timeout=30)
+    connection = http.client.HTTPConnection("windlass", timeout=PATIENCE)
     with socket.socket(socket.AF_UNIX) as door:
-        door.settimeout(30)
+        door.settimeout(PATIENCE)
         door.connect(os.environ["WINDLASS_HOME"] + "/daemon.sock")
         connection.sock = door
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

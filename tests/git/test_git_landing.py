@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from gitkit import NOW, World
 
+import patience
 from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable
 from windlass.core.nouns.change import Candidate
@@ -46,7 +47,7 @@ async def staged(world: World, name: str = "coder", **files: str) -> Candidate:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patience.seconds(30)
     while not true():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.001)

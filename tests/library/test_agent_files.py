@@ -149,11 +149,11 @@ class TestBadFiles:
         text, line, words = BAD[kind]
         put(tmp_path, "bad.md", text)
         put(tmp_path, "good.md", agent("good"))
-        began = time.monotonic()
+        began = time.process_time()
 
         found = roster(tmp_path)
 
-        assert time.monotonic() - began < 2
+        assert time.process_time() - began < 2
         assert [definition.name for definition in found.definitions] == ["good"]
         assert [(problem.file, problem.line) for problem in found.problems] == [(".windlass/agents/bad.md", line)]
         assert words in str(found.problems[0])

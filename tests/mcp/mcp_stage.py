@@ -11,10 +11,12 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from e2e_stage import WITHIN, Stage, stage, until
+from e2e_stage import WITHIN, Stage, stage
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
+
+from patience import until
 
 OLDER, NEWER = "legacy", "2026-07-28"
 ERAS = {"older": OLDER, "newer": NEWER}

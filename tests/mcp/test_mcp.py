@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from e2e_stage import until
 from mcp import MCPError
 from mcp.types import TextResourceContents
 from mcp_stage import EVERY_WAY, NEWER, OLDER, Place, Way, Worker, call, over_http, place, refused, said
+
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("mcp")
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from e2e_stage import Stage, stage, until
+from e2e_stage import Stage, stage
 from mcp_stage import NEWER, OLDER, Place, Way, Worker, call, over_http, place, variable
+
+from patience import until
 
 pytestmark = pytest.mark.xdist_group("mcp")
 

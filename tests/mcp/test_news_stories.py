@@ -14,6 +14,7 @@ from stage import SetClock
 from starlette.requests import Request
 from talk_room import Room, play
 
+import patience
 from fakes.store import MemoryStore
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.message import Message
@@ -57,7 +58,7 @@ async def begun(room: Room) -> str:
 
 
 async def until(ended: asyncio.Event) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience.seconds(10)):
         await ended.wait()
 
 
@@ -175,7 +176,7 @@ def test_sessions_are_forgotten_with_their_run_and_are_not_too_many(
         await room.signal("coder")
         await room.exit("coder")
         await room.move()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience.seconds(10)):
             ear = room.engine.bell.ear()
             while "r" in ears.sessions:
                 room.engine.bell.ring()

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import patience
 from model_server.script import Step
 from model_server.server import ModelServer
 
-WITHIN = 120.0
+WITHIN = patience.seconds(120)
 
 BRIDGE = """#!{python}
 import json, os, sys

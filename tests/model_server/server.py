@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import patience
+
 from . import anthropic, chat, responses
 from .api import Api, Body, Event
 from .script import Asked, Reply, Scenarios, Step, say, step_at
@@ -97,7 +99,7 @@ class ModelServer:
     def wait_for(self, happened: Callable[[], Any], *, within: float = 60.0) -> bool:
         """Whether something comes true in time that depends on the requests."""
         with self.news:
-            return bool(self.news.wait_for(happened, within))
+            return bool(self.news.wait_for(happened, patience.seconds(within)))
 
     def note(self, request: Request) -> None:
         with self.news:

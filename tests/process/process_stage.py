@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import patience
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
@@ -16,7 +17,7 @@ from windlass.process.identity import is_alive
 from windlass.process.proc import Process, living, words_of
 from windlass.process.run_folder import RunFolder
 
-DEADLINE = 20.0
+DEADLINE = patience.seconds(20)
 
 
 class Stage:

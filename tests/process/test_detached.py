@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from process_stage import Stage, descriptors, play, until, when_gone
 
+import patience
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
@@ -88,7 +89,7 @@ class TestOutput:
             stage.port.follow("r1", identity, lambda _: stirred.set())
             got, alive = b"", frozenset({identity})
             while alive:
-                await asyncio.wait_for(stirred.wait(), 20)
+                await asyncio.wait_for(stirred.wait(), patience.seconds(20))
                 stirred.clear()
                 alive = await stage.port.alive(identity)  # asked first: what is read after its end is all of it
                 while some := await stage.port.output("r1", len(got), 700):
@@ -400,7 +401,7 @@ class TestMany:
                 identity = await stage.start(run, "echo hello")
                 gone = asyncio.Event()
                 stage.port.follow(run, identity, when_gone(identity, gone))
-                await asyncio.wait_for(gone.wait(), 20)
+                await asyncio.wait_for(gone.wait(), patience.seconds(20))
                 stage.port.forget(run)
                 return identity.pid
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from process_stage import Stage, descriptors, play, until
 
+import patience
 from windlass.core.errors import BadInput
 from windlass.process.proc import process
 from windlass.process.shell import ShellResult, run_shell, sweep
@@ -99,7 +100,7 @@ def test_a_background_process_that_holds_the_output_does_not_hold_us_up(tmp_path
     """The result is there when the command has ended, and what it left behind is gone."""
 
     async def story(stage: Stage) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience.seconds(10)):
             result = await shell(stage, 'sleep "$NAP" & echo done; exit 3', seconds=60)
         assert (result.exit_code, result.output, result.timed_out) == (3, b"done\n", False)
         assert stage.napping() == []

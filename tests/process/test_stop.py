@@ -11,6 +11,7 @@ from pathlib import Path
 
 from process_stage import Stage, play, until, when_gone
 
+import patience
 from windlass.core.nouns.run import Identity
 from windlass.process.identity import identify
 from windlass.process.proc import boot_id
@@ -64,7 +65,7 @@ def test_one_is_stopped_before_its_program_has_begun(tmp_path: Path) -> None:
     """A stop right after the start does not miss the program that is about to appear, nor wait out its grace."""
 
     async def story(stage: Stage) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience.seconds(10)):
             for number in range(10):
                 identity = await stage.start(f"r{number}", 'exec sleep "$NAP"')
                 await stage.port.stop(f"r{number}", identity, grace=60)
@@ -95,7 +96,7 @@ def test_who_complies_is_not_waited_for_any_longer(tmp_path: Path) -> None:
             "r1", "exec 2>/dev/null; trap 'echo bye; exit 9' TERM; echo up; while :; do sleep 0.02; done"
         )
         await until(lambda: stage.said("r1"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience.seconds(10)):
             await stage.port.stop("r1", identity, grace=60)
         assert stage.said("r1") == "up\nbye\n"
         assert await stage.port.exit_code("r1") == 9
@@ -242,7 +243,7 @@ asyncio.run(main())
         stage.port.follow("r1", identity, when_gone(identity, gone))
         await until(lambda: stage.said("r1") == "first\n")
         (tmp_path / "go").touch()
-        await asyncio.wait_for(gone.wait(), 20)
+        await asyncio.wait_for(gone.wait(), patience.seconds(20))
 
         assert stage.said("r1") == "first\nsecond\n"
         assert await stage.port.exit_code("r1") == 6

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import patience
 import windlass
 from windlass.core.nouns.run import TroubleKind
 from windlass.core.runs.provider import Provider
@@ -26,7 +27,7 @@ SOURCE = Path(windlass.__file__).parent.parent
 PROGRAM = (
     f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(SOURCE)!r})\nfrom windlass.cli.main import run\nrun()\n"
 )
-PATIENCE = 60.0
+PATIENCE = patience.seconds(60)
 
 
 def blocks(language: str) -> list[str]:

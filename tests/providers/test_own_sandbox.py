@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import patience
+
 WINDLASS = (sys.executable, "-c", "from windlass.cli.main import run; run()")
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 """Root may enter every folder, unless it is told that it may not."""
@@ -27,7 +29,9 @@ def complete(own_home: Path, **variables: str) -> subprocess.CompletedProcess[st
     words = (*(WITHOUT_RIGHTS if os.getuid() == 0 else ()), *WINDLASS, "agent", "complete", "All of it.")
     variables = {**os.environ, **variables}
     try:
-        return subprocess.run(words, env=variables, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(
+            words, env=variables, capture_output=True, text=True, timeout=patience.seconds(30), check=False
+        )
     finally:
         home.chmod(0o700)
 

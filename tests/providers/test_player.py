@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+import patience
 from windlass.core.runs.provider import StartRequest
 from windlass.core.runs.signal import BadSignal, Question, SaidDone, SaidError, SaidQuestions, Signal, read_signal
 from windlass.providers import load
 
-LIMIT = 30
+LIMIT = patience.seconds(30)
 
 Git = Callable[..., str]
 

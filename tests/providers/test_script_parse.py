@@ -174,10 +174,10 @@ class TestRefusals:
     @pytest.mark.parametrize("text", ["[" * 400_000, "- " * 400_000, "{a: " * 200_000, "? " * 400_000])
     def test_deep_nesting_is_refused_at_once(self, text: str) -> None:
         """What would take a parser minutes, or its stack, is refused at the first levels."""
-        began = time.monotonic()
+        began = time.process_time()
 
         assert "nested more than 12 deep" in problems(text)[0]
-        assert time.monotonic() - began < 5
+        assert time.process_time() - began < 5
 
     @given(st.text(max_size=200))
     def test_any_text_is_a_script_or_bad_input(self, text: str) -> None:

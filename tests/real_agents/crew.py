@@ -17,6 +17,7 @@ from e2e_stage import Stage, stage
 from island import Island, NoIsland, island
 from real_clis import do_without, program
 
+import patience
 from model_server.script import Step, say, shell, write
 from model_server.server import ModelServer
 
@@ -75,9 +76,9 @@ class Crew:
 
     def when(self, name: str, is_so: Callable[[Page], Any], what: str) -> Page:
         """What is known of an agent, as soon as something is so."""
-        deadline = time.monotonic() + WITHIN
+        deadline = patience.Deadline(WITHIN)
         while not is_so(page := dict(self.house.agent(name))):
-            assert time.monotonic() < deadline, f"in vain for {what}: {json.dumps(page, indent=1)}"
+            assert not deadline.passed(), f"in vain for {what}: {json.dumps(page, indent=1)}"
             time.sleep(0.1)
         return page
 
@@ -131,9 +132,9 @@ def _island() -> Iterator[Island]:
 
 def eventually(look: Callable[[], Any], what: str) -> None:
     """Wait until something is so."""
-    deadline = time.monotonic() + WITHIN
+    deadline = patience.Deadline(WITHIN)
     while not look():
-        assert time.monotonic() < deadline, f"waited {WITHIN} s in vain for {what}"
+        assert not deadline.passed(), f"waited {WITHIN} s in vain for {what}"
         time.sleep(0.05)
 
 

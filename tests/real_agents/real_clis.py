@@ -16,8 +16,10 @@ from typing import Any, NoReturn
 import pytest
 from island import Island
 
+import patience
+
 TOP = Path(__file__).parent.parent.parent
-WITHIN = 60.0
+WITHIN = patience.seconds(60)
 
 CLAUDE = "claude -p --output-format stream-json --verbose --dangerously-skip-permissions".split()
 CODEX = "codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -m gpt-5.5".split()

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from island import Island
 
+import patience
+
 CALL = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); print('reached')"
 BEYOND = "192.0.2.1"  # an address that is set apart for examples
 
@@ -20,7 +22,7 @@ BEYOND = "192.0.2.1"  # an address that is set apart for examples
 def call(address: str, port: int, *before: str) -> str:
     """What becomes of a call to an address: `reached`, or the error."""
     words = (*before, sys.executable, "-c", CALL, address, str(port))
-    ran = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=patience.seconds(20), check=False)
     return ran.stdout.strip() or ran.stderr.strip().splitlines()[-1]
 
 
@@ -71,7 +73,7 @@ def test_the_keeper_leaves_with_the_one_who_asked(place: Island) -> None:
         keeper = Path("/proc") / asker.stdout.readline().strip()
         assert keeper.exists()
         os.kill(asker.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience.seconds(10)
     while keeper.exists():
         assert time.monotonic() < deadline, "the keeper is still there"
         time.sleep(0.02)

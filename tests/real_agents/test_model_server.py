@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import patience
 from model_server.script import Fault, Step, Usage, fail, parse_step, say, shell
 from model_server.server import ModelServer
 
@@ -33,7 +34,7 @@ def request(api: str, prompt: str, *turns: str, stream: bool = False) -> dict[st
 
 @contextmanager
 def line_to(models: ModelServer) -> Iterator[http.client.HTTPConnection]:
-    connection = http.client.HTTPConnection(urlsplit(models.url()).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(models.url()).netloc, timeout=patience.seconds(10))
     try:
         yield connection
     finally:
@@ -209,7 +210,9 @@ def test_it_is_a_command_as_well(tmp_path: Path) -> None:
     words = (sys.executable, "-m", "tests.models", "--script", str(script), "--record", str(record))
     with subprocess.Popen(words, cwd=TOP, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
-        line = http.client.HTTPConnection(urlsplit(server.stdout.readline().strip()).netloc, timeout=10)
+        line = http.client.HTTPConnection(
+            urlsplit(server.stdout.readline().strip()).netloc, timeout=patience.seconds(10)
+        )
         line.request("POST", "/s/greet/v1/messages", json.dumps(request("messages", "Hello.")))
         assert "Good day." in line.getresponse().read().decode()
         line.close()

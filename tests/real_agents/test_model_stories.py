@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from crew import SANDBOX, Crew, crew, descendants, lands, signal
-from e2e_stage import lives
+from process_table import lives
 from real_clis import do_without
 
 from model_server.script import Fault, Step, ours, say, shell, write

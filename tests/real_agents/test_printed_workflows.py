@@ -12,6 +12,7 @@ import pytest
 from crew import Crew, crew
 from printed import DIFF, MODEL, PULL_REQUEST, has_pull_request, printed
 
+import patience
 from model_server.script import Step, ours, say, shell
 
 pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("workflows")]
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("workflows")]
 KINDS = ("claude", "codex", "model")
 TOGETHER = {"coordinator": "claude", "reviewer": "codex"}
 """The coder is a model without a coding CLI."""
-WITHIN = 300.0
+WITHIN = patience.seconds(300)
 SLOW = 8
 """Seconds; it waits for five."""
 ASKS = "@reviewer please look at login.py"

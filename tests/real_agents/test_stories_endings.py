@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 from crew import CLIS, Crew, crew, descendants, eventually, lands
 from crew import signal as gives
-from e2e_stage import lives
+from process_table import lives
 
 from model_server.script import Fault, Step, fail, say, shell
 

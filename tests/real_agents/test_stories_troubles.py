@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from crew import CLIS, Crew, crew, descendants, lands
-from e2e_stage import lives
+from process_table import lives
 
 from model_server.script import Fault, Step, shell
 

@@ -121,7 +121,7 @@ def lose_mail(patch: Patch) -> None:
 
 def lose_a_refused_change(patch: Patch) -> None:
     """The author of a refused change is not told."""
-    patch.setattr(verdicts, "say", lambda *_, **__: None)
+    patch.setattr(verdicts, "tell_agent", lambda *_, **__: None)
 
 
 def object_to_nothing(patch: Patch) -> None:

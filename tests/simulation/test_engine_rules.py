@@ -14,9 +14,11 @@ from sim_mutants import act_before_commit
 from sim_play import STEPS, TURNS, Play, Step, quiet
 from sim_talk import TALKED
 
+import sample
+
 NUMBERS = st.integers(0, 99)
 SETTINGS = settings(
-    max_examples=40,
+    max_examples=40 if sample.long() else 15,
     stateful_step_count=STEPS,
     derandomize=True,
     database=None,

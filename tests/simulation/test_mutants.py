@@ -15,6 +15,8 @@ from sim_play import play
 from sim_talk import TALKED
 from sim_talk_mutants import TALK_MUTANTS
 
+import sample
+
 SEEDS = range(300)
 """Histories in which a broken engine must be found out."""
 
@@ -32,7 +34,7 @@ def found_out(seeds: Iterable[int] = SEEDS, rules: Mapping[str, Rule] = RULES) -
     return ""
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+@pytest.mark.parametrize("mutant", sample.MUTANTS.of(list(MUTANTS)), ids=lambda mutant: mutant.__name__)
 def test_a_broken_engine_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     """Each of these faults breaks a promise that is noticed in one of the first histories."""
     mutant(monkeypatch)
@@ -40,7 +42,7 @@ def test_a_broken_engine_is_found_out(mutant: Callable[[Patch], None], monkeypat
     assert re.match(MUTANTS[mutant], said), said
 
 
-@pytest.mark.parametrize("mutant", ARRANGED_MUTANTS, ids=lambda mutant: mutant.__name__)
+@pytest.mark.parametrize("mutant", sample.MUTANTS.of(list(ARRANGED_MUTANTS)), ids=lambda mutant: mutant.__name__)
 def test_a_broken_line_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     """So does each of these, where people arrange the line and agents review."""
     mutant(monkeypatch)
@@ -48,7 +50,7 @@ def test_a_broken_line_is_found_out(mutant: Callable[[Patch], None], monkeypatch
     assert re.match(ARRANGED_MUTANTS[mutant], said), said
 
 
-@pytest.mark.parametrize("mutant", GATE_MUTANTS, ids=lambda mutant: mutant.__name__)
+@pytest.mark.parametrize("mutant", sample.MUTANTS.of(list(GATE_MUTANTS)), ids=lambda mutant: mutant.__name__)
 def test_a_broken_gate_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     """So does each of these, where much wants to land at once, people think again, and the daemon dies at the gate."""
     mutant(monkeypatch)
@@ -56,7 +58,7 @@ def test_a_broken_gate_is_found_out(mutant: Callable[[Patch], None], monkeypatch
     assert re.match(GATE_MUTANTS[mutant], said), said
 
 
-@pytest.mark.parametrize("mutant", TALK_MUTANTS, ids=lambda mutant: mutant.__name__)
+@pytest.mark.parametrize("mutant", sample.MUTANTS.of(list(TALK_MUTANTS)), ids=lambda mutant: mutant.__name__)
 def test_a_broken_log_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     """So does each of these, where people and agents talk."""
     mutant(monkeypatch)

@@ -32,6 +32,6 @@ def test_waiting_ends_with_what_was_found_or_names_what_is_missing(monkeypatch: 
     monkeypatch.setattr(patience, "measure", lambda: 1.0)
     found = iter(["", "", "here"])
     assert patience.until(lambda: next(found), "words", pause=0) == "here"
-    assert patience.until(lambda: "", "words", quiet=0, fails=False) == ""
+    assert patience.until(lambda: "", "words", within=0, fails=False) == ""
     with pytest.raises(AssertionError, match="in vain for words"):
-        patience.until(lambda: "", "words", quiet=0)
+        patience.until(lambda: "", "words", within=0)

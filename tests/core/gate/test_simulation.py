@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
 
+import sample
 from windlass.core.gate.simulation import Setting, World, WorldResult, imagine, play, serial, summed
 from windlass.core.gate.stacks import Rules
 
-SEEDS = int(os.environ.get("WINDLASS_SIMULATION_WORLDS", "150"))
-"""Worlds of any kind; the goals are asked for with a fiftieth of them each."""
-EACH = max(10, SEEDS // 50)
+SEEDS = sample.WORLDS.of(range(10_000))
+"""Worlds of any kind."""
+FOR_EACH_GOAL = 200 if sample.long() else 10
 
 
 def a_setting(seed: int) -> Setting:
@@ -43,7 +43,7 @@ def played(seeds: int, **world: float) -> WorldResult:
 
 def test_the_gate_is_never_wrong() -> None:
     """Main is never red, nothing bad or untested lands, all are decided, and only chance sends a good change back."""
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         setting = a_setting(seed)
         found = play(setting, random.Random(seed))
         wrong = (
@@ -61,7 +61,7 @@ def test_the_gate_is_never_wrong() -> None:
 )
 def test_it_is_as_fast_as_promised(bad: float, runners: int, goal: float) -> None:
     """Against one change after the other, with 100 changes and 2 % flakes; rates are learned on the way."""
-    found = played(EACH, bad=bad, runners=runners)
+    found = played(FOR_EACH_GOAL, bad=bad, runners=runners)
 
     assert found.serial_rounds / found.rounds >= goal
 

@@ -1,6 +1,6 @@
 """Any mixture of changes, failures, deaths of the daemon and a person at main: what main is, is always proven.
 
-Real git and real checks; only agents are missing. `WINDLASS_TEST_HISTORIES=500` looks further than the few by default.
+Real git and real checks; only agents are missing. A day plays a sample of them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 from stage import Stage, commit, play
 
+import sample
 from windlass.core.errors import WindlassError
 from windlass.core.nouns.change import LandingShape
 from windlass.core.settings.schema import GateSettings
 
-RUNS = int(os.environ.get("WINDLASS_TEST_HISTORIES", "12"))
+SEEDS = sample.GATE_HISTORIES.of(range(100))
 STEPS = 8
 CHECK = """
 tree=$(git rev-parse 'HEAD^{tree}') || exit 9
@@ -144,7 +145,7 @@ class Play:
         await self.stage.restart()
 
 
-@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_main_is_proven_whatever_happens(seed: int, repo: Path, tmp_path: Path) -> None:
     """I1, I2 and I3 after every step; in the end nothing is left in line."""
 

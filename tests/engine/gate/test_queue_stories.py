@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from stage import Stage, play
 
+import patience
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.gate.reviews import compose
 from windlass.core.nouns.change import Change, ChangeState, Hold
@@ -30,7 +31,7 @@ def branch(repo: Path, git: Git, name: str, file: str, text: str = "mine\n") -> 
 async def reaches(stage: Stage, key: str, state: ChangeState) -> None:
     """Wait until a change is that far."""
     ear = stage.engine.bell.ear()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience.seconds(20)):
         while (await now(stage, key)).state is not state:
             await ear.wait()
             ear.clear()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from talk_room import Room, play
 
+import patience
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.run import Chunk
@@ -183,7 +184,7 @@ class TestWaiting:
             await room.signal("alice", '{"status": "error", "error": "no idea"}')
             await room.exit("alice")
             await room.move()
-            found = await asyncio.wait_for(waiting, 5)
+            found = await asyncio.wait_for(waiting, patience.seconds(5))
             assert (found.answer, found.reason) == (None, "alice's run 1 ended (failed: no idea) without an answer")
             await room.engine.talk.settle(room.person, ask.id, "8080.")
             answered = await room.engine.replies.to(room.person, ask.id, patience=0)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from stage import CHOOSY, Stage, play
 
+import patience
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.nouns.agent import Agent, Confinement, Permissions, Status
 from windlass.core.nouns.run import Outcome
@@ -398,7 +399,7 @@ class TestSetup:
             task, _ = await give(stage, "First")
             await stage.engine.ticks["dispatch"].tick()
             begun = stage.home / "worktrees/project-1/coder/begun"
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(patience.seconds(20)):
                 while not begun.exists():  # noqa: ASYNC110 - a file has no bell
                     await asyncio.sleep(0.01)
                 await stage.engine.runs.stop("coder", "stopped by hand")

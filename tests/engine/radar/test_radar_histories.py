@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import sample
 from windlass.core.errors import Conflict
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
@@ -18,7 +19,7 @@ from windlass.core.radar.collisions import Severity, Track
 from windlass.engine.radar.merges import Collisions
 from windlass.git import HubGit
 
-HISTORIES = int(os.environ.get("WINDLASS_TEST_HISTORIES", "3"))
+HISTORIES = 100 if sample.long() else 3
 AGENTS, ROUNDS, LINES = 6, 3, 30
 FOUND = 0.95
 """The share of the conflicts that landing met which must have been on the radar."""
@@ -183,7 +184,7 @@ def test_nearly_all_conflicts_that_landing_meets_were_on_the_radar(tmp_path: Pat
     once the first has landed: what is found is what two agents at work would come to.
 
     Files are edited, added, removed and renamed, folders renamed, edits taken back, and a person commits to main.
-    Of 100 histories (WINDLASS_TEST_HISTORIES=100): 196 conflicts met, 195 found (99.5 %), 104 of them before the last
+    Of 100 histories (`scripts/test --long`): 196 conflicts met, 195 found (99.5 %), 104 of them before the last
     edits; 223 pairs that were called a conflict came to the test, and 16 of them landed after all (7.2 % false).
     """
     del own_home  # git's settings

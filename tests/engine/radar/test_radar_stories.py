@@ -11,6 +11,7 @@ from typing import Any
 from radar_stage import LINES, RadarStage, with_line
 from stage import play
 
+import patience
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.agent import Permissions
 from windlass.core.radar.collisions import Act, Severity
@@ -202,11 +203,11 @@ class TestRate:
             ear = stage.engine.ticks["radar"].ear
             assert ear is stage.engine.radar.ear and stage.engine.radar._alarm is None
             await stage.found()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(patience.seconds(30)):
                 await ear.wait()
             ear.clear()
             await stage.engine.ticks["radar"].tick()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(patience.seconds(30)):
                 await ear.wait()
 
         play(story)
