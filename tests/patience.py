@@ -64,9 +64,11 @@ class Deadline:
 def until(look: Callable[[], T], what: str, *, within: float = 25.0, fails: bool = True, pause: float = 0.02) -> T:
     """Look again and again until there is something, and return it; give up after so many seconds, if it were quiet."""
     deadline = Deadline(within)
-    while not (found := look()):
+    while True:
+        began = time.monotonic()
+        if found := look():
+            return found
         if deadline.passed():
             assert not fails, f"waited in vain for {what}, which takes less than {within} s on a quiet machine"
-            break
-        time.sleep(pause)
-    return found
+            return found
+        time.sleep(max(pause, time.monotonic() - began))  # a look that is a command leaves room for others

@@ -35,8 +35,6 @@ T = TypeVar("T")
 
 WITHIN = patience.seconds(25)
 """Seconds after which anything that a test waits for counts as missing."""
-QUIET = patience.seconds(0.15)
-"""Seconds after which no more events are on their way."""
 WINDLASS = (sys.executable, "-c", "from windlass.cli.main import run; run()")
 SOURCE = Path(windlass.__file__).parent.parent
 PROGRAM = (
@@ -226,12 +224,19 @@ class Stage:
         raise AssertionError(f"no {kind} {subject} in {WITHIN} s, but {seen}")
 
     def events(self) -> list[Any]:
-        """Everything that has happened so far: the stream until it is quiet."""
-        with self._line(f"/events?since={self.since}", quiet=QUIET) as answer:
-            return list(_events(answer))
+        """Everything that has happened so far: the stream up to the last event in the store."""
+        last, found = self._last_event(), []
+        if last == self.since:
+            return []
+        with self._line(f"/events?since={self.since}") as answer:
+            for event in _events(answer):
+                found.append(event)
+                if event["seq"] >= last:
+                    break
+        return found
 
     @contextmanager
-    def _line(self, path: str, quiet: float = WITHIN) -> Iterator[http.client.HTTPResponse]:
+    def _line(self, path: str) -> Iterator[http.client.HTTPResponse]:
         connection = http.client.HTTPConnection("windlass")
         with socket.socket(socket.AF_UNIX) as door:
             door.settimeout(WITHIN)
@@ -240,7 +245,6 @@ class Stage:
             connection.request("GET", path)
             answer = connection.getresponse()
             assert answer.status == 200, answer.read()
-            door.settimeout(quiet)
             yield answer
             answer.close()
 
@@ -282,6 +286,12 @@ class Stage:
         self.repo.mkdir()
         self.git("init", "-q", "-b", "main")
         self.commit({"README.md": "# A small project\n"}, "Begin")
+
+    def set_checks(self, command: str) -> None:
+        """The check of this repository alone, in a file that git does not see."""
+        (self.repo / ".git/info/exclude").write_text("/.windlass/\n")
+        (self.repo / ".windlass").mkdir(exist_ok=True)
+        (self.repo / ".windlass/config.toml").write_text(f"[checks]\ncommand = '''{command}'''\n")
 
     def _last_event(self) -> int:
         if not (self.state / "windlass.db").exists():
@@ -358,7 +368,7 @@ def _environment(folder: Path, state: Path) -> dict[str, str]:
 
 
 def _events(answer: http.client.HTTPResponse) -> Iterator[Any]:
-    """Events as they come, until it is quiet or too late."""
+    """Events as they come, until it is too late."""
     deadline = time.monotonic() + WITHIN
     with suppress(TimeoutError):
         for line in answer:

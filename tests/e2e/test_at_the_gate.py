@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
 from e2e_stage import Stage, adds, lines, stage
 from process_table import inhabitants
 
 from patience import until
 
+pytestmark = pytest.mark.xdist_group("gate")  # most of it shares one daemon
 ANSWER = (
     "sh -c '[ ! -e answer.txt ] || grep -q 42 answer.txt || "
     '{ echo "answer.txt is wrong"; echo "  (it says `cat answer.txt`)"; exit 3; }\''
 )
+
+
+@pytest.fixture
+def house(room: Stage) -> Stage:
+    """One daemon for all: what a test knows of is its own repository."""
+    return room
 
 
 class TestGate:
@@ -58,7 +66,7 @@ runs:
         until(ready.exists, "the agent's commit")
         house.commit({"colour.txt": "blue\n"}, "Blue")
         go.touch()
-        house.event("change.landed", "c1")
+        house.event("change.landed")
         assert [each["outcome"] for each in house.agent(name)["runs"]] == ["done", "done"]
         assert (house.repo / "colour.txt").read_text() == "green\n"
         assert "Blue" in house.git("log", "--format=%s")
@@ -105,10 +113,10 @@ runs:
         """Stopping its agent closes it: it leaves the queue and never lands; its branch stays."""
         (house.repo / "b.txt").write_text("mine\n")
         house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
-        [agent] = house.wl("list", "--json").value
+        [agent] = house.wl("list", "--here", "--json").value
         assert "Nothing was running." in house.wl("stop", "--all").out, "all that is at work: this is not"
         house.wl("stop", agent["name"])
-        assert house.wl("queue", "--json").value == []
+        assert house.wl("queue", "--here", "--json").value == []
         shown = house.agent(agent["name"])
         assert (shown["status"], shown["change"]["state"]) == ("stopped", "closed")
         assert house.git("log", "-1", "--format=%s", shown["branch"]) == "Add b.txt"
@@ -117,11 +125,11 @@ runs:
         """Whether it waits or is under test, whose check is ended; what was given up never lands, the next one does."""
         started, go = house.flag("started"), house.flag("go")
         check = f"[ ! -e a.txt ] || {{ touch '{started}'; {house.waits_for(go)}; }}"
-        house.wl("config", "set", "--home", "checks.command", check)
+        house.set_checks(check)
         first = house.work("Add a", adds("a.txt"))
         until(started.exists, "the check")
         second = house.work("Add b", adds("b.txt"))
-        house.event("change.queued", "c2")
+        until(lambda: len(house.queue()) == 2, "the second change")
         house.wl("stop", second)
         house.wl("stop", first)
         assert [each["state"] for each in house.queue()] == ["closed", "closed"]
@@ -132,14 +140,14 @@ runs:
         """What they commit while a check runs is in the tree that is tested before main moves."""
         started, go, seen = house.flag("started"), house.flag("go"), house.flag("seen")
         check = f"echo $(ls) >> '{seen}'; touch '{started}'; {house.waits_for(go)}"
-        house.wl("config", "set", "--home", "checks.command", check)
+        house.set_checks(check)
         house.work("Add b", adds("b.txt"))
         until(started.exists, "the check")
         house.commit({"mine.txt": "mine\n"})
         go.touch()
-        house.event("change.landed", "c1")
+        house.event("change.landed")
         assert "README.md b.txt mine.txt" in seen.read_text().splitlines()
-        assert house.ask("/changes/c1/receipt")["before"] == house.git("rev-parse", "main^1")
+        assert house.ask(f"/changes/{house.change(1)}/receipt")["before"] == house.git("rev-parse", "main^1")
         assert house.git("status", "--porcelain") == ""
 
     def test_without_a_check_command_it_is_held_and_lands_once_there_is_one(self) -> None:
@@ -158,11 +166,11 @@ runs:
         """The second change is tested together with the first, though its author never saw that."""
         first, second, go = house.flag("first"), house.flag("second"), house.flag("go")
         check = f"if [ -e b.txt ]; then ls > '{second}'; elif [ -e a.txt ]; then ls > '{first}'; fi"  # not main itself
-        house.wl("config", "set", "--home", "checks.command", check)
+        house.set_checks(check)
         late = house.work("Add b", lines("touch b.txt", "git add -A", "git commit -qm b", house.waits_for(go)))
         house.land("Add a", adds("a.txt"))
         go.touch()
-        house.event("change.landed", "c2")
+        until(lambda: [change["state"] for change in house.queue()] == ["landed"] * 2, "both to land")
         assert first.read_text().split() == ["README.md", "a.txt"]
         assert second.read_text().split() == ["README.md", "a.txt", "b.txt"]
         assert house.agent(late)["runs"][0]["evidence"][-1] == "clean tree"
@@ -198,10 +206,9 @@ runs:
         for name in ("a", "b"):
             house.work(f"Add {name}", lines(adds(f"{name}.txt"), house.waits_for(go)))
         go.touch()
-        house.event("change.landed", "c1")
-        house.event("change.landed", "c2")
+        until(lambda: [change["state"] for change in house.queue()] == ["landed"] * 2, "both to land")
         assert sorted(house.git("ls-files").split()) == ["README.md", "a.txt", "b.txt"]
-        one, two = (house.ask(f"/changes/{each}/receipt") for each in ("c1", "c2"))
+        one, two = (house.ask(f"/changes/{each}/receipt") for each in (house.change(1), house.change(2)))
         assert {one["before"] == two["after"], two["before"] == one["after"]} == {True, False}
         assert house.git("status", "--porcelain") == ""
 
@@ -211,18 +218,18 @@ class TestUndo:
         """The undoing is a change of its own with its own proof; what landed in between stays."""
         house.land("Add b", adds("b.txt"))
         house.land("Add c", adds("c.txt"))
-        told = house.wl("undo", "c1", "--wait")
-        assert "c3 takes c1 back" in told.out
+        told = house.wl("undo", house.change(1), "--wait")
+        assert f"{house.change(3)} takes {house.change(1)} back" in told.out
         assert house.git("ls-files").split() == ["README.md", "c.txt"]
         assert not (house.repo / "b.txt").exists()
-        assert [each["passed"] for each in house.ask("/changes/c3/receipt")["checks"]] == [True]
-        assert "already undoes c1" in house.wl("undo", "c1", code=4).err
+        assert [each["passed"] for each in house.ask(f"/changes/{house.change(3)}/receipt")["checks"]] == [True]
+        assert f"already undoes {house.change(1)}" in house.wl("undo", house.change(1), code=4).err
 
     def test_of_an_undoing_brings_the_change_back(self, house: Stage) -> None:
         """What was taken back can be had again."""
         house.land("Add b", adds("b.txt"))
-        house.wl("undo", "c1", "--wait")
-        house.wl("undo", "c2", "--wait")
+        house.wl("undo", house.change(1), "--wait")
+        house.wl("undo", house.change(2), "--wait")
         assert (house.repo / "b.txt").read_text() == "new\n"
 
     def test_that_breaks_the_checks_does_not_land(self) -> None:
@@ -238,6 +245,6 @@ class TestUndo:
         """There is nothing to take back, and a change that does not exist is not found."""
         (house.repo / "b.txt").write_text("mine\n")
         house.wl("work", "Add b", "--command", adds("b.txt"), "--wait", code=1)
-        assert "has not landed" in house.wl("undo", "c1", code=4).err
-        assert "has not landed" in house.wl("receipt", "c1", code=4).err
-        assert "no change c9" in house.wl("undo", "c9", code=3).err
+        assert "has not landed" in house.wl("undo", house.change(1), code=4).err
+        assert "has not landed" in house.wl("receipt", house.change(1), code=4).err
+        assert "no change c999" in house.wl("undo", "c999", code=3).err

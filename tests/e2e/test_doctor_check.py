@@ -143,8 +143,8 @@ def test_who_only_looks_at_the_lock_is_no_rival(home: Stage) -> None:
 def test_another_holder_of_the_lock_and_a_lost_lock_are_found(home: Stage) -> None:
     """One daemon per home: who else has the lock's file open is named; so is a lock that no longer keeps others out."""
     lock = home.state / "daemon.lock"
-    script = f"import time; file = open({str(lock)!r}); print('open', flush=True); time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as rival:
+    script = f"file = open({str(lock)!r}); print('open', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as rival:
         try:
             assert rival.stdout is not None
             rival.stdout.readline()

@@ -66,7 +66,7 @@ def test_a_datagram_is_a_try(loud_place: Island) -> None:
 
 def test_the_keeper_leaves_with_the_one_who_asked(place: Island) -> None:
     """Nothing is left when the test's own process is killed in the middle."""
-    stay = "import time\nfrom island import island\nwith island() as i:\n print(i.keeper, flush=True)\n time.sleep(60)"
+    stay = "import time\nfrom island import island\nwith island() as i:\n print(i.keeper, flush=True)\n time.sleep(600)"
     words = (sys.executable, "-c", stay)
     with subprocess.Popen(words, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True) as asker:
         assert asker.stdout
