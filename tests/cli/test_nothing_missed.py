@@ -90,7 +90,7 @@ def test_waiting_by_command_misses_nothing_when_the_daemon_dies(here: Place) -> 
     """The same for `windlass context wait`."""
     speaker, house = Speaker(here, "three"), here.house
     with subprocess.Popen(
-        (*house.program, "context", "wait", "--timeout", "40s", "--json"),
+        (*house.program, "context", "wait", "--timeout", f"{2 * WITHIN}s", "--json"),
         cwd=house.repo,
         env=house.environment,
         stdout=subprocess.PIPE,

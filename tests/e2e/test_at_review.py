@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from e2e_stage import Stage, adds, exact, lines, stage
+from e2e_stage import WITHIN, Stage, adds, exact, lines, stage
 
 from patience import until
 
@@ -69,13 +69,13 @@ class TestReview:
         """Exit 0 when it approves, 1 when it wants changes; both say what it said."""
         proposed(house, "- write: {a.txt: a}\n- commit: Add a\n- done\n")
         objects = house.script("- done: '[BLOCKING] a.txt:1 It is too short.'\n")
-        told = house.wl("review", "c1", "--script", objects, "--wait", "--timeout", "20", code=1)
+        told = house.wl("review", "c1", "--script", objects, "--wait", "--timeout", f"{WITHIN}", code=1)
         assert "wants changes" in told.err
         assert "It is too short." in told.out
         comment = house.wl("change", "show", "c1", "--json").value["comments"][0]["id"]
         house.wl("change", "resolve", "c1", comment)
         until(lambda: not [each for each in house.ask("/agents")["items"] if each["status"] == "waiting"], "its end")
-        told = house.wl("review", "c1", "--command", "true", "--wait", "--json", "--timeout", "20")
+        told = house.wl("review", "c1", "--command", "true", "--wait", "--json", "--timeout", f"{WITHIN}")
         assert told.value["review"]["opinion"] == "approve"
 
     def test_every_change_is_reviewed_where_the_settings_want_it(self) -> None:

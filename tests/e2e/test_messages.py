@@ -258,13 +258,16 @@ class TestAgents:
         plays(
             house,
             "tester",
-            f'windlass listen --agent-id tester --timeout 20s > "{heard}.json"',
+            f'windlass listen --agent-id tester --timeout {WITHIN}s > "{heard}.json"',
             f"""id=$(sed 's/.*"conversationId":"\\(m[0-9]*\\)".*/\\1/' "{heard}.json")""",
             f'windlass answer --conversation-id "$id" "8080." > "{heard}.settled"',
             DONE,
         )
         plays(
-            house, "coder", f'windlass ask --from coder --agent-id tester "Which port?" --timeout 20s > "{heard}"', DONE
+            house,
+            "coder",
+            f'windlass ask --from coder --agent-id tester "Which port?" --timeout {WITHIN}s > "{heard}"',
+            DONE,
         )
 
         house.wl("send", "Begin.", "--to", "coder")
@@ -324,7 +327,7 @@ class TestAgents:
         plays(
             house,
             "coder",
-            f'touch "{out}.begun"; windlass context wait --timeout 20s --json > "{out}"',
+            f'touch "{out}.begun"; windlass context wait --timeout {WITHIN}s --json > "{out}"',
             house.waits_for(house.flag("silence")),
             f'windlass context wait --timeout 0.3s || echo $? > "{out}.late"',
             DONE,

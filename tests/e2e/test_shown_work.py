@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, stage
+from e2e_stage import WITHIN, Stage, stage
 
 TELLER = """
 [providers.teller]
@@ -50,7 +50,7 @@ def test_work_is_put_into_a_phase_and_whoever_is_at_it_is_asked(house: Stage) ->
     begun = house.wl("work", "Write the lexer", "--command", command, "--phase", phase["id"], "--json").value
     name, task = begun["agent"], begun["task"]
     assert (task["parent"], phase["parent"]) == (phase["id"], "")
-    assert house.wl("ask", "--phase-id", phase["id"], "How far?", "--timeout", "20s").out == "Half way.\n"
+    assert house.wl("ask", "--phase-id", phase["id"], "How far?", "--timeout", f"{WITHIN}s").out == "Half way.\n"
     assert house.wl("show", name, "--json").value["parent"] == phase["id"]
     assert f"Phase     {phase['id']}" in house.wl("show", name).out
     assert "Phase" not in house.wl("show", house.wl("list", "--json").value[-1]["name"]).out

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import Stage, stage
+from e2e_stage import WITHIN, Stage, stage
 from process_table import lives, waits
 
 from patience import until
@@ -37,9 +37,9 @@ def serves(house: Stage) -> int:
 
 
 WAITING = [
-    ("ask", "Which port?", "--agent-id", "AGENT", "--timeout", "60s"),
-    ("listen", "--agent-id", "AGENT", "--timeout", "60s"),
-    ("context", "wait", "--timeout", "60s"),
+    ("ask", "Which port?", "--agent-id", "AGENT", "--timeout", f"{2 * WITHIN}s"),
+    ("listen", "--agent-id", "AGENT", "--timeout", f"{2 * WITHIN}s"),
+    ("context", "wait", "--timeout", f"{2 * WITHIN}s"),
     ("watch",),
     ("logs", "AGENT", "-f"),
 ]
