@@ -16,7 +16,7 @@ from windlass.engine.records.messages import put
 
 def read_without_acknowledging(patch: Patch) -> None:
     """What is read stays unread."""
-    patch.setattr(log, "_is_told", lambda delivery, run: False)
+    patch.setattr(log, "told", lambda store, speaker, channel: [])
     move = Delivery.move
 
     def forgetful(self: Delivery, to: Receipt, *, run: str = "") -> Delivery:

@@ -34,6 +34,14 @@ def found_out(seeds: Iterable[int] = SEEDS, rules: Mapping[str, Rule] = RULES) -
     return ""
 
 
+@pytest.mark.parametrize(
+    "mutant", (*MUTANTS, *ARRANGED_MUTANTS, *GATE_MUTANTS, *TALK_MUTANTS), ids=lambda mutant: mutant.__name__
+)
+def test_every_fault_can_be_put_in(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    """A day plays some of them; one whose place in the engine is gone is noticed at once."""
+    mutant(monkeypatch)
+
+
 @pytest.mark.parametrize("mutant", sample.MUTANTS.of(list(MUTANTS)), ids=lambda mutant: mutant.__name__)
 def test_a_broken_engine_is_found_out(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     """Each of these faults breaks a promise that is noticed in one of the first histories."""
