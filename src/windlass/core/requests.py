@@ -46,9 +46,14 @@ def read(kind: type[R], given: Mapping[str, Any], *, noun: str, hint: str = "", 
 
 
 def describe(kind: type[Request]) -> dict[str, Any]:
-    """The JSON schema of a request that holds no other Struct."""
-    schema: dict[str, Any] = msgspec.json.schema(kind)["$defs"][kind.__name__]
-    return schema
+    """The JSON schema of a request, as short as it can be: programs that pay for each word read it."""
+    fields = msgspec.structs.fields(kind)
+    return {
+        "type": "object",
+        "properties": {field.encode_name: _schema(field.type) for field in fields},
+        "required": [field.encode_name for field in fields if field.required],
+        "additionalProperties": False,
+    }
 
 
 def _schema(kind: Any) -> dict[str, Any]:
@@ -81,8 +86,16 @@ def _expected(kind: Any) -> str:
         case {"type": "object"}:
             return "an object of texts"
         case schema:
-            least = f" of at least {schema['minimum']}" if "minimum" in schema else ""
-            return _NUMBERS[schema["type"]] + least
+            return _NUMBERS[schema["type"]] + _range(schema)
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    match schema:
+        case {"minimum": least, "maximum": most}:
+            return f" from {least} to {most}"
+        case {"minimum": least}:
+            return f" of at least {least}"
+    return ""
 
 
 _NUMBERS = {"integer": "a whole number", "number": "a number of seconds"}

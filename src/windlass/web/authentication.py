@@ -1,4 +1,4 @@
-"""Who is calling: the connection tells, never an argument."""
+"""Who is calling: the connection says so, never an argument."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from starlette.requests import Request
 from windlass.core.errors import NotAllowed
 
 Trace = Callable[[int], str | None]
-"""From a process to the run it belongs to, if any."""
+"""The run that a process belongs to, if any."""
 Owner = Callable[[str], str]
-"""From a token to the run it belongs to, nothing for the person's own; refuses any other."""
+"""The run that a token belongs to; empty for the person's own token. Raises NotAllowed for any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Caller:
 
 
 HOSTS = frozenset(["windlass", "localhost", "127.0.0.1", "[::1]"])
-"""What a caller may take us for; a page that was tricked into calling us has another name."""
+"""The names by which callers may address the daemon. A page in a browser that was tricked into a call uses another."""
 
 
 def _refuse_browsers(request: Request) -> None:
-    """No page may call: the socket may have been forwarded to where a browser reaches it."""
+    """Refuse a page in a browser: someone may have forwarded the socket to where a browser reaches it."""
     if "origin" in request.headers or request.headers.get("sec-fetch-site"):
         raise NotAllowed("Pages in a browser may not call this daemon.", hint="Programs may, without an Origin.")
     host = request.headers.get("host", "")
@@ -52,20 +52,20 @@ def _refuse_browsers(request: Request) -> None:
 
 
 class Authenticator(Protocol):
-    """Tells callers apart."""
+    """Says who makes a request. Raises NotAllowed for a caller that may not."""
 
     def caller(self, request: Request, /) -> Caller: ...
 
 
 class SocketAuthenticator:
-    """Looks at the other end of the socket."""
+    """Knows a caller by the process at the other end of the Unix socket."""
 
     def __init__(self, uid: int, trace: Trace) -> None:
         self.uid = uid
         self.trace = trace
 
     def caller(self, request: Request) -> Caller:
-        """The peer's user must be ours; a process inside a run is that run."""
+        """The caller's user must be the daemon's own; a process inside a run is that run."""
         _refuse_browsers(request)
         if request.client is None:
             raise NotAllowed("The caller cannot be told apart.")
@@ -76,13 +76,13 @@ class SocketAuthenticator:
 
 
 class TokenAuthenticator:
-    """Looks at the token: on a port, nothing else tells callers apart."""
+    """Knows a caller on the port by its token."""
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
 
     def caller(self, request: Request) -> Caller:
-        """Whoever has the token of a run is that run."""
+        """A caller with the token of a run is that run."""
         _refuse_browsers(request)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token.strip():

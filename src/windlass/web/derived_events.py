@@ -1,4 +1,4 @@
-"""What follows from events and is in no journal: each agent's status, and the files that it has changed."""
+"""Events that no journal holds, because they are derived: an agent's new status, and the files it has changed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from windlass.engine import Engine
 from windlass.engine.views.status import View
 
 SOON = 0.1
-"""Seconds between two looks at least, however much happens."""
+"""The least seconds between two looks, however much happens."""
 EVERY = 2.0
-"""Seconds after which files are asked for again, whether or not anything was heard."""
+"""Seconds until the files are looked at again, even if the bell did not ring."""
 
 _WAYS = ("added", "edited", "removed")
 
 
 class DerivedEvents:
-    """Tells one subscriber what is not as it was told before; of one project, or of all."""
+    """Tells one subscriber each status and file list that differs from the last one told; of one project, or of all."""
 
     def __init__(self, engine: Engine, project: str = "") -> None:
         self.engine = engine
@@ -30,7 +30,7 @@ class DerivedEvents:
         self._put_off = False
 
     async def news(self) -> list[dict[str, Any]]:
-        """All that is new; nothing yet, if it was asked for just now."""
+        """The events since the last call; none yet, if that was less than SOON ago."""
         clock = self.engine.ports.clock
         self._put_off = clock.monotonic() < self._next
         if self._put_off:
@@ -43,7 +43,7 @@ class DerivedEvents:
         return [{"time": clock.now(), **line} for line in lines]
 
     async def wait(self, ear: asyncio.Event) -> None:
-        """Until something is heard, or it is time to look again; what was put off is not put off for long."""
+        """Wait for the bell, or until it is time to look again: after SOON, if the last look was put off."""
         rest = self._next - self.engine.ports.clock.monotonic() if self._put_off else EVERY
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, rest)):
@@ -56,7 +56,7 @@ class DerivedEvents:
         return lines
 
     def _is_news(self, view: View) -> bool:
-        """Of those who have finished, only that they have."""
+        """Whether to tell a status. An agent that had retired before the first look is not told."""
         known = self._statuses.get(view.agent.id)
         return known != view.status and (known is not None or view.agent.retired_at is None)
 
@@ -74,7 +74,7 @@ class DerivedEvents:
     async def _new_files(self) -> list[dict[str, Any]]:
         picture = await self.engine.radar.picture(
             self.project, look=False
-        )  # while someone asks, its tick goes on looking
+        )  # the radar's tick looks, while someone asks
         found = {
             (target.project.name, target.agent.id): _changed(seen.glimpse)
             for target, seen in picture.looks
@@ -89,6 +89,6 @@ class DerivedEvents:
         ]
 
 
-def _changed(glimpse: QuickLook) -> dict[str, list[str]]:
-    """All that an agent has changed since it left main."""
-    return {way: sorted(getattr(glimpse, way)) for way in _WAYS}
+def _changed(look: QuickLook) -> dict[str, list[str]]:
+    """The files that an agent has changed since it left main."""
+    return {way: sorted(getattr(look, way)) for way in _WAYS}

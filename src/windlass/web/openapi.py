@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.core import requests
 from windlass.web import schemas
 from windlass.web.route import READ, ApiRoute
 from windlass.web.schemas import Schema
@@ -23,8 +24,7 @@ def describe(rules: Iterable[ApiRoute], *, version: str) -> dict[str, Any]:
     found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
     for rule, schema in zip(rules, found, strict=True):
-        described = components.get(rule.given.__name__, {}) if rule.given else {}
-        paths.setdefault(rule.path, {})[rule.method.lower()] = _operation(rule, schema, described)
+        paths.setdefault(rule.path, {})[rule.method.lower()] = _operation(rule, schema)
     about = (
         "HTTP on the daemon's Unix socket. Who calls is known by the connection: a process inside a run is that agent."
     )
@@ -37,9 +37,10 @@ def describe(rules: Iterable[ApiRoute], *, version: str) -> dict[str, Any]:
     }
 
 
-def _operation(rule: ApiRoute, schema: Schema, given: Schema) -> dict[str, Any]:
+def _operation(rule: ApiRoute, schema: Schema) -> dict[str, Any]:
     summary, _, more = (rule.verb.__doc__ or "").strip().partition("\n")
-    names = rule.asks or (given.get("properties", {}) if rule.method == READ else {})
+    reads = rule.given if rule.method == READ else None
+    names = rule.asks or (requests.describe(reads)["properties"] if reads else {})
     operation: dict[str, Any] = {
         "operationId": f"{rule.verb.__module__.rpartition('.')[2]}_{rule.verb.__name__}",
         "summary": summary,
@@ -49,7 +50,7 @@ def _operation(rule: ApiRoute, schema: Schema, given: Schema) -> dict[str, Any]:
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
                 for name in _PARAMETER.findall(rule.path)
             ),
-            *({"name": name, "in": "query", "required": False, "schema": _said(each)} for name, each in names.items()),
+            *({"name": name, "in": "query", "required": False, "schema": each} for name, each in names.items()),
         ],
         "responses": {
             "2XX": _answer("As asked.", rule.gives or schemas.ANYTHING),
@@ -61,12 +62,6 @@ def _operation(rule: ApiRoute, schema: Schema, given: Schema) -> dict[str, Any]:
     if rule.method != READ:
         operation["requestBody"] = {"content": _json(rule.takes or schema)}
     return operation
-
-
-def _said(schema: Schema) -> Schema:
-    """A parameter that is there is not null."""
-    said: Schema = schema.get("anyOf", [schema])[0]
-    return said
 
 
 def _answer(words: str, schema: Schema) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The stable keys of what programs read."""
+"""The nouns as programs read them: keys that do not change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from windlass.engine.views.rescue import Item
 from windlass.engine.views.status import Page, View
 
 TAIL = 4000
-"""How much of a failed check's output is shown with its author."""
+"""Characters of a failed check's output that are shown with its author."""
 
 
 def agent(view: View) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def question(asked: Asked, *, now: float) -> dict[str, Any]:
 
 
 def said(message: Message) -> dict[str, Any]:
-    """What is asked. The gate's own words go on after it with what failed, which the author is told."""
+    """A question. Of one that the gate asks, only the first paragraph: the rest is for the change's author."""
     asked = message.body.partition("\n\n")[0] if message.sender == str(SYSTEM) else message.body
     return {"id": message.id, "question": asked}
 
@@ -118,7 +118,7 @@ def task(task: Task) -> dict[str, Any]:
 
 
 def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
-    """One line of `windlass queue --json`. `paused` says why nothing lands in its project, if that is so."""
+    """One line of `windlass queue --json`. `paused` says why nothing lands in its project; empty if changes land."""
     since = change.landing.landed_at if change.landing else change.queued_at
     return {
         "id": change.id,
@@ -140,7 +140,7 @@ def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
 
 
 def comment(message: Message, *, open_ones: Collection[str], now: float) -> dict[str, Any]:
-    """One comment on a change; `open` where it still blocks."""
+    """One comment on a change; `open` if it still blocks the change."""
     remark = message.remark
     return {
         "id": message.id,
@@ -157,7 +157,7 @@ def comment(message: Message, *, open_ones: Collection[str], now: float) -> dict
 
 
 def review(message: Message) -> dict[str, Any]:
-    """What one who looked at a change came to."""
+    """The opinion of one reviewer of a change."""
     remark = message.remark
     return {
         "from": message.sender,
@@ -195,7 +195,7 @@ def definition(definition: Definition) -> dict[str, Any]:
 
 
 def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[str, Any]:
-    """What landed, on which evidence, and how to take it back."""
+    """The receipt of a landed change: what landed, on which evidence, and how to take it back."""
     proof = [each for each in change.checks if each.passed and each.tree == landing.tested][-1:]
     return {
         "change": change.id,
@@ -208,7 +208,7 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "tree": landing.tree,
         "moved_to": landing.top or landing.after,
         "tested_tree": landing.tested,
-        "tested_with": [each for it in proof for each in it.stack if each != change.id] if landing.top else [],
+        "tested_with": [key for result in proof for key in result.stack if key != change.id] if landing.top else [],
         "commits": list(landing.commits),
         "files": list(landing.files),
         "checks": [check(each) for each in proof],
@@ -249,16 +249,16 @@ def radar(picture: Picture, *, now: float) -> dict[str, Any]:
         "as_of": now,
         "collisions": [
             {
-                "severity": each.severity,
-                "agents": list(each.agents),
-                "with_main": each.with_main,
-                "files": list(each.files),
-                "paths": list(each.paths),
-                "sentence": each.sentence,
-                "age_seconds": round(max(0.0, now - each.at), 3),
+                "severity": collision.severity,
+                "agents": list(collision.agents),
+                "with_main": collision.with_main,
+                "files": list(collision.files),
+                "paths": list(collision.paths),
+                "sentence": collision.sentence,
+                "age_seconds": round(max(0.0, now - collision.at), 3),
                 "project": project.name,
             }
-            for project, each in picture.collisions
+            for project, collision in picture.collisions
         ],
         "agents": [
             {

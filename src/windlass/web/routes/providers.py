@@ -10,7 +10,7 @@ from windlass.core.runs.sandbox import UNENFORCED, decide_sandbox
 from windlass.web.request import Answer, Call
 
 WORKTREE = "WORKTREE"
-"""Stands for the folder of a run in the flags that are shown."""
+"""The word for a run's folder in the flags that are shown."""
 
 
 async def every(call: Call) -> Answer:

@@ -37,6 +37,6 @@ async def _follow(engine: Engine, project: str, *, look: bool) -> AsyncIterator[
 
 
 def _facts(seen: dict[str, Any]) -> object:
-    """What makes a difference to someone who watches: not that everything grows older."""
-    who = sorted(each["agent"] for each in seen["agents"])
-    return who, [{**each, "age_seconds": 0} for each in seen["collisions"]]
+    """The part of a picture whose change is told: not that everything grows older."""
+    who = sorted(agent["agent"] for agent in seen["agents"])
+    return who, [{**collision, "age_seconds": 0} for collision in seen["collisions"]]

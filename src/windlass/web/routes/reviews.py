@@ -69,7 +69,7 @@ async def _without_secrets(call: Call, given: R) -> R:
 
 
 async def said(call: Call, change: Change) -> Answer:
-    """What was said about a change, and what those who looked at it came to."""
+    """The comments on a change, and the opinions of its reviewers."""
     messages = await call.engine.reviews.said(change)
     open_ones = {comment.id for comment in reviews.open_blocking(messages)} if not change.ended else set()
     comments = [message for message in messages if message.kind is Kind.COMMENT]

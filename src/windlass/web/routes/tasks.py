@@ -70,7 +70,7 @@ async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, An
 
 
 def _step(seen: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What makes a difference to someone who waits."""
+    """The part of a task whose change is told to a caller who waits."""
     change = seen["change"] or {}
     return seen["task"]["state"], seen["agent"]["status"], seen["agent"]["run"], change.get("state"), seen["settled"]
 
@@ -92,7 +92,7 @@ async def _look(engine: Engine, key: str) -> dict[str, Any]:
 
 
 def _seen_from(task: Task, agent: dict[str, Any]) -> dict[str, Any]:
-    """The agent, as someone sees it who waits for this task: it may be at another one."""
+    """The agent, as a caller sees it who waits for this task: the agent may be at another one."""
     if agent["task"] == task.id or task.state is not TaskState.OPEN:
         return agent
     return agent | {"status": Status.IDLE, "evidence": f"waits until {task.agent} is done with {agent['task']}"}
