@@ -96,10 +96,12 @@ def test_a_wrong_host_says_the_right_one(house: Stage) -> None:
 
 def test_every_query_says_what_its_path_is(house: Stage) -> None:
     """And a body, too."""
-    paths = call(house, "GET", "/openapi.json")[1]["paths"]
+    described = call(house, "GET", "/openapi.json")[1]
+    paths = described["paths"]
     [path] = [each for each in paths["/messages"]["get"]["parameters"] if each["name"] == "path"]
     assert "folder" in path["schema"]["description"]
-    body = paths["/messages"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    named = paths["/messages"]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    body = described["components"]["schemas"][named.rpartition("/")[2]]
     assert "folder" in body["properties"]["path"]["description"]
     known = {each["name"] for each in paths["/conversations/listen"]["get"]["parameters"]}
     assert known == {"path", "agent_id", "timeout"}

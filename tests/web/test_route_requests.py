@@ -15,7 +15,7 @@ from stage import Stage
 from starlette.types import Message
 
 from windlass.core.requests import Request
-from windlass.web.app import RULES, build
+from windlass.web.app import ROUTES, build
 from windlass.web.authentication import SocketAuthenticator
 from windlass.web.request import AppContext
 from windlass.web.route import READ, ApiRoute
@@ -81,19 +81,19 @@ def cases(fits: Callable[[ApiRoute, msgspec.structs.FieldInfo], bool]) -> list[A
     """Each field of each route that fits."""
     return [
         pytest.param(route, name, id=f"{route.method} {route.path} {name}")
-        for route in RULES
+        for route in ROUTES
         for name, field in fields(route).items()
         if fits(route, field)
     ]
 
 
-CHECKED = [route for route in RULES if route.path != "/agent/signal"]
+CHECKED = [route for route in ROUTES if route.path != "/agent/signal"]
 """A signal is checked where signals in files are, too."""
 
 
 def test_every_route_that_writes_is_checked() -> None:
     """Also one to which nothing is to be said."""
-    assert [each.path for each in RULES if each.given and not fields(each)] == ["/agent/signal"]
+    assert [each.path for each in ROUTES if each.given and not fields(each)] == ["/agent/signal"]
 
 
 @pytest.mark.parametrize("route", CHECKED, ids=lambda route: f"{route.method} {route.path}")
@@ -129,7 +129,7 @@ def test_a_field_that_is_needed_is_asked_for(ask: Ask, route: ApiRoute, name: st
 
 def test_the_brief_of_a_task_is_not_lost(ask: Ask) -> None:
     """A misspelt brief was once a task without one."""
-    [route] = [each for each in RULES if (each.method, each.path) == ("POST", "/tasks")]
+    [route] = [each for each in ROUTES if (each.method, each.path) == ("POST", "/tasks")]
     assert ask(route, {"path": "/", "title": "Fix it", "breif": "Soon."}) == (
         400,
         "'breif' is not a key of this request. Did you mean brief? `GET /openapi.json` describes every request.",

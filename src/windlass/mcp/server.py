@@ -38,10 +38,11 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from windlass import __version__
+from windlass.core import requests
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import WindlassError
 from windlass.engine import Engine
-from windlass.mcp import schema, tools
+from windlass.mcp import tools
 from windlass.mcp.caller import RUN, Context, McpCaller, McpCallers
 from windlass.mcp.catalogue import TOOLS
 from windlass.mcp.grants import granted
@@ -141,9 +142,9 @@ class ToolServer:
             return _problem(WindlassError("Something went wrong.", hint="See `windlass daemon logs`."))
 
     async def _called(self, tool: tools.Tool, visit: McpCaller, given: Mapping[str, Any]) -> dict[str, Any]:
-        clean = schema.checked(tool.arguments, given)
-        caller = await self.visitors.identify(visit, str(clean.pop("from", "")))
-        return await tool.call(tools.ToolCall(engine=self.engine, caller=caller, given=clean, key=visit.key))
+        checked = requests.read(tool.arguments, given, noun=f"an argument of {tool.name}")
+        caller = await self.visitors.identify(visit, getattr(checked, "sender", ""))
+        return await tool.call(tools.ToolCall(engine=self.engine, caller=caller, key=visit.key), checked)
 
     async def _list_resources(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
         about = "What is for you and not acknowledged yet; subscribe to it to hear of something new."
@@ -171,7 +172,7 @@ def _shown(tool: tools.Tool) -> Tool:
     return Tool(
         name=tool.name,
         description=tool.about,
-        input_schema=schema.schema(tool.arguments),
+        input_schema=requests.describe(tool.arguments),
         annotations=ToolAnnotations(
             read_only_hint=tool.looks,
             destructive_hint=False,

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_type_hints
 
 from windlass.core.errors import BadInput
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import Handoff, NewMessage
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
+from windlass.core.requests import Request
 from windlass.engine import Engine
 from windlass.engine.messages.callers import CallerInProject
-from windlass.engine.messages.documents import NOTES
 from windlass.engine.messages.talk import Sent
-from windlass.mcp.schema import Argument
+from windlass.mcp import arguments
 
 MOST_ENTRIES = 200
 FEW_ENTRIES = 20
-LONGEST_WAIT = 50.0
-"""Seconds; many clients give up on a tool after a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One call of a tool: by whom, about which project, with what."""
+    """One call of a tool: by whom, and in which project."""
 
     engine: Engine
     caller: CallerInProject
-    given: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
     """The caller's own name for this call: repeated after a broken connection, it is the same call."""
 
@@ -42,27 +39,31 @@ class ToolCall:
     def project(self) -> str:
         return self.caller.project.id
 
-    def text(self, name: str, default: str = "") -> str:
-        return str(self.given.get(name, default))
 
-    def limit(self, default: int = FEW_ENTRIES) -> int:
-        return min(int(self.given.get("limit", default)) or default, MOST_ENTRIES)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool, as clients see it."""
+    """One tool, as clients see it: its function's name, docstring and arguments."""
 
-    name: str
-    about: str
-    call: Callable[[ToolCall], Awaitable[dict[str, Any]]]
-    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    call: Callable[[ToolCall, Any], Awaitable[dict[str, Any]]]
     of_runs: bool = False
     """Only a run can use it."""
     looks: bool = False
     """It changes nothing."""
     repeatable: bool = False
     """Called again with the same key, it does no more than once."""
+
+    @property
+    def name(self) -> str:
+        return self.call.__name__
+
+    @property
+    def about(self) -> str:
+        return self.call.__doc__ or ""
+
+    @property
+    def arguments(self) -> type[Request]:
+        found: type[Request] = get_type_hints(self.call)["given"]
+        return found
 
 
 def entry(message: Message) -> dict[str, Any]:
@@ -93,24 +94,26 @@ def page(document: Document) -> dict[str, Any]:
 
 
 def _called(document: Document) -> str:
-    """What it is called where it lies."""
+    """A document's name in its instance."""
     return document.name.rpartition("/")[2]
 
 
 # ── the channel ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def channel_send(call: ToolCall) -> dict[str, Any]:
-    handoff = _handoff(call)
+async def channel_send(call: ToolCall, given: arguments.ChannelSend) -> dict[str, Any]:
+    """Post to your channel. Write @name to wake an agent: at the start of a paragraph to speak to it."""
+    handoff = Handoff(done=given.done, needed=given.needed, files=given.files, why=given.why)
+    handed = handoff != Handoff()
     new = NewMessage(
-        body=call.text("message"),
-        to=tuple(call.given.get("to", ())),
-        everyone=bool(call.given.get("all")),
-        channel=call.text("channel"),
-        kind=Kind.HANDOFF if handoff else Kind.SAY,
-        reply_to=call.text("reply_to"),
+        body=given.message,
+        to=given.to,
+        everyone=given.everyone,
+        channel=given.channel,
+        kind=Kind.HANDOFF if handed else Kind.SAY,
+        reply_to=given.reply_to,
         key=call.key,
-        handoff=handoff,
+        handoff=handoff if handed else None,
     )
     sent = await call.engine.callers.say(call.caller, new)
     message = sent.message
@@ -121,44 +124,41 @@ def _hint(sent: Sent) -> dict[str, Any]:
     return {"hint": sent.hint} if sent.hint else {}
 
 
-def _handoff(call: ToolCall) -> Handoff | None:
-    given = {key: call.text(key) for key in ("done", "needed", "why") if call.text(key)}
-    files = tuple(call.given.get("files", ()))
-    return Handoff(**given, files=files) if given or files else None
+async def channel_peek(call: ToolCall, given: arguments.ChannelRead) -> dict[str, Any]:
+    """Look at what was said; nothing counts as read."""
+    return {"entries": [entry(message) for message in await _seen(call, given)]}
 
 
-async def channel_peek(call: ToolCall) -> dict[str, Any]:
-    return {"entries": [entry(message) for message in await _seen(call)]}
-
-
-async def channel_read(call: ToolCall) -> dict[str, Any]:
-    """What is shown is acknowledged, and nothing else."""
-    seen = await _seen(call)
+async def channel_read(call: ToolCall, given: arguments.ChannelRead) -> dict[str, Any]:
+    """Read what was said. What is for you and is shown counts as read: you are not told again."""
+    seen = await _seen(call, given)
     owed = {letter.message.id for letter in await call.engine.talk.inbox(call.speaker.address)}
     if shown := [message.id for message in seen if message.id in owed]:
         await call.engine.talk.ack(call.speaker, *shown)
     return {"entries": [entry(message) for message in seen]}
 
 
-async def _seen(call: ToolCall) -> list[Message]:
-    talk, since = call.engine.talk, call.text("since")
-    return await talk.peek(call.speaker, call.project, channel=call.text("channel"), since=since, limit=call.limit())
+async def _seen(call: ToolCall, given: arguments.ChannelRead) -> list[Message]:
+    limit = min(given.limit or FEW_ENTRIES, MOST_ENTRIES)
+    return await call.engine.talk.peek(
+        call.speaker, call.project, channel=given.channel, since=given.since, limit=limit
+    )
 
 
-async def channel_wait(call: ToolCall) -> dict[str, Any]:
-    """Whoever waits again from `since` misses nothing in between."""
-    timeout = min(float(call.given.get("timeout", 30.0)), LONGEST_WAIT)
-    which = {"channel": call.text("channel"), "since": call.text("since")}
-    talk = call.engine.talk
-    heard, since = await talk.wait(call.speaker, call.project, **which, patience=timeout, limit=MOST_ENTRIES)
+async def channel_wait(call: ToolCall, given: arguments.ChannelWait) -> dict[str, Any]:
+    """Wait for someone to say something. No entries: nothing came. Wait on from the `since` it returns."""
+    patience, talk = min(given.timeout, arguments.LONGEST_WAIT), call.engine.talk
+    which = {"channel": given.channel, "since": given.since}
+    heard, since = await talk.wait(call.speaker, call.project, **which, patience=patience, limit=MOST_ENTRIES)
     return {"entries": [entry(message) for message in heard], "since": since}
 
 
 # ── the inbox ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def inbox_read(call: ToolCall) -> dict[str, Any]:
-    return await unread(call.engine, call.speaker, limit=call.limit(MOST_ENTRIES))
+async def inbox_read(call: ToolCall, given: arguments.InboxRead) -> dict[str, Any]:
+    """What is for you and not acknowledged yet, oldest first. Acknowledge it with inbox_ack."""
+    return await unread(call.engine, call.speaker, limit=min(given.limit or MOST_ENTRIES, MOST_ENTRIES))
 
 
 async def unread(engine: Engine, speaker: Speaker, *, limit: int = MOST_ENTRIES) -> dict[str, Any]:
@@ -167,60 +167,69 @@ async def unread(engine: Engine, speaker: Speaker, *, limit: int = MOST_ENTRIES)
     return {"entries": [entry(message) for message in mail[:limit]], "more": max(0, len(mail) - limit)}
 
 
-async def inbox_ack(call: ToolCall) -> dict[str, Any]:
-    acked = await call.engine.talk.ack(call.speaker, *call.given["ids"], before=bool(call.given.get("before")))
+async def inbox_ack(call: ToolCall, given: arguments.InboxAck) -> dict[str, Any]:
+    """Say that you have dealt with messages, so that you are not told again."""
+    acked = await call.engine.talk.ack(call.speaker, *given.ids, before=given.before)
     return {"acknowledged": [delivery.message for delivery in acked]}
 
 
 # ── conversations ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def ask(call: ToolCall) -> dict[str, Any]:
-    targets = {key: call.text(key) for key in ("agent", "task", "phase")}
-    asked = await call.engine.callers.ask(call.caller, call.text("question"), **targets, key=call.key)
+async def ask(call: ToolCall, given: arguments.Ask) -> dict[str, Any]:
+    """Ask an agent, or whoever has a task or phase; one that rests is woken. The answer comes to your inbox."""
+    targets = {"agent": given.agent, "task": given.task, "phase": given.phase}
+    asked = await call.engine.callers.ask(call.caller, given.question, **targets, key=call.key)
     return {"conversation": asked.message.id, "to": list(asked.message.to)} | _hint(asked)
 
 
-async def answer(call: ToolCall) -> dict[str, Any]:
-    said = await call.engine.talk.settle(call.speaker, call.text("conversation"), call.text("answer"))
+async def answer(call: ToolCall, given: arguments.Answer) -> dict[str, Any]:
+    """Answer a question that an agent asked you."""
+    said = await call.engine.talk.settle(call.speaker, given.conversation, given.answer)
     return {"id": said.id, "conversation": said.reply_to}
 
 
 # ── documents ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def document_read(call: ToolCall) -> dict[str, Any]:
-    which = await _which(call)
-    return page(await call.engine.documents.read(call.project, which["name"], instance=which["instance"]))
+async def document_read(call: ToolCall, given: arguments.DocumentRead) -> dict[str, Any]:
+    """Read a shared document, with its revision."""
+    instance = await _instance(call, given.instance)
+    return page(await call.engine.documents.read(call.project, given.name, instance=instance))
 
 
-async def document_write(call: ToolCall) -> dict[str, Any]:
+async def document_write(call: ToolCall, given: arguments.DocumentWrite) -> dict[str, Any]:
+    """Replace a shared document. Give the revision that you read, so that nobody's text is lost."""
+    where = {"name": given.name, "instance": await _instance(call, given.instance)}
     written = await call.engine.documents.write(
-        call.speaker, call.project, call.text("text"), **await _which(call), revision=call.given.get("revision")
+        call.speaker, call.project, given.text, **where, revision=given.revision
     )
     return {"name": _called(written), "revision": written.revision}
 
 
-async def document_append(call: ToolCall) -> dict[str, Any]:
-    written = await call.engine.documents.append(call.speaker, call.project, call.text("text"), **await _which(call))
+async def document_append(call: ToolCall, given: arguments.DocumentAppend) -> dict[str, Any]:
+    """Add to the end of a shared document."""
+    where = {"name": given.name, "instance": await _instance(call, given.instance)}
+    written = await call.engine.documents.append(call.speaker, call.project, given.text, **where)
     return {"name": _called(written), "revision": written.revision}
 
 
-async def document_list(call: ToolCall) -> dict[str, Any]:
-    found = await call.engine.documents.every(call.project, instance=(await _which(call))["instance"])
+async def document_list(call: ToolCall, given: arguments.DocumentList) -> dict[str, Any]:
+    """The shared documents."""
+    found = await call.engine.documents.every(call.project, instance=await _instance(call, given.instance))
     return {"documents": [{"name": _called(page), "revision": page.revision, "author": page.author} for page in found]}
 
 
-async def _which(call: ToolCall) -> dict[str, str]:
-    """The page that is meant."""
-    instance = await call.engine.documents.instance(call.speaker, call.text("instance"))
-    return {"name": call.text("name", NOTES), "instance": instance}
+async def _instance(call: ToolCall, name: str) -> str:
+    return await call.engine.documents.instance(call.speaker, name)
 
 
 # ── others, and oneself ──────────────────────────────────────────────────────────────────────────────────────
 
 
-async def agents_list(call: ToolCall) -> dict[str, Any]:
+async def agents_list(call: ToolCall, given: Request) -> dict[str, Any]:
+    """Who else is here, and what they do."""
+    del given
     views = await call.engine.status.every(project=call.project)
     found = [
         {
@@ -236,16 +245,16 @@ async def agents_list(call: ToolCall) -> dict[str, Any]:
     return {"agents": [*found, *({"name": name, "role": role, "status": "not started yet"} for name, role in new)]}
 
 
-async def complete(call: ToolCall) -> dict[str, Any]:
-    run = await call.engine.runs.signal(call.speaker.run, _signal(call))
+async def complete(call: ToolCall, given: arguments.Complete) -> dict[str, Any]:
+    """Say how your work went, then end. Without arguments: it is done and committed. The claim is checked."""
+    run = await call.engine.runs.signal(call.speaker.run, _signal(given))
     return {"run": run.id, "said": "Said. You can end now."}
 
 
-def _signal(call: ToolCall) -> dict[str, Any]:
-    questions, error = call.given.get("questions", []), call.text("error")
-    if sum(map(bool, (questions, error, call.text("result")))) > 1:
+def _signal(given: arguments.Complete) -> dict[str, Any]:
+    if sum(map(bool, (given.questions, given.error, given.result))) > 1:
         raise BadInput("Give a result, or questions, or an error: only one of them.")
-    if questions:
-        asked = [{"id": f"q{n}", "question": question} for n, question in enumerate(questions, start=1)]
+    if given.questions:
+        asked = [{"id": f"q{n}", "question": question} for n, question in enumerate(given.questions, start=1)]
         return {"status": "questions", "questions": asked}
-    return {"status": "error", "error": error} if error else {"status": "done", "result": call.text("result")}
+    return {"status": "error", "error": given.error} if given.error else {"status": "done", "result": given.result}

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.core.requests import Request as NoFields
 from windlass.engine import Engine
-from windlass.web import http_io, openapi, schemas
+from windlass.web import http_io, openapi
 from windlass.web.authentication import Authenticator, SocketAuthenticator
 from windlass.web.request import Answer, AppContext, Call
 from windlass.web.route import READ, WRITE, ApiRoute
@@ -36,17 +36,13 @@ from windlass.web.routes import (
     tasks,
 )
 
-_PLACE = {"path": schemas.PATH}
-_SAID = {**_PLACE, "channel": schemas.TEXT, "since": schemas.TEXT}
-_WAITS = {"timeout": schemas.NUMBER}
-
 
 async def describe(call: Call) -> Answer:
     """This description: every route, how it is called and what it answers."""
-    return openapi.describe(RULES, version=call.context.version)
+    return openapi.describe(ROUTES, version=call.context.version)
 
 
-RULES = (
+ROUTES = (
     ApiRoute(READ, "/status", system.status, by_runs=True),
     ApiRoute(READ, "/doctor", system.doctor, by_runs=True),
     ApiRoute(READ, "/doctor/check", system.check),
@@ -77,76 +73,21 @@ RULES = (
     ApiRoute(WRITE, "/agent/signal", agents.signal, by_runs=True),
     ApiRoute(WRITE, "/agent/check", agents.check, by_runs=True),
     ApiRoute(WRITE, "/stop", agents.stop_all),
-    ApiRoute(WRITE, "/messages", messages.send, by_runs=True, takes=schemas.SEND, gives=schemas.SENT),
-    ApiRoute(
-        *(READ, "/messages", messages.every),
-        by_runs=True,
-        asks={**_SAID, "to": schemas.TEXT, "limit": schemas.WHOLE},
-        gives=schemas.listing(schemas.MESSAGE),
-    ),
-    ApiRoute(
-        *(READ, "/messages/wait", messages.wait),
-        by_runs=True,
-        asks=_SAID | _WAITS,
-        gives=schemas.listing(schemas.MESSAGE),
-    ),
-    ApiRoute(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True, takes=schemas.ACK, gives=schemas.DELIVERY),
-    ApiRoute(
-        *(READ, "/inbox", messages.inbox),
-        by_runs=True,
-        asks={**_PLACE, "name": schemas.TEXT, "all": schemas.TRUTH},
-        gives=schemas.listing(schemas.LETTER),
-    ),
-    ApiRoute(
-        *(WRITE, "/inbox/read", messages.read),
-        by_runs=True,
-        takes=schemas.READ,
-        gives=schemas.READING,
-    ),
-    ApiRoute(
-        *(WRITE, "/inbox/ack", messages.acks),
-        by_runs=True,
-        takes=schemas.ACKS,
-        gives=schemas.listing(schemas.DELIVERY),
-    ),
-    ApiRoute(WRITE, "/conversations", conversations.ask, by_runs=True, takes=schemas.ASK, gives=schemas.BEGUN),
-    ApiRoute(
-        *(READ, "/conversations/listen", conversations.listen),
-        by_runs=True,
-        asks={**_PLACE, "agent_id": schemas.TEXT, **_WAITS},
-        gives=schemas.LISTENED,
-    ),
-    ApiRoute(READ, "/conversations/{id}", conversations.show, by_runs=True, asks=_WAITS, gives=schemas.CONVERSATION),
-    ApiRoute(
-        *(WRITE, "/conversations/{id}/answer", conversations.answer),
-        by_runs=True,
-        takes=schemas.ANSWER,
-        gives=schemas.ANSWERED,
-    ),
-    ApiRoute(
-        *(READ, "/documents", documents.every),
-        by_runs=True,
-        asks={**_PLACE, "instance": schemas.TEXT},
-        gives=schemas.listing(schemas.TITLE),
-    ),
-    ApiRoute(
-        *(READ, "/documents/{name}", documents.show),
-        by_runs=True,
-        asks={**_PLACE, "instance": schemas.TEXT, "revision": schemas.WHOLE},
-        gives=schemas.DOCUMENT,
-    ),
-    ApiRoute(
-        *(READ, "/documents/{name}/history", documents.history),
-        by_runs=True,
-        asks={**_PLACE, "instance": schemas.TEXT},
-        gives=schemas.listing(schemas.TITLE),
-    ),
-    ApiRoute(
-        *(WRITE, "/documents/{name}", documents.write),
-        by_runs=True,
-        takes=schemas.WRITE,
-        gives=schemas.DOCUMENT,
-    ),
+    ApiRoute(WRITE, "/messages", messages.send, by_runs=True, status=201),
+    ApiRoute(READ, "/messages", messages.every, by_runs=True),
+    ApiRoute(READ, "/messages/wait", messages.wait, by_runs=True),
+    ApiRoute(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True),
+    ApiRoute(READ, "/inbox", messages.inbox, by_runs=True),
+    ApiRoute(WRITE, "/inbox/read", messages.read, by_runs=True),
+    ApiRoute(WRITE, "/inbox/ack", messages.acks, by_runs=True),
+    ApiRoute(WRITE, "/conversations", conversations.ask, by_runs=True, status=201),
+    ApiRoute(READ, "/conversations/listen", conversations.listen, by_runs=True),
+    ApiRoute(READ, "/conversations/{id}", conversations.show, by_runs=True),
+    ApiRoute(WRITE, "/conversations/{id}/answer", conversations.answer, by_runs=True),
+    ApiRoute(READ, "/documents", documents.every, by_runs=True),
+    ApiRoute(READ, "/documents/{name}", documents.show, by_runs=True),
+    ApiRoute(READ, "/documents/{name}/history", documents.history, by_runs=True),
+    ApiRoute(WRITE, "/documents/{name}", documents.write, by_runs=True),
     ApiRoute(READ, "/queue", changes.queue, by_runs=True),
     ApiRoute(WRITE, "/queue", changes.add, status=201),
     ApiRoute(WRITE, "/queue/pause", changes.pause),
@@ -174,13 +115,13 @@ RULES = (
 
 
 Tools = Callable[[str, Scope, Receive, Send], Awaitable[None]]
-"""What answers at `/mcp`; it is told which run calls, nothing for a person."""
+"""Answers a request at `/mcp`. The text is the run that calls; empty for a person."""
 
 
 def build(engine: Engine, context: AppContext, authenticator: SocketAuthenticator, tools: Tools) -> Starlette:
     """The whole API."""
     endpoint = partial(_endpoint, engine, context, authenticator)
-    routes = [Route(rule.path, endpoint(rule), methods=[rule.method]) for rule in RULES]
+    routes = [Route(route.path, endpoint(route), methods=[route.method]) for route in ROUTES]
     return _app([*routes, Route("/mcp", McpEntrance(authenticator, tools))])
 
 
@@ -196,7 +137,7 @@ def _app(routes: list[Route]) -> Starlette:
 
 
 class McpEntrance:
-    """Lets callers in to the tools, once it is clear who they are."""
+    """Identifies a caller, and passes the request on to the tools."""
 
     def __init__(self, authenticator: Authenticator, tools: Tools) -> None:
         self.authenticator = authenticator
@@ -211,28 +152,25 @@ class McpEntrance:
 
 
 def _endpoint(
-    engine: Engine, context: AppContext, authenticator: SocketAuthenticator, rule: ApiRoute
+    engine: Engine, context: AppContext, authenticator: SocketAuthenticator, route: ApiRoute
 ) -> Callable[[Request], Awaitable[Response]]:
-    given = rule.given
+    given = route.given
 
     async def answered(request: Request) -> Any:
         caller = authenticator.caller(request)
-        if not rule.by_runs:
+        if not route.by_runs:
             caller.must_be_human()
         call = Call(engine, context, request, caller)
-        if rule.asks or rule.takes:
-            http_io.check_query(request, rule.asks)
-            if rule.takes:
-                http_io.expect(request, rule.takes["properties"])
-            return await rule.verb(call)
-        kind = given or NoFields
-        value = http_io.query(request, kind) if rule.method == READ else await http_io.body(request, kind, rule.largest)
-        return await (rule.verb(call, value) if given else rule.verb(call))
+        if route.method == READ:
+            value: Any = http_io.query(request, given or NoFields)
+        else:
+            value = await http_io.body(request, given or NoFields, route.largest)
+        return await (route.verb(call, value) if given else route.verb(call))
 
     async def endpoint(request: Request) -> Response:
         try:
             answer = await answered(request)
-            return answer if isinstance(answer, Response) else http_io.answer(answer, status=rule.status)
+            return answer if isinstance(answer, Response) else http_io.answer(answer, status=route.status)
         except WindlassError as error:
             return http_io.refusal(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets our answer and the log the rest

@@ -24,9 +24,9 @@ async def agent(call: Call) -> str:
     return (await call.engine.directory.check_agent(call.name)).id
 
 
-async def in_project(call: Call) -> CallerInProject:
-    """The caller, in the project of the folder that the query names."""
-    return await call.engine.callers.identify(call.caller.run, path=call.path)
+async def in_project(call: Call, path: str) -> CallerInProject:
+    """The caller, in the project of a folder."""
+    return await call.engine.callers.identify(call.caller.run, path=path)
 
 
 async def sender(call: Call, path: str, name: str, readers: Iterable[str], task: str = "") -> CallerInProject:

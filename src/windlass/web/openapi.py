@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from windlass.core import requests
-from windlass.web import schemas
 from windlass.web.route import READ, ApiRoute
-from windlass.web.schemas import Schema
 
 VERSION = "3.1.0"
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
-def describe(rules: Iterable[ApiRoute], *, version: str) -> dict[str, Any]:
+class Problem(msgspec.Struct):
+    kind: str
+    message: str
+    hint: str
+
+
+class Refusal(msgspec.Struct):
+    error: Problem
+
+
+def describe(routes: Sequence[ApiRoute], *, version: str) -> dict[str, Any]:
     """The whole description."""
-    rules = list(rules)
-    kinds = [rule.given or dict[str, Any] for rule in rules]
-    found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    kinds = [Refusal, *(kind for route in routes for kind in (route.given or requests.Request, route.answer))]
+    (refusal, *found), components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
-    for rule, schema in zip(rules, found, strict=True):
-        paths.setdefault(rule.path, {})[rule.method.lower()] = _operation(rule, schema)
+    for route, given, answer in zip(routes, found[::2], found[1::2], strict=True):
+        operation = _operation(route) | {
+            "responses": {
+                "2XX": {"description": "As asked.", "content": _json(answer)},
+                "default": {"description": "Why not, and what to do next.", "content": _json(refusal)},
+            }
+        }
+        if route.method != READ:
+            operation["requestBody"] = {"content": _json(given)}
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
     about = (
         "HTTP on the daemon's Unix socket. Who calls is known by the connection: a process inside a run is that agent."
     )
@@ -37,36 +52,21 @@ def describe(rules: Iterable[ApiRoute], *, version: str) -> dict[str, Any]:
     }
 
 
-def _operation(rule: ApiRoute, schema: Schema) -> dict[str, Any]:
-    summary, _, more = (rule.verb.__doc__ or "").strip().partition("\n")
-    reads = rule.given if rule.method == READ else None
-    names = rule.asks or (requests.describe(reads)["properties"] if reads else {})
-    operation: dict[str, Any] = {
-        "operationId": f"{rule.verb.__module__.rpartition('.')[2]}_{rule.verb.__name__}",
+def _operation(route: ApiRoute) -> dict[str, Any]:
+    summary, _, more = (route.verb.__doc__ or "").strip().partition("\n")
+    query = requests.describe(route.given)["properties"] if route.given and route.method == READ else {}
+    names = {name: {"type": "string"} for name in _PARAMETER.findall(route.path)}
+    return {
+        "operationId": f"{route.verb.__module__.rpartition('.')[2]}_{route.verb.__name__}",
         "summary": summary,
-        "x-callers": "people and agents" if rule.by_runs else "people",
+        "x-callers": "people and agents" if route.by_runs else "people",
         "parameters": [
-            *(
-                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-                for name in _PARAMETER.findall(rule.path)
-            ),
-            *({"name": name, "in": "query", "required": False, "schema": each} for name, each in names.items()),
+            *({"name": name, "in": "path", "required": True, "schema": names[name]} for name in names),
+            *({"name": name, "in": "query", "required": False, "schema": query[name]} for name in query),
         ],
-        "responses": {
-            "2XX": _answer("As asked.", rule.gives or schemas.ANYTHING),
-            "default": _answer("Why not, and what to do next.", schemas.ERROR),
-        },
+        **({"description": " ".join(more.split())} if more.strip() else {}),
     }
-    if more.strip():
-        operation["description"] = " ".join(more.split())
-    if rule.method != READ:
-        operation["requestBody"] = {"content": _json(rule.takes or schema)}
-    return operation
 
 
-def _answer(words: str, schema: Schema) -> dict[str, Any]:
-    return {"description": words, "content": _json(schema)}
-
-
-def _json(schema: Schema) -> dict[str, Any]:
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}

@@ -17,6 +17,9 @@ from windlass.core.runs.provider import Presence
 from windlass.engine import Engine
 from windlass.web.authentication import Caller
 
+LONGEST_WAIT = 60.0
+"""Seconds that one request may wait for something to be said; whoever has more time asks again."""
+
 Answer = dict[str, Any]
 Folder = Annotated[str, Meta(description="A folder of the project; an agent needs none, for it is in its own.")]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -95,11 +98,6 @@ class Call:
     def name(self) -> str:
         """The agent that the path names, as an address."""
         return str(Address.parse(self.request.path_params["name"]))
-
-    @property
-    def path(self) -> str:
-        """The folder that the query names, or nothing."""
-        return self.request.query_params.get("path", "")
 
     async def top(self, path: str) -> str:
         """The top folder of the repository at a path; nothing for no path."""

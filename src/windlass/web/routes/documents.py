@@ -2,65 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from starlette.responses import Response
-
-from windlass.core.errors import BadInput
-from windlass.web import caller_context, http_io, message_views
-from windlass.web.request import Call
+from windlass.core.requests import Request
+from windlass.web import caller_context, message_views
+from windlass.web.message_views import DocumentView, Listing, TitleView
+from windlass.web.request import Call, Folder, PlaceQuery, Whole
 
 
-async def every(call: Call) -> Response:
+class InstanceQuery(PlaceQuery):
+    instance: str = ""
+
+
+class DocumentQuery(InstanceQuery):
+    revision: Whole = 0
+
+
+class DocumentRequest(Request):
+    body: str
+    path: Folder = ""
+    instance: str = ""
+    revision: int | None = None
+    append: bool = False
+
+
+async def every(call: Call, given: InstanceQuery) -> Listing[TitleView]:
     """Which documents there are."""
-    project, instance = await _place(call)
+    project, instance = await _place(call, given)
     found = await call.engine.documents.every(project, instance=instance)
-    return http_io.listing([message_views.title(page, now=call.now) for page in found], now=call.now)
+    return Listing(call.now, [message_views.title(document, now=call.now) for document in found])
 
 
-async def show(call: Call) -> Response:
+async def show(call: Call, given: DocumentQuery) -> DocumentView:
     """A document as it is, or as it was at a revision."""
-    project, instance = await _place(call)
-    wanted = http_io.number(call.request, "revision", 0)
-    found = await call.engine.documents.read(project, _name(call), instance=instance, revision=wanted)
-    return http_io.answer(message_views.document(found, now=call.now))
+    project, instance = await _place(call, given)
+    found = await call.engine.documents.read(project, _name(call), instance=instance, revision=given.revision)
+    return message_views.document(found, now=call.now)
 
 
-async def history(call: Call) -> Response:
+async def history(call: Call, given: InstanceQuery) -> Listing[TitleView]:
     """Who wrote which revision of a document, and when."""
-    project, instance = await _place(call)
+    project, instance = await _place(call, given)
     found = await call.engine.documents.history(project, _name(call), instance=instance)
-    return http_io.listing([message_views.title(page, now=call.now) for page in found], now=call.now)
+    return Listing(call.now, [message_views.title(document, now=call.now) for document in found])
 
 
-async def write(call: Call) -> Response:
+async def write(call: Call, given: DocumentRequest) -> DocumentView:
     """Write a document anew, if it still is at the revision that was given; or add to its end."""
-    given = await http_io.json_object(call.request)
-    caller = await caller_context.sender(call, http_io.text(given, "path", ""), "", ())
-    who, project = caller.speaker, caller.project.id
-    body, documents = http_io.text(given, "body"), call.engine.documents
-    where = {"name": _name(call), "instance": await documents.instance(who, http_io.text(given, "instance", ""))}
-    if http_io.truth(given, "append"):
-        written = await documents.append(who, project, body, **where)
+    caller = await caller_context.sender(call, given.path, "", ())
+    who, project, documents = caller.speaker, caller.project.id, call.engine.documents
+    where = {"name": _name(call), "instance": await documents.instance(who, given.instance)}
+    if given.append:
+        written = await documents.append(who, project, given.body, **where)
     else:
-        written = await documents.write(who, project, body, **where, revision=_revision(given))
-    return http_io.answer(message_views.document(written, now=call.now))
+        written = await documents.write(who, project, given.body, **where, revision=given.revision)
+    return message_views.document(written, now=call.now)
 
 
-async def _place(call: Call) -> tuple[str, str]:
+async def _place(call: Call, given: InstanceQuery) -> tuple[str, str]:
     """The project and the instance whose documents are asked for."""
-    caller = await caller_context.in_project(call)
-    wanted = call.request.query_params.get("instance", "")
-    return caller.project.id, await call.engine.documents.instance(caller.speaker, wanted)
+    caller = await caller_context.in_project(call, given.path)
+    return caller.project.id, await call.engine.documents.instance(caller.speaker, given.instance)
 
 
 def _name(call: Call) -> str:
     return str(call.request.path_params["name"])
-
-
-def _revision(given: Mapping[str, Any]) -> int | None:
-    revision = given.get("revision")
-    if revision is not None and type(revision) is not int:
-        raise BadInput("revision must be a whole number.")
-    return revision

@@ -2,149 +2,167 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Literal
 
-from starlette.responses import Response
+from msgspec import Meta, field
+from msgspec.structs import asdict
 
-from windlass.core.errors import BadInput
 from windlass.core.messages.new_message import Handoff, NewMessage
 from windlass.core.nouns.message import Kind, Letter, Message
-from windlass.web import caller_context, http_io, message_views
-from windlass.web.request import Call
+from windlass.core.requests import Request
+from windlass.web import caller_context, message_views
+from windlass.web.message_views import (
+    AckView,
+    DeliveryView,
+    LetterView,
+    Listing,
+    MailView,
+    MessagesView,
+    MessageView,
+    SentView,
+)
+from windlass.web.request import LONGEST_WAIT, Call, Folder, PlaceQuery, Seconds, Texts
 
-LIMIT, MOST = 20, 10_000
+MOST = 10_000
+Limit = Annotated[int, Meta(ge=1, lt=10**18)]
 
 
-async def send(call: Call) -> Response:
+class HandoffRequest(Request):
+    done: str = ""
+    needed: str = ""
+    files: tuple[str, ...] = ()
+    why: str = ""
+
+
+class MessageRequest(Request):
+    body: str
+    sender: str = field(default="", name="from")
+    path: Folder = ""
+    to: tuple[str, ...] = ()
+    everyone: bool = field(default=False, name="all")
+    channel: str = ""
+    kind: Literal["say", "handoff"] | None = None
+    reply_to: str = ""
+    key: str = ""
+    seeks: bool = False
+    handoff: HandoffRequest | None = None
+
+
+class ChannelQuery(PlaceQuery):
+    channel: str = ""
+    since: str = ""
+
+
+class MessageQuery(ChannelQuery):
+    to: str = ""
+    limit: Limit = 20
+
+
+class MessageWaitQuery(ChannelQuery):
+    timeout: Seconds = 0.0
+
+
+class InboxQuery(PlaceQuery):
+    name: str = ""
+    all: bool = False
+
+
+class ReadRequest(Request):
+    path: Folder = ""
+    since: str = ""
+    limit: Limit = MOST
+    channel: str = ""
+    look: bool = False
+
+
+class AckRequest(Request):
+    before: bool = False
+
+
+class AcksRequest(Request):
+    ids: Texts
+
+
+async def send(call: Call, given: MessageRequest) -> SentView:
     """Say something to agents, or to a person."""
-    given = await http_io.json_object(call.request)
-    handoff = _handoff(given)
-    to = tuple(http_io.texts(given, "to")) if given.get("to") else ()
-    caller = await caller_context.sender(call, http_io.text(given, "path", ""), http_io.text(given, "from", ""), to)
+    caller = await caller_context.sender(call, given.path, given.sender, given.to)
     new = NewMessage(
-        body=http_io.text(given, "body"),
-        to=to,
-        everyone=http_io.truth(given, "all"),
-        channel=http_io.text(given, "channel", ""),
-        kind=_kind(given, handoff),
-        reply_to=http_io.text(given, "reply_to", ""),
-        key=http_io.text(given, "key", ""),
-        handoff=handoff,
-        seeks=http_io.truth(given, "seeks"),
+        body=given.body,
+        to=given.to,
+        everyone=given.everyone,
+        channel=given.channel,
+        kind=Kind(given.kind or ("handoff" if given.handoff else "say")),
+        reply_to=given.reply_to,
+        key=given.key,
+        handoff=Handoff(**asdict(given.handoff)) if given.handoff else None,
+        seeks=given.seeks,
     )
     sent = await call.engine.callers.say(caller, new)
     outlooks = await call.engine.prospects.of(sent.message.id)
-    shown = message_views.message(
-        sent.message,
-        [receipt for receipt, _ in outlooks],
-        {receipt.reader: outlook for receipt, outlook in outlooks},
-    )
-    return http_io.answer({"message": shown, "hint": sent.hint}, status=201)
+    receipts = [receipt for receipt, _ in outlooks]
+    expected = {receipt.reader: outlook for receipt, outlook in outlooks}
+    return SentView(message_views.message(sent.message, receipts, expected), sent.hint)
 
 
-def _kind(given: Mapping[str, Any], handoff: Handoff | None) -> Kind:
-    """Said or handed on; the other kinds have verbs of their own."""
-    text = http_io.text(given, "kind", "") or ("handoff" if handoff else "say")
-    if text not in (Kind.SAY, Kind.HANDOFF):
-        raise BadInput(f"kind must be say or handoff, not {text[:40]!r}.", hint="To ask an agent: `windlass ask`.")
-    return Kind(text)
-
-
-def _handoff(given: Mapping[str, Any]) -> Handoff | None:
-    value = given.get("handoff")
-    if value is None:
-        return None
-    if not isinstance(value, dict) or not set(value) <= {"done", "needed", "files", "why"}:
-        raise BadInput("handoff must be an object with done, needed, files and why.")
-    files = tuple(http_io.texts(value, "files")) if value.get("files") else ()
-    return Handoff(
-        done=http_io.text(value, "done", ""),
-        needed=http_io.text(value, "needed", ""),
-        files=files,
-        why=http_io.text(value, "why", ""),
-    )
-
-
-async def every(call: Call) -> Response:
+async def every(call: Call, given: MessageQuery) -> Listing[MessageView]:
     """What was said, as far as the caller may see it; nothing is acknowledged."""
-    caller = await caller_context.in_project(call)
-    asked = call.request.query_params
-    to = asked.get("to", "")
-    found = await call.engine.talk.peek(
-        caller.speaker,
-        caller.project.id,
-        channel=asked.get("channel", ""),
-        since=asked.get("since", ""),
-        to=await call.engine.directory.find(caller.project, caller.speaker, to) if to else "",
-        limit=min(http_io.number(call.request, "limit", LIMIT, least=1), MOST),
-    )
-    return await _listing(call, found)
+    caller = await caller_context.in_project(call, given.path)
+    to = await call.engine.directory.find(caller.project, caller.speaker, given.to) if given.to else ""
+    peek = partial(call.engine.talk.peek, caller.speaker, caller.project.id, limit=min(given.limit, MOST))
+    found = await peek(channel=given.channel, since=given.since, to=to)
+    return Listing(call.now, await _shown(call, found))
 
 
-async def wait(call: Call) -> Response:
+async def wait(call: Call, given: MessageWaitQuery) -> MessagesView:
     """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
-    caller = await caller_context.in_project(call)
-    asked = call.request.query_params
-    found, since = await call.engine.talk.wait(
-        caller.speaker,
-        caller.project.id,
-        channel=asked.get("channel", ""),
-        since=asked.get("since", ""),
-        patience=http_io.patience(call.request),
-    )
-    return await _listing(call, found, since=since)
+    caller = await caller_context.in_project(call, given.path)
+    wait = partial(call.engine.talk.wait, caller.speaker, caller.project.id, patience=min(given.timeout, LONGEST_WAIT))
+    found, since = await wait(channel=given.channel, since=given.since)
+    return MessagesView(call.now, await _shown(call, found), since)
 
 
-async def _listing(call: Call, found: Sequence[Message], **more: str) -> Response:
-    receipts = await call.engine.talk.receipts(found)
-    items = [message_views.message(message, receipts[message.id]) for message in found]
-    return http_io.answer({"as_of": call.now, "items": items, **more})
-
-
-async def inbox(call: Call) -> Response:
-    """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
-    reader = await call.engine.callers.reader(call.caller.run, call.request.query_params.get("name", ""), call.path)
-    found = await call.engine.talk.inbox(reader.address, everything=http_io.flag(call.request, "all"))
-    return await _mail(call, found, call.path)
-
-
-async def read(call: Call) -> Response:
-    """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
-    given = await http_io.json_object(call.request)
-    limit = given.get("limit", MOST)
-    if type(limit) is not int or limit < 1:
-        raise BadInput("limit must be a whole number of at least 1.", hint="Leave it out to have all.")
-    who, talk, channel = await caller_context.speaker(call), call.engine.talk, http_io.text(given, "channel", "")
-    told = await talk.told(who, channel=channel)
-    reading = talk.unread if http_io.truth(given, "look") else talk.read
-    found = await reading(who, channel=channel, since=http_io.text(given, "since", ""), limit=limit)
-    return await _mail(call, found, http_io.text(given, "path", ""), told=[each.message.id for each in told])
-
-
-async def _mail(call: Call, found: Sequence[Letter], path: str, **more: Sequence[str]) -> Response:
-    """Mail of all projects; each item names its project, and says whether its reader stands there."""
-    here = await call.engine.callers.here(call.caller.run, path)
-    messages = [each.message for each in found]
+async def _shown(call: Call, messages: Sequence[Message]) -> list[MessageView]:
     receipts = await call.engine.talk.receipts(messages)
-    names = await call.engine.callers.project_names(message.project for message in messages)
-    items = []
-    for letter in found:
-        own, project = letter.delivery, letter.message.project
-        readers = [own if receipt.id == own.id else receipt for receipt in receipts[letter.message.id]]
-        items.append(message_views.letter(letter, readers) | {"project": names.get(project), "here": project == here})
-    return http_io.answer({"as_of": call.now, "items": items, **more})
+    return [message_views.message(message, receipts[message.id]) for message in messages]
 
 
-async def ack(call: Call) -> Response:
+async def inbox(call: Call, given: InboxQuery) -> Listing[LetterView]:
+    """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
+    reader = await call.engine.callers.reader(call.caller.run, given.name, given.path)
+    found = await call.engine.talk.inbox(reader.address, everything=given.all)
+    return Listing(call.now, await _mail(call, found, given.path))
+
+
+async def read(call: Call, given: ReadRequest) -> MailView:
+    """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
+    who, talk = await caller_context.speaker(call), call.engine.talk
+    told = await talk.told(who, channel=given.channel)
+    reading = talk.unread if given.look else talk.read
+    found = await reading(who, channel=given.channel, since=given.since, limit=given.limit)
+    return MailView(call.now, await _mail(call, found, given.path), [letter.message.id for letter in told])
+
+
+async def _mail(call: Call, letters: Sequence[Letter], path: str) -> list[LetterView]:
+    """Mail of all projects; each letter names its project, and says whether its reader stands there."""
+    here = await call.engine.callers.here(call.caller.run, path)
+    receipts = await call.engine.talk.receipts([letter.message for letter in letters])
+    names = await call.engine.callers.project_names(letter.message.project for letter in letters)
+    return [
+        message_views.letter(letter, receipts[letter.message.id], project=names.get(project), here=project == here)
+        for letter in letters
+        for project in [letter.message.project]
+    ]
+
+
+async def ack(call: Call, given: AckRequest) -> AckView:
     """The caller has read a message, and needs it no longer."""
-    before = http_io.truth(await http_io.json_object(call.request), "before")
-    acked = await call.engine.talk.ack(await caller_context.speaker(call), call.id, before=before)
-    return http_io.answer(message_views.delivery(acked[0]) | {"acknowledged": len(acked)})
+    acked = await call.engine.talk.ack(await caller_context.speaker(call), call.id, before=given.before)
+    return AckView(**asdict(message_views.delivery(acked[0])), acknowledged=len(acked))
 
 
-async def acks(call: Call) -> Response:
+async def acks(call: Call, given: AcksRequest) -> Listing[DeliveryView]:
     """The caller has read these messages, and no others."""
-    who, ids = await caller_context.speaker(call), http_io.texts(await http_io.json_object(call.request), "ids")
-    acked = await call.engine.talk.ack(who, *ids) if ids else []
-    return http_io.answer({"as_of": call.now, "items": [message_views.delivery(delivery) for delivery in acked]})
+    acked = await call.engine.talk.ack(await caller_context.speaker(call), *given.ids)
+    return Listing(call.now, [message_views.delivery(delivery) for delivery in acked])
