@@ -1,4 +1,4 @@
-"""The setup of a workflow: its commands, one after the other, in this terminal; what they print is shown and kept."""
+"""The setup of a workflow: run its commands one after the other in this terminal; show and keep their output."""
 
 from __future__ import annotations
 
@@ -9,59 +9,31 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass.cli.output import block, dim, one_line, tell
 from windlass.core.errors import BadInput, TimedOut, WindlassError
+from windlass.system.capture import Capture
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from windlass.core.workflows.workflow import SetupStep
 
 LARGEST = 4_000_000
-"""Bytes of an output that are kept: as many as a document may have."""
+"""Bytes of an output that are kept: the most that a document may have."""
 LONGEST_VARIABLE = 100_000
-"""Bytes of a value that a later command may be given: a process takes little more in one variable."""
+"""Bytes of a value that a later command may get: a process takes little more in one variable."""
 _CHUNK = 65536
-_GLANCE = 0.1
-"""Seconds after which it is looked whether the command has ended, though its pipes are still open."""
+_POLL_SECONDS = 0.1
+"""How often to look whether the command has ended: its children may hold its pipes open."""
 _LAST_LINES = 20
 
 Show = Callable[[str], None]
 
 
 @dataclass(slots=True)
-class CappedOutput:
-    """What came through a pipe, in bounded memory: the beginning, the end, and how much there was."""
-
-    most: int = LARGEST
-    size: int = 0
-    first: bytearray = field(default_factory=bytearray)
-    last: bytearray = field(default_factory=bytearray)
-
-    def add(self, content: bytes) -> None:
-        self.size += len(content)
-        room = self.most // 2 - len(self.first)
-        self.first += content[: max(0, room)]
-        self.last += content[max(0, room) :]
-        if len(self.last) > self.most:
-            del self.last[: -self.most // 2]
-
-    @property
-    def cut(self) -> int:
-        """How many bytes in the middle are not kept."""
-        return max(0, self.size - self.most)
-
-    def text(self) -> str:
-        """All of it; or its two ends, and between them how much is left out."""
-        first, last = bytes(self.first), bytes(self.last[-(self.most - len(self.first)) :] if self.cut else self.last)
-        middle = f"\n… {self.cut:,} bytes are left out here …\n".encode() if self.cut else b""
-        return (first + middle + last).decode("utf-8", "replace").rstrip("\n")
-
-
-@dataclass(slots=True)
 class LivePrinter:
-    """Shows what is printed line by line while it comes, and remembers the last lines."""
+    """Shows output line by line as it arrives, and remembers the last lines."""
 
     show: Show | None
     last: deque[str]
@@ -69,15 +41,15 @@ class LivePrinter:
 
     def add(self, content: bytes) -> None:
         *whole, self.unfinished = (self.unfinished + content).split(b"\n")
-        self.unfinished = self.unfinished[-_CHUNK:]  # a line without an end is not kept for ever
-        for each in whole:
-            self._tell(each)
+        self.unfinished = self.unfinished[-_CHUNK:]  # a line without an end must not fill the memory
+        for line in whole:
+            self._print(line)
 
     def end(self) -> None:
         if self.unfinished:
-            self._tell(self.unfinished)
+            self._print(self.unfinished)
 
-    def _tell(self, line: bytes) -> None:
+    def _print(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace").rstrip("\r")
         self.last.append(text)
         if self.show:
@@ -85,9 +57,9 @@ class LivePrinter:
 
 
 def set_up(step: SetupStep, values: Mapping[str, str], *, quiet: bool, verbose: bool, deadline: float | None) -> str:
-    """One command, in this folder and with this terminal's environment; what it printed.
+    """Run one command in this folder, with this terminal's environment, and return its output.
 
-    Output that is captured is shown if `verbose`. Raises WindlassError if it fails, TimedOut if it takes too long.
+    Output that a later step uses is shown only if `verbose`. Raises WindlassError if the command fails, and TimedOut.
     """
     script, variables = step.shell.script()
     left = step.seconds if deadline is None else deadline - time.monotonic()
@@ -99,12 +71,9 @@ def set_up(step: SetupStep, values: Mapping[str, str], *, quiet: bool, verbose: 
     if show:
         tell(dim(f"$ {one_line(script)}"))
     last = deque[str](maxlen=_LAST_LINES)
-    kept, out, err = (
-        CappedOutput(),
-        LivePrinter(show if verbose or not step.name else None, last),
-        LivePrinter(show, last),
-    )
-    began = subprocess.Popen(
+    kept, err = Capture(LARGEST), LivePrinter(show, last)
+    out = LivePrinter(show if verbose or not step.name else None, last)
+    process = subprocess.Popen(
         ["/bin/sh", "-c", script],
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -114,27 +83,28 @@ def set_up(step: SetupStep, values: Mapping[str, str], *, quiet: bool, verbose: 
     )
     time_over = time.monotonic() + allowed
     try:
-        for pipe, content in _output(began, time_over):
+        for pipe, content in _output(process, time_over):
             (out if pipe == "out" else err).add(content)
             if pipe == "out":
                 kept.add(content)
-        began.wait(max(0.0, time_over - time.monotonic()))
+        process.wait(max(0.0, time_over - time.monotonic()))
     except (TimeoutError, subprocess.TimeoutExpired) as error:
         raise TimedOut(
             f"Setup took longer than {allowed:g} s: {one_line(script)}", hint=f"Give it a longer {remedy}."
         ) from error
     finally:
-        _end(began)
+        if process.poll() is None:  # it is given up, and leaves nothing behind
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     out.end()
     err.end()
-    if began.returncode:
-        raise WindlassError(
-            f"Setup failed with exit code {began.returncode}: {one_line(script)}\n{block(chr(10).join(last))}".rstrip(),
-            hint="No agent was started.",
-        )
-    if step.name and kept.cut:
-        tell(f"{step.name} has {kept.size:,} bytes: {kept.cut:,} in the middle are left out.")
-    return kept.text()
+    if process.returncode:
+        failure = f"Setup failed with exit code {process.returncode}: {one_line(script)}"
+        raise WindlassError(f"{failure}\n{block(chr(10).join(last))}".rstrip(), hint="No agent was started.")
+    if step.name and kept.left_out:
+        size = LARGEST + kept.left_out
+        tell(f"{step.name} has {size:,} bytes: {kept.left_out:,} in the middle are left out.")
+    return kept.kept().decode("utf-8", "replace").rstrip("\n")
 
 
 def _given(values: Mapping[str, str], name: str, script: str) -> str:
@@ -149,21 +119,21 @@ def _given(values: Mapping[str, str], name: str, script: str) -> str:
     return value
 
 
-def _output(began: subprocess.Popen[bytes], deadline: float) -> Iterator[tuple[str, bytes]]:
-    """What it prints, as it comes: from which pipe, and the bytes. Raises TimeoutError.
+def _output(process: subprocess.Popen[bytes], deadline: float) -> Iterator[tuple[str, bytes]]:
+    """Yield the command's output as it arrives, with the name of its pipe, until the command ends.
 
-    It ends with the command: what that has left running may keep the pipes open.
+    Processes that it leaves behind may keep the pipes open. Raises TimeoutError.
     """
-    assert began.stdout and began.stderr
-    with selectors.DefaultSelector() as ready, began.stdout, began.stderr:
-        ready.register(began.stdout, selectors.EVENT_READ, data="out")
-        ready.register(began.stderr, selectors.EVENT_READ, data="error")
+    assert process.stdout and process.stderr
+    with selectors.DefaultSelector() as ready, process.stdout, process.stderr:
+        ready.register(process.stdout, selectors.EVENT_READ, data="out")
+        ready.register(process.stderr, selectors.EVENT_READ, data="error")
         while ready.get_map():
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            gone = began.poll() is not None
-            found = ready.select(0 if gone else min(left, _GLANCE))
+            gone = process.poll() is not None
+            found = ready.select(0 if gone else min(left, _POLL_SECONDS))
             for key, _ in found:
                 content = os.read(key.fd, _CHUNK)
                 if content:
@@ -172,10 +142,3 @@ def _output(began: subprocess.Popen[bytes], deadline: float) -> Iterator[tuple[s
                     ready.unregister(key.fileobj)
             if gone and not found:
                 return
-
-
-def _end(began: subprocess.Popen[bytes]) -> None:
-    """A setup that is given up leaves nothing behind."""
-    if began.poll() is None:
-        os.killpg(began.pid, signal.SIGKILL)
-        began.wait()
