@@ -1,4 +1,4 @@
-"""What a daemon answers about a change, for tests of what commands make of it."""
+"""Sample answers of a daemon about a change."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ INBOX = "inbox://me"
 
 
 class Session(Conversation):
-    """What one of the daemons says."""
+    """The answer of one of the daemons."""
 
     server: Daemons
 
@@ -174,15 +174,15 @@ def client(tmp_path: Path, *, patience: float = PATIENCE) -> Iterator[Client]:
 def test_all_is_said_in_order_though_daemons_die_while_the_session_is_renewed(
     tmp_path: Path, daemons: Daemons, tool: str, death: str
 ) -> None:
-    """What no daemon has heard is said to the next, whatever it is; and subscriptions are not lost on the way."""
+    """A request that no daemon has received goes to the next one, and no subscription is lost."""
     with client(tmp_path) as speaker:
         speaker.ask("ear", "resources/subscribe", uri=INBOX)
         assert speaker.read()["id"] == "ear"
         daemons.done.clear()
         daemons.restart()
         daemons.deaths = [death, death]
-        for each in ("one", "two"):
-            speaker.send(each, tool)
+        for word in ("one", "two"):
+            speaker.send(word, tool)
         answers = [speaker.read() for _ in range(2)]
     assert [(answer["id"], answer.get("result")) for answer in answers] == [("one", {}), ("two", {})]
     assert daemons.calls() == ["one", "two"]
@@ -204,8 +204,8 @@ def test_what_waits_for_its_turn_at_the_end_waits_for_the_next_daemon(tmp_path: 
     with Daemons(tmp_path / "home"), client(tmp_path) as speaker:
         socket = tmp_path / "home/daemon.sock"
         socket.rename(tmp_path / "home/left")
-        for each in ("one", "two"):
-            speaker.send(each, "channel_send")
+        for word in ("one", "two"):
+            speaker.send(word, "channel_send")
         speaker.close()
         with pytest.raises(subprocess.TimeoutExpired):
             speaker.process.wait(3 * LAST_ANSWERS)
@@ -219,8 +219,8 @@ def test_what_could_not_be_said_before_the_end_is_named(tmp_path: Path, daemons:
     """A daemon that hangs holds nobody for ever; the exit code and the words tell that something is missing."""
     with client(tmp_path, patience=0.5) as speaker:
         daemons.hangs = True
-        for each in ("one", "two", "three"):
-            speaker.send(each, "channel_send")
+        for word in ("one", "two", "three"):
+            speaker.send(word, "channel_send")
         speaker.close()
         assert speaker.process.wait(WITHIN) == 6
         assert speaker.process.stderr

@@ -1,4 +1,4 @@
-"""What commands inside a run do while the daemon is away: they wait for it, and say what was lost if it stays away."""
+"""Commands inside a run wait for a daemon that is away, and say what did not happen if it stays away."""
 
 from __future__ import annotations
 

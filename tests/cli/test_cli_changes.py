@@ -1,4 +1,4 @@
-"""What commands about changes print: the queue, one change, and its review."""
+"""The output of commands about changes: the queue, one change, and its review."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TestQueue:
         assert set("id branch task agent state reason candidate checks".split()) <= set(item)
 
     def test_a_pause_is_said_with_its_reason(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What is queued does not look as if it were next, and the way out is named."""
+        """A queued change is not called next, and the command that resumes the queue is named."""
         pause = {"project": "shop", "paused": True, "since": 1.0, "reason": f"release {EVIL}"}
         item = {**CHANGE, "state": "queued", "reason": "the queue is paused", "paused": True}
         daemon.teach("GET /queue", {"as_of": time.time(), "paused": [pause], "items": [item]})
@@ -158,7 +158,7 @@ class TestChange:
         assert "\u202e" not in shown
 
     def test_a_comment_is_one_call(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What blocks says how it is settled; the text may come from standard input."""
+        """A blocking comment names the command that settles it; the text may come from standard input."""
         daemon.teach("POST /changes/c3/comments", COMMENT)
 
         told = keyboard.type("change", "comment", "c3", "--file", "login.py", "--line", "12", "-", stdin="This loses.")

@@ -203,7 +203,7 @@ class TestConversations:
     def test_a_name_or_a_conversation_but_not_both(
         self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]
     ) -> None:
-        """Whatever is ambiguous is refused with how to write it."""
+        """Ambiguous words are refused, with the form to write instead."""
         ended = keyboard.type("answer", *words)
         assert (ended.returncode, "answer" in ended.stderr) == (2, True)
         assert daemon.asked == []

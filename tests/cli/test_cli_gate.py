@@ -17,7 +17,7 @@ def keyboard(tmp_path: Path) -> Keyboard:
 
 
 def test_json_has_the_stable_keys_and_no_daemon_is_started(keyboard: Keyboard) -> None:
-    """What a program reads: means of a world, and sums of what must not happen."""
+    """The JSON has means over all worlds, and sums of the failures that must not happen."""
     done = keyboard.type(*QUICK, "--json")
     found = json.loads(done.stdout)
 

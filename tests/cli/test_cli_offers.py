@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed: only what the command takes."""
+"""A shell offers only names that the command takes when Tab is pressed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def daemon(keyboard: Keyboard) -> Iterator[FakeDaemon]:
 
 
 def completed(keyboard: Keyboard, words: str) -> list[str]:
-    """What a shell offers for the last word."""
+    """The names that a shell offers for the last word."""
     count = str(len(words.split(" ")) - 1)
     asked = {"_WINDLASS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": count}
     ended = keyboard.type(**asked)

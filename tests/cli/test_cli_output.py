@@ -1,4 +1,4 @@
-"""What commands print, for people and for programs."""
+"""The output of commands, for people and for programs."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ class TestLogs:
 
 class TestDiff:
     def test_a_pipe_gets_the_exact_patch(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What goes to `git apply` is not escaped."""
+        """A difference for `git apply` is not escaped."""
         patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\ta\x0c\n+b\n"
         daemon.teach("GET /agents/swift-otter/diff", {"diff": patch})
 

@@ -1,4 +1,4 @@
-"""What `windlass radar` prints, for people and for programs."""
+"""The output of `windlass radar`, for people and for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands that talk send, and what they print, for people and for programs."""
+"""The requests and the output of commands that talk, for people and for programs."""
 
 from __future__ import annotations
 
@@ -218,10 +218,10 @@ class TestReading:
         assert keyboard.type("inbox", "coder").stdout.startswith("Nothing for coder.\n")
 
     def test_reading_and_acknowledging(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What is read is acknowledged when it has been shown, and nothing else."""
+        """Messages that were shown are acknowledged, and no others."""
         assert "Look at it." in keyboard.type("read", "--limit", "1").stdout
-        assert [each[1] for each in daemon.asked] == ["/inbox/read", "/inbox/ack"]
-        assert [each[3] for each in daemon.asked] == [
+        assert [request[1] for request in daemon.asked] == ["/inbox/read", "/inbox/ack"]
+        assert [request[3] for request in daemon.asked] == [
             {"limit": 1, "look": True, "path": str(keyboard.folder)},
             {"ids": ["m12"]},
         ]
@@ -247,7 +247,7 @@ class TestReading:
         assert daemon.asked[-1][3] == {"before": True}
 
     def test_a_huge_message_is_cut_and_says_how_to_see_it_whole(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What is only looked at; what is read is whole, and so is it for programs."""
+        """`peek` cuts long messages; `read` and --json have them whole."""
         huge = "\n".join(f"line {number}" for number in range(9000))
         listing = {"as_of": 1.0, "items": [LETTER | {"message": huge}, LETTER | {"message": "short"}], "told": []}
         for request in ("GET /messages", "GET /inbox", "POST /inbox/read"):
@@ -261,12 +261,12 @@ class TestReading:
         assert json.loads(keyboard.type("peek", "--json").stdout)[0]["message"] == huge
 
     def test_reading_says_what_else_it_acknowledges(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What a prompt has told is not shown again, and counts as dealt with from now on."""
+        """Messages that the prompt contained are not shown again, and are acknowledged."""
         daemon.teach("POST /inbox/read", {"as_of": 1.0, "items": [], "told": ["m3", "m4"]})
         said = "Nothing new.\nAcknowledged, too, because your prompt told you: m3, m4.\n"
         assert keyboard.type("read").stdout == keyboard.type("context", "read").stdout == said
         assert json.loads(keyboard.type("read", "--json").stdout) == []
-        assert [each[3] for each in daemon.asked if each[1] == "/inbox/ack"] == [{"ids": ["m3", "m4"]}] * 3
+        assert [request[3] for request in daemon.asked if request[1] == "/inbox/ack"] == [{"ids": ["m3", "m4"]}] * 3
         assert "prompt" in keyboard.type("read", "--help").stdout
 
     @pytest.mark.parametrize("words", [("read",), ("read", "--json"), ("context", "read")])
@@ -286,7 +286,7 @@ class TestReading:
             reading.stdout.close()
             left.set()
             reading.wait(WITHIN)
-        assert [each[1] for each in daemon.asked] == ["/inbox/read"]
+        assert [request[1] for request in daemon.asked] == ["/inbox/read"]
 
     def test_reading_goes_on_when_the_daemon_comes_back(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """Looking and acknowledging count once: each is asked again, and shown is it once."""
@@ -299,7 +299,7 @@ class TestReading:
         daemon.teach("POST /inbox/read", unread)
         ended = keyboard.type("read", "--json")
         assert (ended.returncode, len(json.loads(ended.stdout))) == (0, 1), ended.stderr
-        assert [each[1] for each in daemon.asked] == ["/inbox/read"] * 2 + ["/inbox/ack"] * 2
+        assert [request[1] for request in daemon.asked] == ["/inbox/read"] * 2 + ["/inbox/ack"] * 2
 
     @pytest.mark.parametrize("words", [("ack", "m12", "m13"), ("agent", "ack-message", "m12", "m13")])
     def test_acknowledging_goes_on_when_the_daemon_comes_back(
@@ -310,7 +310,7 @@ class TestReading:
         daemon.cut = 2
         ended = keyboard.type(*words)
         assert (ended.returncode, ended.stdout) == (0, "m12 is acked.\nm13 is acked.\n"), ended.stderr
-        assert [each[1] for each in daemon.asked] == ["/messages/m12/ack"] * 3 + ["/messages/m13/ack"]
+        assert [request[1] for request in daemon.asked] == ["/messages/m12/ack"] * 3 + ["/messages/m13/ack"]
 
     @pytest.mark.parametrize("words", [("peek",), ("inbox",), ("read",), ("context", "peek"), ("context", "read")])
     def test_json_is_a_list(self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...]) -> None:

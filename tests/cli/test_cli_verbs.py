@@ -134,7 +134,7 @@ class TestWatch:
         assert len(found) > 30 and found - set(KINDS) == set()
 
     def test_messages_status_and_files_are_lines_too(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
-        """What is in no journal has no number, is told again by the next daemon, and printed once."""
+        """Events outside the journal have no number; the next daemon repeats them, and they are printed once."""
         silence = threading.Event()
         row: dict[str, Any] = {"noun": "message", "id": "m1", "sender": "human", "to": ["coder"], "body": "Hello."}
         row |= {"channel": "main", "kind": "say", "reply_to": ""}
@@ -207,9 +207,9 @@ def test_an_answer_is_given_again_when_the_daemon_comes_back(keyboard: Keyboard,
     ended = keyboard.type("answer", "kind-yak", "Yes.")
 
     assert (ended.returncode, ended.stdout.startswith("kind-yak has your answer")) == (0, True), ended.stderr
-    assert [each[3]["words"] for each in daemon.asked] == [["Yes."]] * 3
+    assert [request[3]["words"] for request in daemon.asked] == [["Yes."]] * 3
     keyboard.type("answer", "kind-yak", "Yes.")
-    keys = [each[3]["key"] for each in daemon.asked]
+    keys = [request[3]["key"] for request in daemon.asked]
     assert len({*keys[:3]}) == 1 and keys[3] not in keys[:3]
 
 

@@ -145,7 +145,7 @@ class TestLines:
             assert "session" not in said.lower() and "`initialize` comes first" in said
 
     def test_it_ends_with_its_input_and_answers_before(self, here: Place) -> None:
-        """What was asked last is still answered."""
+        """The last request is still answered."""
         with bridge(here) as lines:
             lines.ask(1, "tools/list")
             assert lines.process.stdin
@@ -196,7 +196,7 @@ class TestOrder:
         assert said(here, "word") == words
 
     def test_also_where_the_daemon_dies_in_between(self, here: Place) -> None:
-        """What was under way is said again before what came after it."""
+        """A request under way is repeated before the requests after it."""
         words = [f"line {number:03}" for number in range(40)]
         with bridge(here) as lines:
             for number, each in enumerate(words):
@@ -228,8 +228,8 @@ class TestOrder:
         """And nobody answers it."""
         with bridge(here) as lines:
             os.kill(here.house.daemon, signal.SIGSTOP)
-            for each in ("turn one", "turn two", "turn three"):
-                lines.call(each, "channel_send", message=each)
+            for words in ("turn one", "turn two", "turn three"):
+                lines.call(words, "channel_send", message=words)
             lines.cancel("turn two")
             lines.write(b"not json")
             assert "error" in lines.read(), "the lines before it are heard"
@@ -239,7 +239,7 @@ class TestOrder:
 
 
 def said(here: Place, begin: str) -> list[str]:
-    """What was said that begins so, in order."""
+    """The messages that begin with this, in order."""
     found = here.house.wl("peek", "--limit", "500", "--json").value
     return [each["message"] for each in found if each["message"].startswith(begin)]
 

@@ -1,4 +1,4 @@
-"""What is said reaches who reads or waits for it, also where a reader or the daemon goes away in between."""
+"""A message reaches everyone who reads or waits for it, also if a reader or the daemon goes away in between."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_was_never_shown_is_read_again(here: Place) -> None:
 
 
 def test_waiting_over_mcp_misses_nothing_when_the_daemon_dies(here: Place) -> None:
-    """What is said between the death and the second try is what was waited for."""
+    """A message that is sent between the daemon's death and the second try ends the wait."""
     speaker = Speaker(here, "two")
     with bridge(here) as lines:
         lines.call("wait", "channel_wait", timeout=30)
