@@ -99,7 +99,7 @@ class TestValidate:
         assert good["setup"][0]["shell"] == 'git diff "${WINDLASS_VALUE_1}"'
 
     def test_parameters_are_tried(self, keyboard: Keyboard) -> None:
-        """What stands after two dashes is held against what the workflow takes."""
+        """Arguments after two dashes are checked against the workflow's parameters."""
         put(keyboard, "review.yaml", GOOD)
         assert keyboard.type("validate", "review.yaml", "--", "--base", "dev").returncode == 0
         done = keyboard.type("validate", "review.yaml", "--", "--bsae", "dev")
@@ -144,7 +144,7 @@ class TestExamples:
         assert all(each["summary"].endswith(".") and each["agents"] for each in listed)
 
     def test_one_can_be_shown_and_written(self, keyboard: Keyboard) -> None:
-        """What is written is what is shown; it is found by its name then, and never written over."""
+        """The written file is the shown one; it is found by its name, and never overwritten."""
         shown = keyboard.type("examples", "review").stdout
         written = keyboard.type("examples", "review", "--write", ".windlass/workflows/review.yaml")
 
@@ -186,7 +186,7 @@ class TestMigrate:
         assert keyboard.type("migrate", "old.yaml", "--write").returncode == 0
         assert path.stat().st_mode & 0o777 == 0o640
         assert keyboard.type("validate", "old.yaml").returncode == 0
-        assert keyboard.type("migrate", "old.yaml").stderr == "old.yaml has the form of today already.\n"
+        assert keyboard.type("migrate", "old.yaml").stderr == "old.yaml has the current format already.\n"
         assert [each.name for each in keyboard.folder.iterdir()] == ["old.yaml"]
 
     def test_for_programs(self, keyboard: Keyboard) -> None:

@@ -1,1 +1,1 @@
-"""What people and agents type: a thin client of the daemon."""
+"""The command line for people and agents: a thin client of the daemon."""

@@ -1,4 +1,4 @@
-"""What a shell offers for an unfinished word: names that the daemon knows, or that the repository's files have."""
+"""Names that a shell offers for an unfinished word: from the daemon, or from the repository's files."""
 
 from __future__ import annotations
 
@@ -13,50 +13,49 @@ if TYPE_CHECKING:  # no command waits for an import that only names a type
     from click.shell_completion import CompletionItem
 
 PATIENCE = 0.5
-"""Seconds that a shell waits for names; after that there are none."""
+"""Seconds that a shell waits for names."""
 
 Named = tuple[str, str]
-"""A word, and what it stands for."""
+"""A name, and its title."""
 
 
 def offered(
     ctx: click.Context, param: click.Parameter, incomplete: str, found: Iterable[Named]
 ) -> list[CompletionItem]:
-    """Those that begin so: each once, and none that stands there already."""
+    """The names that begin with the word: each once, and none that was typed already."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415
 
     from windlass.cli.output import one_line  # noqa: PLC0415
 
     given = ctx.params.get(param.name or "")
-    there = given if isinstance(given, tuple) else ()
-    once: dict[str, CompletionItem] = {}
-    for word, title in found:
-        if word.startswith(incomplete) and word not in there:
-            once.setdefault(word, CompletionItem(word, help=one_line(title)))
-    return list(once.values())
+    typed = given if isinstance(given, tuple) else ()
+    items: dict[str, CompletionItem] = {}
+    for name, title in found:
+        if name.startswith(incomplete) and name not in typed:
+            items.setdefault(name, CompletionItem(name, help=one_line(title)))
+    return list(items.values())
 
 
 def known(key: str, title: str, *path: str, within: str = "items", **query: Any) -> list[Named]:
-    """What the daemon lists, if it runs; completing never starts one and never complains."""
-    return [(each[key], str(each.get(title) or "")) for each in _listed(*path, within=within, **query)]
+    """Names from a list of the daemon; none if it does not run: completing never starts it and never fails."""
+    return [(row[key], str(row.get(title) or "")) for row in _listed(*path, within=within, **query)]
 
 
 def at_work(*, everyone: bool = False) -> list[Named]:
-    """Agents by the names that every command takes, wherever they are; with the finished ones, too."""
-    rows = _listed("agents", all=1) if everyone else _listed("agents")
+    """The addresses of agents at work in all projects; with `everyone`, of finished ones, too."""
+    rows = _listed("agents", all=1 if everyone else None)
     return [(_address(row), str(row.get("task_title") or "")) for row in rows]
 
 
 def readers() -> list[Named]:
-    """Whom one can write to from here: those defined in this repository, and those of its project who are at work."""
-    path = repository()
-    rows = _listed("agents", path=path)
+    """Agents that one can write to from here: those that this repository defines, and those at work in its project."""
+    rows = _listed("agents", path=repository())
     return [*_defined(), *((_short(row), str(row.get("task_title") or "")) for row in rows)]
 
 
 def instances() -> list[Named]:
-    """Every `@instance` here that has agents."""
-    names = (_short(each) for each in _listed("agents", path=repository()))
+    """Every `@instance` of this project that has agents."""
+    names = (_short(row) for row in _listed("agents", path=repository()))
     return [(f"@{name.partition('@')[2]}", "") for name in names if "@" in name]
 
 
@@ -72,7 +71,7 @@ def _short(row: dict[str, Any]) -> str:
 
 
 def _defined() -> Iterator[Named]:
-    """Agents that this repository's files define; read here where there is no daemon to do it."""
+    """Agents that this repository's files define; read here if no daemon does it."""
     try:
         rows = _client().get("projects", "agents", path=here())["agents"]
         yield from ((row["name"], str(row.get("role") or "")) for row in rows)

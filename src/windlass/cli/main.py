@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and how each ends. A command's code is imported when it is used."""
+"""The command line: the table of commands, and their exit codes. A command's module is imported when it is used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXIT_CODES: dict[type[BaseException], int] = {
     KeyboardInterrupt: 130,
     BrokenPipeError: 0,
 }
-"""0 is done, 1 that it ran and failed. An error that is not here has the code of the class it comes from."""
+"""0: done; 1: it ran and failed. An error that is not listed has the code of its base class."""
 
 COMPLETE_VARIABLE = "_WINDLASS_COMPLETE"
 
@@ -50,64 +50,58 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("commands.run_workflow", "Run a workflow, and return when all is quiet."),
         "start": ("commands.run_workflow", "Start a workflow that stays until it is stopped."),
         "new": ("commands.run_workflow", "Make an agent that waits to be spoken to."),
-        "validate": ("commands.workflow_files", "Say what is wrong with workflow files, all at once."),
-        "examples": ("commands.examples", "Workflows to begin with: show one, or write it into a file."),
-        "migrate": ("commands.workflow_files", "Bring a workflow of version 1 into the form of today."),
+        "validate": ("commands.workflow_files", "Show all problems in workflow files."),
+        "examples": ("commands.examples", "Show the workflows that come with Windlass, or write one into a file."),
+        "migrate": ("commands.workflow_files", "Convert a version 1 workflow to the current format."),
     },
     "See": {
-        "list": ("commands.agents", "Who is at work, with the evidence."),
-        "show": ("commands.agents", "All about one agent."),
-        "agents": (
-            "commands.agent_files",
-            "The agents that this repository defines, and what is wrong with their files.",
-        ),
-        "logs": ("commands.logs", "What an agent printed."),
-        "diff": ("commands.agents", "What an agent has changed so far."),
-        "queue": ("commands.queue", "What wants to land, in order, and why it has not; and arranging that."),
-        "change": ("commands.change", "One change: its state, its difference, and what was said about it."),
-        "radar": ("commands.radar", "Which agents are about to collide, and on what."),
-        "receipt": ("commands.receipt", "Proof of a landed change, and how to undo it."),
-        "watch": ("commands.watch", "Everything that happens here, as JSON lines."),
+        "list": ("commands.agents", "Show who is at work, with the evidence."),
+        "show": ("commands.agents", "Show all about one agent."),
+        "agents": ("commands.agent_files", "Show the agents that this repository defines, and their files' problems."),
+        "logs": ("commands.logs", "Show an agent's output."),
+        "diff": ("commands.agents", "Show an agent's changes so far."),
+        "queue": ("commands.queue", "Show the changes that want to land, in order, and arrange them."),
+        "change": ("commands.change", "Show one change and its comments, and comment on it."),
+        "radar": ("commands.radar", "Show which agents are about to collide, and on which files."),
+        "receipt": ("commands.receipt", "Show the proof of a landed change, and how to undo it."),
+        "watch": ("commands.watch", "Print every event of this project as a JSON line."),
     },
     "Talk": {
         "send": ("commands.talk", "Say something to agents."),
-        "peek": ("commands.talk", "What was said."),
-        "inbox": ("commands.talk", "What someone was told and has not acknowledged."),
-        "read": ("commands.talk", "What you have not read; this acknowledges it."),
+        "peek": ("commands.talk", "Show messages."),
+        "inbox": ("commands.talk", "Show the messages that someone has not acknowledged."),
+        "read": ("commands.talk", "Show your unread messages, and acknowledge them."),
         "ack": ("commands.talk", "Acknowledge messages."),
         "ask": ("commands.ask", "Ask an agent, and wait for its answer."),
         "listen": ("commands.ask", "Wait for the next question to an agent."),
     },
     "Decide": {
-        "questions": ("commands.questions", "What agents want to know."),
+        "questions": ("commands.questions", "Show the questions that agents ask people."),
         "answer": ("commands.questions", "Answer an agent's questions."),
         "review": ("commands.review", "Let an agent review a change before it lands."),
         "stop": ("commands.agents", "Stop agents, with all that they started."),
         "undo": ("commands.receipt", "Take a landed change back, through the same checks."),
     },
     "Look after": {
-        "providers": ("commands.providers", "Which coding CLIs are here, and what their agents may do."),
+        "providers": ("commands.providers", "Show the installed coding CLIs, and what their agents may do."),
         "config": ("commands.config", "Read and change settings."),
         "gate": ("commands.simulate", "Find out how fast changes would land, with more runners or fewer bad ones."),
         "rescue": ("commands.rescue", "Bring back work that was saved before something was removed."),
         "doctor": ("commands.doctor", "Find out what is wrong, and what to do about it."),
-        "daemon": ("commands.daemon", "The background process."),
+        "daemon": ("commands.daemon", "Start, stop and inspect the background process."),
         "completion": ("commands.completion", "Let your shell complete commands and names."),
     },
     "For agents, inside a run": {
-        "agent": ("commands.inside_run", "Say that your work is done, ask, or give up; your messages."),
+        "agent": ("commands.inside_run", "Report that your work is done, ask, or give up; read your messages."),
         "context": ("commands.context", "Talk to the others, and share documents with them."),
-        "mcp": (
-            "mcp_bridge.command",
-            "The tools for agents, over standard input and output: for programs that speak MCP.",
-        ),
+        "mcp": ("mcp_bridge.command", "Serve the agents' tools over standard input and output, as MCP."),
     },
 }
-"""Every command by topic: the module that has it, and its line of help."""
+"""Every command by topic: its module, and its line of help."""
 
 ALIASES = {"ls": "list"}
 RENAMED = {"up": "start", "down": "stop", "ps": "list"}
-"""What commands were called once, and what they are called now."""
+"""Former names of commands, and their names now."""
 
 ABOUT = """Run many coding agents on one codebase; only what passes the checks reaches main.
 
@@ -127,8 +121,8 @@ Exit codes: 0 done, 1 it ran and failed, 2 bad input or usage, 3 not found, 4 co
 """
 
 
-class Table(click.Group):
-    """A group whose commands are imported when they are asked for."""
+class LazyGroup(click.Group):
+    """A group that imports a command when it is used."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return [name for topic in COMMANDS.values() for name in topic]
@@ -146,7 +140,7 @@ class Table(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant, or the near misses."""
+        """Find the command. Raises UsageError with its new name, or with near misses."""
         if args[0] in RENAMED and not ctx.resilient_parsing:
             raise click.UsageError(f"{args[0]} is called {RENAMED[args[0]]} now.", ctx)
         unknown = not args[0].startswith("-") and self.get_command(ctx, args[0]) is None
@@ -155,14 +149,14 @@ class Table(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table as it stands above: showing help imports no command."""
+        """List the commands from the table, so that help imports none."""
         for topic, commands in COMMANDS.items():
             with formatter.section(topic):
                 formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
 
 
 @click.group(
-    cls=Table,
+    cls=LazyGroup,
     help=ABOUT,
     epilog=ENDING,
     invoke_without_command=True,
@@ -188,7 +182,7 @@ def _start(home: str) -> None:
 
 
 def perform(arguments: list[str]) -> int:
-    """Carry out one command line and return its exit code. Whatever goes wrong becomes a sentence."""
+    """Run one command line and return its exit code. Every failure becomes a sentence."""
     try:
         with windlass.make_context("windlass", arguments) as context:
             windlass.invoke(context)
@@ -202,32 +196,29 @@ def perform(arguments: list[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         return _complain(error.format_message(), "", _code(type(error)))
     except click.UsageError as error:
-        return _complain(f"windlass: {error.format_message()}", _usage_hint(error), _code(type(error)))
+        hint = f"Run `{error.ctx.command_path} --help` for examples." if error.ctx else ""
+        return _complain(f"windlass: {error.format_message()}", hint, _code(type(error)))
     except WindlassError as error:
         return _complain(f"windlass: {error}", error.hint, _code(type(error)))
-    except Exception as error:  # a fault of ours is a sentence, too
+    except Exception as error:  # a bug of ours becomes a sentence, too
         if os.environ.get("WINDLASS_DEBUG"):
             raise
         return _complain(f"windlass: {_sentence(error)}", "Set WINDLASS_DEBUG=1 to see where.", _code(type(error)))
 
 
 def _code(kind: type[BaseException]) -> int:
-    return next(EXIT_CODES[each] for each in kind.__mro__ if each in EXIT_CODES)
+    return next(EXIT_CODES[base] for base in kind.__mro__ if base in EXIT_CODES)
 
 
 def _sentence(error: Exception) -> str:
-    """What the system or a fault of ours said."""
+    """One sentence about an error of the system, or a bug of ours."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     return f"Something unexpected happened: {error!r}."
 
 
-def _usage_hint(error: click.UsageError) -> str:
-    return f"Run `{error.ctx.command_path} --help` for examples." if error.ctx else ""
-
-
 def _complain(message: str, hint: str, code: int) -> int:
-    """One sentence, and what to do next. The words may be an agent's, so they are made harmless."""
+    """Print one sentence and a hint. They may contain an agent's words, so they are made harmless."""
     from windlass.cli.output import block, tell  # noqa: PLC0415
 
     tell(block(message + (f"\n{hint}" if hint else "")))
@@ -235,11 +226,11 @@ def _complain(message: str, hint: str, code: int) -> int:
 
 
 def run() -> None:
-    """The entry point. It leaves without Python's own tidying, which would take longer than most commands."""
+    """The entry point. It exits without Python's own cleanup, which would take longer than most commands."""
     gc.disable()
-    for stream in (sys.stdout, sys.stderr):
-        if stream:
-            _reconfigure(stream)
+    streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
+    for stream in filter(None, streams):
+        stream.reconfigure(errors="backslashreplace")  # letters that the terminal's encoding lacks become escapes
     code = _complete() if COMPLETE_VARIABLE in os.environ else perform(sys.argv[1:])
     try:
         if sys.stdout:
@@ -247,11 +238,6 @@ def run() -> None:
     except OSError as error:
         code = code or _code(type(error))
     os._exit(code)
-
-
-def _reconfigure(stream: Any) -> None:
-    """Letters that a terminal's encoding lacks are shown as escapes, not as a failure."""
-    stream.reconfigure(errors="backslashreplace")
 
 
 def _complete() -> int:

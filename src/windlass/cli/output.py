@@ -1,4 +1,4 @@
-"""How answers look: aligned, no wider than the terminal, coloured only there, and harmless."""
+"""Output: aligned, no wider than the terminal, coloured only there, and without harmful characters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from windlass.core.display import age, harmless
 from windlass.core.files.problems import FileProblem
@@ -23,21 +23,21 @@ _COLOURS = {
     **dict.fromkeys(("error", "failed", "crashed", "rejected"), "red"),
 }
 _READABLE = 16
-"""Cells below which a text says too little: before that, columns that can be spared are left out."""
+"""Cells that a text needs to be readable: below that, spare columns are left out."""
 _NARROWEST = 4
-"""Cells that a column keeps in any case."""
+"""Cells that every column keeps."""
 _GAP = "  "
 
 
 def say(text: str = "") -> None:
-    """One line or several, at once, on standard output."""
+    """Write one or several lines to standard output, at once."""
     if sys.stdout:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
 
 def tell(text: str) -> None:
-    """The same on standard error, for what is not the answer. If nobody listens there, so be it."""
+    """Write to standard error, for notes beside the answer; a closed stream is no failure."""
     with suppress(OSError):
         if sys.stderr:
             sys.stderr.write(f"{text}\n")
@@ -45,7 +45,7 @@ def tell(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """For programs; ASCII only, so that no text can play tricks on a terminal."""
+    """Write JSON for programs; ASCII only, so that no text can control a terminal."""
     say(json.dumps(value, indent=2))
 
 
@@ -63,7 +63,7 @@ def on_terminal(stream: TextIO | None) -> bool:
 
 
 def can_redraw(stream: TextIO | None) -> bool:
-    """Whether a line that was written there can be written over."""
+    """Whether a line on this stream can be overwritten."""
     return on_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
@@ -73,13 +73,13 @@ def coloured(stream: TextIO | None) -> bool:
 
 
 def redraw(stream: TextIO, text: str) -> None:
-    """Write over the line that stands there."""
+    """Overwrite the current line."""
     stream.write(f"\r\x1b[2K{text}")
     stream.flush()
 
 
 def clear() -> None:
-    """Begin a terminal's page anew; elsewhere, leave a line free."""
+    """Clear the terminal; elsewhere, print an empty line."""
     say("\x1b[H\x1b[2J" if can_redraw(sys.stdout) else "")
 
 
@@ -89,7 +89,7 @@ def paint(text: str, colour: str) -> str:
 
 
 def paint_state(text: str) -> str:
-    """A status, state or outcome in the colour that all of them have."""
+    """A status, state or outcome in its colour."""
     return paint(text, _COLOURS.get(text.strip(), ""))
 
 
@@ -107,7 +107,7 @@ def bold(text: str) -> str:
 
 
 def width() -> int | None:
-    """How many cells a line may have; None where there is no edge."""
+    """How many cells a line may have; None if the output is not a terminal."""
     if not on_terminal(sys.stdout):
         return None
     given = os.environ.get("COLUMNS", "")
@@ -118,12 +118,12 @@ def width() -> int | None:
 
 
 def one_line(text: object) -> str:
-    """Anyone's text on one line, with nothing in it that a terminal would obey."""
+    """A text on one line, without characters that control a terminal."""
     return "" if text is None else harmless(" ".join(str(text).split()))
 
 
 def block(text: str, indent: str = "") -> str:
-    """Anyone's text as it is, line by line, made harmless."""
+    """A text line by line, without characters that control a terminal."""
     return "\n".join(indent + harmless(line) for line in text.splitlines())
 
 
@@ -131,15 +131,9 @@ def cells(text: str) -> int:
     """How wide a text is on a terminal."""
     if text.isascii():
         return len(text)
-    import unicodedata  # noqa: PLC0415
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415
 
-    return sum(_cells(each, unicodedata) for each in text)
-
-
-def _cells(letter: str, tables: Any) -> int:
-    if tables.combining(letter):
-        return 0
-    return 2 if tables.east_asian_width(letter) in "WF" else 1
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text if not combining(letter))
 
 
 def shorten(text: str, room: int) -> str:
@@ -151,23 +145,14 @@ def shorten(text: str, room: int) -> str:
     return f"{text.rstrip()}…" if room > 0 else ""
 
 
-class Column:
-    """One column of a table: its title, what stands in it, and whether it gives way or can be spared."""
+class Column(NamedTuple):
+    """One column of a table: its title, its cells, and whether it may be narrowed or left out."""
 
-    def __init__(
-        self,
-        title: str,
-        cell: Callable[[Row], object],
-        *,
-        gives: bool = False,
-        spare: bool = False,
-        style: Callable[[str], str] | None = None,
-    ) -> None:
-        self.title = title
-        self.cell = cell
-        self.gives = gives
-        self.spare = spare
-        self.style = style or str
+    title: str
+    cell: Callable[[Row], object]
+    gives: bool = False
+    spare: bool = False
+    style: Callable[[str], str] = str
 
 
 _Filled = tuple[Column, list[str]]
@@ -175,8 +160,8 @@ _Filled = tuple[Column, list[str]]
 
 def table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
     """Aligned lines with a heading, none wider than the terminal."""
-    filled = [(each, [one_line(each.cell(row)) for row in rows]) for each in columns]
-    shown = _worthwhile([each for each in filled if any(each[1])], width())
+    filled = [(column, [one_line(column.cell(row)) for row in rows]) for column in columns]
+    shown = _without_spare([column for column in filled if any(column[1])], width())
     widths = _fit(shown, width())
     styles = [column.style for column, _ in shown]
     return [
@@ -185,8 +170,8 @@ def table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _worthwhile(columns: list[_Filled], room: int | None) -> list[_Filled]:
-    """The columns that there is room for: the last that can be spared goes first."""
+def _without_spare(columns: list[_Filled], room: int | None) -> list[_Filled]:
+    """Leave out spare columns, the last one first, until the rest fits."""
     while room is not None and sum(min(_natural(column), _READABLE) + len(_GAP) for column in columns) > room:
         spare = [column for column in columns if column[0].spare]
         if not spare:
@@ -196,12 +181,12 @@ def _worthwhile(columns: list[_Filled], room: int | None) -> list[_Filled]:
 
 
 def _fit(columns: list[_Filled], room: int | None) -> list[int]:
-    """How wide each column is: the ones that give way do so, the widest first; then, if need be, all others."""
+    """The width of each column: those that give way are narrowed first, the widest before others; then all."""
     widths = [_natural(column) for column in columns]
     if room is None:
         return widths
     room -= len(_GAP) * (len(columns) - 1)
-    for giving in ([i for i, each in enumerate(columns) if each[0].gives], list(range(len(columns)))):
+    for giving in ([i for i, (column, _) in enumerate(columns) if column.gives], list(range(len(columns)))):
         while sum(widths) > room and (wide := [i for i in giving if widths[i] > _NARROWEST]):
             widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
@@ -237,7 +222,7 @@ def paragraph(text: str) -> str:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
-    """Lines that fit beside an indent; a word that is longer than a line stays whole, so that it can be copied."""
+    """Break a text into lines that fit beside an indent; a longer word stays whole, so that it can be copied."""
     edge = width()
     lines = [""]
     for word in text.split(" "):
@@ -248,6 +233,16 @@ def _wrapped(text: str, indent: int) -> list[str]:
     return lines
 
 
+def count(number: int, noun: str) -> str:
+    """A number and its noun: `1 run`, `3 runs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def ago(timestamp: float) -> str:
+    """How long ago a time was."""
+    return age(max(0.0, time.time() - timestamp))
+
+
 def as_of(answer: Row) -> str:
     """How old an answer's facts are."""
     seconds = max(0.0, time.time() - answer.get("as_of", time.time()))
@@ -255,7 +250,7 @@ def as_of(answer: Row) -> str:
 
 
 def waiting_note(what: str) -> Callable[[float], None]:
-    """Says on a terminal that something takes long; 0 seconds means that it is over."""
+    """A function that shows on a terminal how long something takes; 0 seconds means that it is over."""
     shown = False
 
     def note(seconds: float) -> None:

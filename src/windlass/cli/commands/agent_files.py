@@ -1,11 +1,11 @@
-"""Agents that a repository defines: who they are, and what is wrong with their files."""
+"""Agent files: show the agents that a repository defines, and the problems in their files."""
 
 from __future__ import annotations
 
 import click
 
 from windlass.cli.arguments import command, json_option
-from windlass.cli.connection.client import Client, here
+from windlass.cli.connection.client import here
 from windlass.cli.output import Column, Row, bold, say, say_json, say_problem, table
 from windlass.core.files.problems import FileProblem
 
@@ -34,14 +34,9 @@ _DEFINITIONS = (
 @click.pass_context
 def agents_command(ctx: click.Context, /, *, check: bool, as_json: bool) -> None:
     """Show the agents that this repository defines, and what is wrong with their files, by line."""
-    daemon: Client = ctx.obj
-    found = daemon.get("projects", "agents", path=here())
-    if as_json:
-        say_json(found)
-    else:
-        _say(found)
-    errors = [each for each in found["problems"] if each["gravity"] == "error"]
-    if check and errors:
+    found = ctx.obj.get("projects", "agents", path=here())
+    say_json(found) if as_json else _say(found)
+    if check and any(problem["gravity"] == "error" for problem in found["problems"]):
         ctx.exit(1)
 
 

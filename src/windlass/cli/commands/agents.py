@@ -1,4 +1,4 @@
-"""Agents: who is at work, all about one, its changes, its questions, and stopping it."""
+"""Agents: list them, show one with its runs and changes, and stop them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from windlass.cli.connection.client import Client, here
 from windlass.cli.output import (
     Column,
     Row,
+    ago,
     as_of,
     block,
     bold,
@@ -23,6 +24,7 @@ from windlass.cli.output import (
     paint,
     paint_state,
     say,
+    say_answer,
     say_json,
     table,
     tell,
@@ -32,27 +34,30 @@ from windlass.core.errors import BadInput, NotFound, WindlassError
 
 
 def address(row: Row) -> str:
-    """How an agent is called: `coder`, or `coder@web-shop` where several have that name."""
+    """An agent's address: `coder`, or `coder@web-shop` where several have that name."""
     return f"{row['name']}@{row['instance']}" if row.get("instance") else str(row["name"])
 
 
 def _took(run: Row) -> str:
-    if not run["started_at"]:
-        return ""
-    return age(max(0.0, (run["ended_at"] or time.time()) - run["started_at"]))
+    return age(max(0.0, (run["ended_at"] or time.time()) - run["started_at"])) if run["started_at"] else ""
 
 
 def cost_of(agent: Row) -> str:
-    """What an agent, or an instance, has cost: what is known of it, and whether there is more."""
+    """The known cost of an agent or an instance; `over` or `unknown` where a run has no price."""
     dollars, unpriced = agent.get("cost_usd"), agent.get("unpriced_runs")
     if not dollars:
         return "unknown" if unpriced else ""
     return f"over ${dollars:.2f}" if unpriced else f"${dollars:.2f}"
 
 
+def _source(agent: Row) -> str:
+    """The file that an agent comes from: its workflow's, its own, or none."""
+    return "(standalone)" if agent["source"] in ("work", "new") else agent["source"].rpartition("/")[2]
+
+
 _AGENTS = (
     Column("NAME", address, style=bold),
-    Column("SOURCE", lambda row: source(row["source"]), spare=True),
+    Column("SOURCE", _source, spare=True),
     Column("STATUS", lambda row: row["status"], style=paint_state),
     Column("EVIDENCE", lambda row: row["evidence"], gives=True, spare=True),
     Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
@@ -116,7 +121,8 @@ def show_command(daemon: Client, name: str, as_xml: bool, as_json: bool) -> None
             raise NotFound(f"{name} is still at it, or has nothing to do.", hint=f"See `windlass show {name}`.")
         say(block(agent["notification"]))
         return
-    for part in (_head(agent), _runs(agent), _setup(agent), _output(agent), _reports(agent), _next_steps(agent)):
+    runs = table(_RUNS, agent["runs"]) if agent["runs"] else []
+    for part in (_head(agent), runs, _setup(agent), _output(agent), _reports(agent), next_steps(_steps(agent))):
         if part:
             say("\n".join(part) + "\n")
     say(as_of(agent))
@@ -142,18 +148,14 @@ def _head(agent: Row) -> list[str]:
                 ("Session", agent["session"]),
                 ("Used", _used(agent)),
                 ("Change", change and described(change)),
-                *(("Question", each["question"]) for each in agent.get("questions") or ()),
+                *(("Question", question["question"]) for question in agent.get("questions") or ()),
             )
         ),
     ]
 
 
-def _runs(agent: Row) -> list[str]:
-    return table(_RUNS, agent["runs"]) if agent["runs"] else []
-
-
 def _setup(agent: Row) -> list[str]:
-    """The end of what the set-up said, where the last run could not begin, or something was left out."""
+    """The end of the setup's output if the last run could not begin, else its notes."""
     lines = (agent.get("setup") or "").rstrip().splitlines()
     notes = [line for line in lines if line.startswith("note: ")]
     began = any(run["pid"] for run in agent["runs"][-1:])
@@ -162,7 +164,7 @@ def _setup(agent: Row) -> list[str]:
 
 
 def _output(agent: Row) -> list[str]:
-    """The end of what the checks said about a change that did not pass."""
+    """The end of the checks' output about a change that did not pass."""
     lines = (agent.get("output") or "").rstrip().splitlines()[-_OUTPUT_LINES:]
     return [dim("The checks printed"), block("\n".join(lines), "  ")] if lines else []
 
@@ -170,12 +172,12 @@ def _output(agent: Row) -> list[str]:
 def _reports(agent: Row) -> list[str]:
     lines = []
     for report in agent.get("reports") or ():
-        lines += [dim(f"Report, {age(max(0.0, time.time() - report['time']))} ago"), block(report["body"], "  ")]
+        lines += [dim(f"Report, {ago(report['time'])} ago"), block(report["body"], "  ")]
     return lines
 
 
-def _next_steps(agent: Row) -> list[str]:
-    """What one would type next about this agent."""
+def _steps(agent: Row) -> list[str]:
+    """Commands that one may want next about this agent."""
     name, change = agent["name"], agent.get("change")
     steps = [f'windlass answer {name} "…"'] if agent.get("questions") else []
     if agent["status"] == "running":
@@ -192,7 +194,12 @@ def _next_steps(agent: Row) -> list[str]:
         steps += ['windlass config set checks.command "…"']
     if saved := agent.get("rescue"):
         steps += [f"windlass rescue restore {saved['id']}"]
-    return [dim("Next: ") + "   ".join(steps)] if steps else []
+    return steps
+
+
+def next_steps(commands: list[str]) -> list[str]:
+    """The line that names the next commands, if there are some."""
+    return [dim("Next: ") + "   ".join(commands)] if commands else []
 
 
 def described(change: Row) -> str:
@@ -214,7 +221,7 @@ def diff_command(daemon: Client, name: str, as_json: bool) -> None:
 
 
 def say_diff(diff: str, none: str) -> None:
-    """A difference: coloured on a terminal, where nothing is said so; elsewhere exact, so that git can apply it."""
+    """A difference: coloured on a terminal, or the sentence `none`; elsewhere exact, so that git can apply it."""
     if sys.stdout and sys.stdout.isatty():
         say("\n".join(map(diff_line, diff.splitlines())) or none)
     elif sys.stdout:
@@ -234,7 +241,7 @@ def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
     text = sys.stdin.read() if text == "-" and sys.stdin else text
     if not text.strip() and not may_be_empty:
         raise click.UsageError(f"{what} is empty.", click.get_current_context())
-    if any("\ud800" <= each <= "\udfff" for each in text):  # what Python makes of bytes that are no letters
+    if any("\ud800" <= letter <= "\udfff" for letter in text):  # Python decodes bytes that are not UTF-8 like this
         raise click.UsageError(f"{what} is not UTF-8 text.", click.get_current_context())
     return text
 
@@ -245,7 +252,7 @@ def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
 @json_option
 @click.pass_context
 def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_json: bool) -> None:
-    """Stop agents, with every process they started. What they have done stays, and does not land any more.
+    """Stop agents, with every process they started. Their work stays, and does not land any more.
 
     @NAME ends a whole instance of a workflow. Without a name, this shows what could be stopped.
     """
@@ -262,7 +269,7 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
         say(f"Stopped {', '.join(map(one_line, stopped))}.")
         for name, files in kept.items():
             where = ", ".join(one_line(file) for file in files.values())
-            say(f"What was said stays: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
+            say(f"The messages stay: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
     elif not problems:
         say("Nothing was running.")
     for problem in problems[:-1]:
@@ -272,22 +279,19 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
 
 
 def _say_stoppable(daemon: Client, *, as_json: bool) -> None:
-    """Who is at work, by the names that `stop` takes."""
-    found = [each for each in daemon.get("agents")["items"] if each["status"] in ("running", "waiting", "idle")]
-    names = [address(each) for each in found]
+    """The agents at work and the instances, as `stop` takes them."""
+    agents = daemon.get("agents")["items"]
+    names = [address(agent) for agent in agents if agent["status"] in ("running", "waiting", "idle")]
     groups = {f"@{name.partition('@')[2]}" for name in names if "@" in name}
     with suppress(WindlassError):  # outside a project there are none
-        groups |= {each["channel"] for each in daemon.get("instances", path=here())["items"]}
-    if as_json:
-        say_json({"agents": names, "instances": sorted(groups)})
-    elif not names and not groups:
-        say("Nothing is running.")
-    else:
-        say("\n".join(f"windlass stop {one_line(each)}" for each in (*names, *sorted(groups), "--all")))
+        groups |= {instance["channel"] for instance in daemon.get("instances", path=here())["items"]}
+    commands = [f"windlass stop {one_line(name)}" for name in (*names, *sorted(groups), "--all")]
+    text = "\n".join(commands) if names or groups else "Nothing is running."
+    say_answer({"agents": names, "instances": sorted(groups)}, text, as_json=as_json)
 
 
 def _stop_each(daemon: Client, names: tuple[str, ...], kept: dict[str, Row]) -> tuple[list[str], list[WindlassError]]:
-    """One unknown name does not keep the others alive. `kept` gets the files of each instance that is over."""
+    """Stop each, also after an unknown name. `kept` gets the files of each instance that is over."""
     stopped: list[str] = []
     problems: list[WindlassError] = []
     for name in dict.fromkeys(names):
@@ -303,11 +307,6 @@ def _stop_each(daemon: Client, names: tuple[str, ...], kept: dict[str, Row]) -> 
         except WindlassError as error:
             problems.append(error)
     return stopped, problems
-
-
-def source(text: str) -> str:
-    """Where an agent comes from, in a word: its workflow's file, its own, or nowhere."""
-    return "(standalone)" if text in ("work", "new") else text.rpartition("/")[2]
 
 
 def _used(agent: Row) -> str:

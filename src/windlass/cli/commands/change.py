@@ -1,27 +1,29 @@
-"""One change: its state, its difference, and what was said about it."""
+"""One change: show its state, its difference and its comments, and comment on it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from windlass.cli.arguments import COMMENT, change_argument, command, json_option
-from windlass.cli.commands.agents import described, given_text, say_diff
+from windlass.cli.arguments import COMMENT, change_argument, command, examples, json_option
+from windlass.cli.commands.agents import described, given_text, next_steps, say_diff
 from windlass.cli.commands.receipt import check_line
 from windlass.cli.connection.client import Client
-from windlass.cli.output import Row, block, bold, dim, one_line, page, paint, say, say_json
+from windlass.cli.output import Row, block, bold, dim, one_line, page, paint, say, say_answer, say_json
 from windlass.core.display import age, short
 
-_EXAMPLES = """\b
-Examples:
-  windlass change show c3
-  windlass change diff c3
-  windlass change comment c3 --file src/login.py --line 12 "[BLOCKING] This loses the lock."
-  windlass change resolve c3 m12"""
+_EXAMPLES = """
+windlass change show c3
+windlass change diff c3
+windlass change comment c3 --file src/login.py --line 12 "[BLOCKING] This loses the lock."
+windlass change resolve c3 m12
+"""
 
 
-@click.group("change", epilog=_EXAMPLES)
+@click.group("change", epilog=examples(_EXAMPLES))
 def change_command() -> None:
-    """See one change, and say something about it. What blocks holds it until it is settled."""
+    """See one change, and comment on it. A blocking comment holds it until it is settled."""
 
 
 @command("show", "windlass change show c3\nwindlass change show c3 --json", group=change_command)
@@ -29,13 +31,13 @@ def change_command() -> None:
 @json_option
 @click.pass_obj
 def show_command(daemon: Client, change: str, as_json: bool) -> None:
-    """Show where a change stands: its checks, its comments, and what reviews came to."""
+    """Show the state of a change: its checks, its comments and its reviews."""
     shown = daemon.get("changes", change)
     if as_json:
         say_json(shown)
         return
     learned = [block(shown["learnings"], "  ")] if shown["learnings"] else []
-    for part in (_head(shown), _comments(shown), _reviews(shown), learned, _next_steps(shown)):
+    for part in (_head(shown), _comments(shown), _reviews(shown), learned, next_steps(_steps(shown))):
         if part:
             say("\n".join(part) + "\n")
 
@@ -51,7 +53,7 @@ def _head(change: Row) -> list[str]:
                 ("Branch", f"{change['branch']} at {short(change['head'])}"),
                 ("Age", age(change["age_seconds"])),
                 ("Returned", f"{change['returns']} times" if change["returns"] else ""),
-                *(("Check", check_line(each)) for each in change["checks"]),
+                *(("Check", check_line(check)) for check in change["checks"]),
                 ("Undoes", change["undoes"]),
             )
         ),
@@ -60,41 +62,34 @@ def _head(change: Row) -> list[str]:
 
 def _comments(change: Row) -> list[str]:
     lines = []
-    for each in change["comments"]:
-        mark = paint("BLOCKS  ", "red") if each["open"] else ("settled  " if each["blocking"] else "")
-        reply = f" in reply to {each['reply_to']}" if each["reply_to"] else ""
-        about = f"  {_place(each)}" if each["file"] else ""
-        head = f"{mark}{bold(each['id'])} by {one_line(each['from'])}{reply}, {age(each['age_seconds'])} ago{about}"
-        lines += [head, block(each["body"], "  ")]
+    for comment in change["comments"]:
+        mark = paint("BLOCKS  ", "red") if comment["open"] else ("settled  " if comment["blocking"] else "")
+        reply = f" in reply to {comment['reply_to']}" if comment["reply_to"] else ""
+        line = f":{comment['line']}" if comment["line"] else ""
+        about = f"  {one_line(comment['file'])}{line}" if comment["file"] else ""
+        by = f"by {one_line(comment['from'])}{reply}, {age(comment['age_seconds'])} ago"
+        lines += [f"{mark}{bold(comment['id'])} {by}{about}", block(comment["body"], "  ")]
     return lines
-
-
-def _place(comment: Row) -> str:
-    return one_line(f"{comment['file']}:{comment['line']}" if comment["line"] else comment["file"])
 
 
 def _reviews(change: Row) -> list[str]:
     words = {"approve": "approves", "changes": "wants changes"}
     lines = []
-    for each in change["reviews"]:
-        head = f"{one_line(each['from'])} {words.get(each['opinion'], '')} (at {short(each['head'])})"
-        lines += [dim(head), block(each["summary"], "  ")]
+    for review in change["reviews"]:
+        head = f"{one_line(review['from'])} {words.get(review['opinion'], '')} (at {short(review['head'])})"
+        lines += [dim(head), block(review["summary"], "  ")]
     return lines
 
 
-def _next_steps(change: Row) -> list[str]:
-    """What one would type next about this change."""
-    key = change["id"]
-    blocking = [each["id"] for each in change["comments"] if each["open"]]
-    if change["state"] == "landed":
-        steps = [f"windlass receipt {key}"]
-    elif change["state"] == "closed":
-        steps = []
-    else:
-        steps = [f"windlass change diff {key}", *(f"windlass change resolve {key} {each}" for each in blocking)]
-        if change["state"] == "held" and not blocking:
-            steps += [f"windlass queue release {key}"]
-    return [dim("Next: ") + "   ".join(steps)] if steps else []
+def _steps(change: Row) -> list[str]:
+    """Commands that one may want next about this change."""
+    key, state = change["id"], change["state"]
+    if state in ("landed", "closed"):
+        return [f"windlass receipt {key}"] if state == "landed" else []
+    blocking = [comment["id"] for comment in change["comments"] if comment["open"]]
+    release = [f"windlass queue release {key}"] if state == "held" and not blocking else []
+    resolve = [f"windlass change resolve {key} {comment}" for comment in blocking]
+    return [f"windlass change diff {key}", *resolve, *release]
 
 
 @command("diff", "windlass change diff c3\nwindlass change diff c3 | git apply --stat", group=change_command)
@@ -130,31 +125,15 @@ def diff_command(daemon: Client, change: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def comment_command(
-    daemon: Client,
-    /,
-    *,
-    change: str,
-    text: str,
-    file: str | None,
-    line: int | None,
-    blocking: bool,
-    reply: str | None,
-    as_json: bool,
+    daemon: Client, /, *, change: str, text: str, reply: str | None, as_json: bool, **given: Any
 ) -> None:
     """Say something about a change; - reads standard input.
 
     It goes to its author: a suggestion is good to know, and what blocks is answered before the change can land. People
     may comment on any change, agents on one that they review, or in reply on their own."""
-    body = given_text(text, "TEXT")
-    made = daemon.post(
-        *("changes", change, "comments"), body=body, file=file, line=line, blocking=blocking, reply_to=reply
-    )
-    if as_json:
-        say_json(made)
-    elif made["blocking"]:
-        say(f"{bold(made['id'])} blocks {change} until it is settled: windlass change resolve {change} {made['id']}")
-    else:
-        say(f"{bold(made['id'])} is said.")
+    made = daemon.post("changes", change, "comments", body=given_text(text, "TEXT"), reply_to=reply, **given)
+    blocks = f"blocks {change} until it is settled: windlass change resolve {change} {made['id']}"
+    say_answer(made, f"{bold(made['id'])} {blocks if made['blocking'] else 'is said.'}", as_json=as_json)
 
 
 @command("resolve", "windlass change resolve c3 m12\nwindlass change resolve c3 m12 --json", group=change_command)
@@ -165,7 +144,4 @@ def comment_command(
 def resolve_command(daemon: Client, change: str, comment: str, as_json: bool) -> None:
     """Accept that a blocking comment is settled. Who made it may, and a person; never the author of the change."""
     found = daemon.post("changes", change, "comments", comment, "resolve")
-    if as_json:
-        say_json(found)
-    else:
-        say(f"{bold(found['id'])} is settled.")
+    say_answer(found, f"{bold(found['id'])} is settled.", as_json=as_json)

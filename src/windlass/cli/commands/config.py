@@ -1,4 +1,4 @@
-"""Settings: read them, change them, and find the files."""
+"""Settings: read and change them, and name their files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import command, json_option
+from windlass.cli.arguments import command, examples, json_option
 from windlass.cli.connection.client import Client, here, repository
-from windlass.cli.output import one_line, page, say, say_json
+from windlass.cli.output import one_line, page, say_answer
 
 
 def _keys(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -18,7 +18,7 @@ def _keys(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
     return [key for key in keys() if key.startswith(incomplete)]
 
 
-@click.group("config", epilog='\b\nExamples:\n  windlass config get\n  windlass config set checks.command "make test"')
+@click.group("config", epilog=examples('windlass config get\nwindlass config set checks.command "make test"'))
 def config_command() -> None:
     """Read and change settings. A project's are stronger than those of your home."""
 
@@ -34,13 +34,11 @@ def get_command(daemon: Client, key: str | None, as_json: bool) -> None:
         from windlass.core.settings.schema import check_key  # noqa: PLC0415
 
         check_key(key)
-    shown = values if key is None else values.get(key)
-    if as_json:
-        say_json(shown)
-    elif key is None:
-        say("\n".join(page((name, _text(value) or "-") for name, value in values.items())))
+    if key is None:
+        text = "\n".join(page((name, _text(value) or "-") for name, value in values.items()))
     else:
-        say(one_line(_text(shown)))
+        text = one_line(_text(values.get(key)))
+    say_answer(values if key is None else values.get(key), text, as_json=as_json)
 
 
 @command(
@@ -56,10 +54,8 @@ def get_command(daemon: Client, key: str | None, as_json: bool) -> None:
 def set_command(daemon: Client, key: str, value: str, home: bool, as_json: bool) -> None:
     """Change a setting of this project, or of all with --home."""
     answer = daemon.post("settings", path=here(), key=key, value=value, home=home)
-    if as_json:
-        say_json(answer)
-    else:
-        say(f"{one_line(answer['key'])} = {one_line(_text(answer['value']))}   in {one_line(answer['file'])}")
+    text = f"{one_line(answer['key'])} = {one_line(_text(answer['value']))}   in {one_line(answer['file'])}"
+    say_answer(answer, text, as_json=as_json)
 
 
 @command("path", "windlass config path", group=config_command)
@@ -68,10 +64,7 @@ def set_command(daemon: Client, key: str, value: str, home: bool, as_json: bool)
 def path_command(daemon: Client, as_json: bool) -> None:
     """Show the files that settings are read from, the strongest last."""
     files = daemon.get("settings", path=repository())["files"]
-    if as_json:
-        say_json(files)
-    else:
-        say("\n".join(map(one_line, files)))
+    say_answer(files, "\n".join(map(one_line, files)), as_json=as_json)
 
 
 def _text(value: Any) -> str:

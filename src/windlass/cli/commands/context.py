@@ -37,7 +37,7 @@ windlass context document append "The login needs a lock."
 
 @click.group("context", epilog=examples(_EXAMPLES))
 def context_command() -> None:
-    """For agents: talk to the others, and share documents with them. What you say is said in your name."""
+    """For agents: talk to the others, and share documents with them. Your messages carry your name."""
 
 
 declare_send(
@@ -52,7 +52,7 @@ declare_send(
 )
 declare_read(
     "windlass context read\nwindlass context read --since m12 --limit 5 --json",
-    "Show what you have not read, and acknowledge it; what your prompt has told you is acknowledged with it.",
+    "Show your unread messages, and acknowledge them and those that your prompt contained.",
     group=context_command,
 )
 declare_peek(
@@ -89,7 +89,7 @@ def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str 
         items: list[Row] = answer["items"]
         return items
 
-    later = "What comes later waits in `windlass context read`."
+    later = "Later messages wait in `windlass context read`."
     try:
         items = wait_for(look, daemon, timeout, "Nothing was said", hint=later)
     except TimedOut:

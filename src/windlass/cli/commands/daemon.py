@@ -1,20 +1,20 @@
-"""The daemon: start it, stop it, see how it is and what it wrote."""
+"""The daemon: start it, stop it, show its status and its log."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
 import click
 
-from windlass.cli.arguments import command, json_option
+from windlass.cli.arguments import command, examples, json_option
 from windlass.cli.connection import launch
 from windlass.cli.connection.client import Client, NotRunning
-from windlass.cli.connection.http import Gone, watch_outlet
+from windlass.cli.connection.http import Gone, sleep_while_read
 from windlass.cli.output import block, page, say, say_json, waiting_note
 from windlass.core.display import age
 from windlass.core.errors import NotFound, TimedOut
@@ -23,7 +23,7 @@ _LEAVES_WITHIN = 30.0
 _LOOK_SECONDS = 0.2
 
 
-@click.group("daemon", epilog="\b\nExamples:\n  windlass daemon status\n  windlass daemon logs -f")
+@click.group("daemon", epilog=examples("windlass daemon status\nwindlass daemon logs -f"))
 def daemon_command() -> None:
     """The background process. Commands start it when they need it; agents outlive it."""
 
@@ -51,10 +51,10 @@ def start_command(daemon: Client, foreground: bool) -> None:
 @click.pass_obj
 def stop_command(daemon: Client) -> None:
     """Stop it. Agents go on working; the next command starts it again and it finds them."""
-    quiet = daemon.only_if_running()
+    running = daemon.only_if_running()
     try:
-        status = quiet.get("status")
-        quiet.post("shutdown")
+        status = running.get("status")
+        running.post("shutdown")
     except NotRunning:
         say("It was not running.")
         return
@@ -108,7 +108,7 @@ def logs_command(daemon: Client, follow: bool, lines: int) -> None:
     log = Path(daemon.home, "daemon.log")
     try:
         with log.open("rb") as file:
-            for line in _last(file, lines):
+            for line in deque(file, maxlen=lines):
                 _say_line(line)
             if follow:
                 _follow(log, file)
@@ -116,23 +116,17 @@ def logs_command(daemon: Client, follow: bool, lines: int) -> None:
         raise NotFound(f"There is no log yet: {log}.", hint="It begins when the daemon starts.") from error
 
 
-def _last(file: BinaryIO, lines: int) -> Iterator[bytes]:
-    from collections import deque  # noqa: PLC0415
-
-    yield from deque(file, maxlen=lines)
-
-
 def _follow(log: Path, file: BinaryIO) -> None:
-    """Go on printing; a log that was cut or replaced is read from its beginning."""
+    """Print new lines for ever; read a log that was cut or replaced from its beginning."""
     while True:
         while line := file.readline():
             _say_line(line)
-        if _begun_anew(log, file):
+        if _was_replaced(log, file):
             file = log.open("rb")
-        watch_outlet(_LOOK_SECONDS)
+        sleep_while_read(_LOOK_SECONDS)
 
 
-def _begun_anew(log: Path, file: BinaryIO) -> bool:
+def _was_replaced(log: Path, file: BinaryIO) -> bool:
     try:
         found = log.stat()
     except FileNotFoundError:

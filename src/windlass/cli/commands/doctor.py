@@ -1,14 +1,14 @@
-"""Doctor: what is wrong, and what to do about it."""
+"""Doctor: show what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
 from windlass.cli.arguments import command, json_option
-from windlass.cli.connection.client import Client, Waiting, here
+from windlass.cli.connection.client import Client, here
+from windlass.cli.connection.http import Waiting
 from windlass.cli.output import Row, as_of, cells, dim, one_line, paint, say, say_json, waiting_note
 from windlass.core.errors import Unavailable, WindlassError
 
@@ -29,8 +29,11 @@ _LONGEST_PROMISE = len("I3 landed differences")
 def doctor_command(ctx: click.Context, check: bool, as_json: bool) -> None:
     """Look at everything Windlass needs, and say what is wrong. Exit 0 only if nothing is."""
     if check:
-        ctx.exit(_checked(ctx.obj, as_json=as_json))
-    answer = _examined(ctx.obj)
+        ctx.exit(_check_promises(ctx.obj, as_json=as_json))
+    try:
+        answer = ctx.obj.get("doctor", path=here())
+    except WindlassError as error:
+        answer = {"items": [_no_daemon(error)]}
     items = answer["items"]
     if as_json:
         say_json(items)
@@ -41,34 +44,26 @@ def doctor_command(ctx: click.Context, check: bool, as_json: bool) -> None:
     ctx.exit(0 if all(item["ok"] for item in items) else 1)
 
 
-def _checked(daemon: Client, *, as_json: bool) -> int:
-    """Say each finding when it comes; the exit code."""
+def _check_promises(daemon: Client, *, as_json: bool) -> int:
+    """Show each finding as it comes, and return the exit code."""
     items = []
     note = waiting_note("Looking,")
-    for item in _promises(daemon, note):
+    for item in _findings(daemon, note):
         items.append(item)
         note(0.0)
         if not as_json:
             say("\n".join(_lines(item, _LONGEST_PROMISE)))
     if as_json:
         say_json(items)
-    return 0 if all(each["ok"] for each in items) else 1
+    return 0 if all(item["ok"] for item in items) else 1
 
 
-def _promises(daemon: Client, note: Waiting) -> Iterator[Row]:
-    """What the daemon finds, one by one; if it is not there, or goes, that is a finding."""
+def _findings(daemon: Client, note: Waiting) -> Iterator[Row]:
+    """Yield the daemon's findings; a missing daemon is a finding, too."""
     try:
         yield from daemon.stream("doctor", "check", waiting=note)
     except Unavailable as error:
         yield _no_daemon(error)
-
-
-def _examined(daemon: Client) -> Any:
-    """What the daemon finds; if there can't be one, that is the finding."""
-    try:
-        return daemon.get("doctor", path=here())
-    except WindlassError as error:
-        return {"items": [_no_daemon(error)]}
 
 
 def _no_daemon(error: WindlassError) -> Row:

@@ -1,39 +1,28 @@
-"""Workflows that come with Windlass: to look at, to begin with, and to run as they are."""
+"""Examples: show the workflows that come with Windlass, or write one into a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from windlass.cli.arguments import command, json_option
-from windlass.cli.output import Column, block, bold, dim, one_line, say, say_json, table
+from windlass.cli.arguments import Name, command, json_option
+from windlass.cli.output import Column, block, bold, dim, one_line, say, say_answer, say_json, table
 from windlass.core.errors import BadInput, Conflict, NotFound
-
-if TYPE_CHECKING:  # no command waits for an import that only names a type
-    from click.shell_completion import CompletionItem
 
 _EXAMPLES = (
     Column("NAME", lambda row: row["name"], style=bold),
     Column("WHAT IT DOES", lambda row: row["summary"], gives=True),
     Column("AGENTS", lambda row: ", ".join(row["agents"]), gives=True, spare=True),
-    Column("PARAMETERS", lambda row: " ".join(f"--{each}" for each in row["params"]), spare=True),
+    Column("PARAMETERS", lambda row: " ".join(f"--{param}" for param in row["params"]), spare=True),
 )
 
 
-class ExampleName(click.ParamType[str]):
-    """The name of a shipped workflow."""
+def _offered(_ctx: click.Context) -> list[tuple[str, str]]:
+    from windlass.library.workflows import shipped  # noqa: PLC0415
 
-    name = "name"
-
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem  # noqa: PLC0415
-
-        from windlass.library.workflows import shipped  # noqa: PLC0415
-
-        known = {name: _summary(path.read_text("utf-8")) for name, path in shipped().items()}
-        return [CompletionItem(name, help=line) for name, line in known.items() if name.startswith(incomplete)]
+    return [(name, _summary(path.read_text("utf-8"))) for name, path in shipped().items()]
 
 
 @command(
@@ -44,7 +33,7 @@ class ExampleName(click.ParamType[str]):
     windlass examples review --write .windlass/workflows/review.yaml      make it your own
     """,
 )
-@click.argument("name", required=False, type=ExampleName())
+@click.argument("name", required=False, type=Name("name", _offered))
 @click.option("--write", metavar="PATH", type=click.Path(), help="Write it into this file, or into this folder.")
 @json_option
 def examples_command(name: str | None, *, write: str | None, as_json: bool) -> None:
@@ -56,7 +45,7 @@ def examples_command(name: str | None, *, write: str | None, as_json: bool) -> N
     if name is None:
         if write is not None:
             raise BadInput("Which of them?", hint="Run `windlass examples` to see the names.")
-        _list([_row(each, path) for each, path in known.items()], as_json=as_json)
+        _say_list([_row(example, path) for example, path in known.items()], as_json=as_json)
         return
     if name not in known:
         raise NotFound(
@@ -72,12 +61,9 @@ def examples_command(name: str | None, *, write: str | None, as_json: bool) -> N
         say(block(text))
 
 
-def _list(rows: list[dict[str, Any]], *, as_json: bool) -> None:
-    if as_json:
-        say_json({"items": rows})
-        return
-    say("\n".join(table(_EXAMPLES, rows)))
-    say(dim("\nwindlass examples NAME shows one; with --write PATH it is yours to change."))
+def _say_list(rows: list[dict[str, Any]], *, as_json: bool) -> None:
+    more = dim("\nwindlass examples NAME shows one; with --write PATH it is yours to change.")
+    say_answer({"items": rows}, "\n".join((*table(_EXAMPLES, rows), more)), as_json=as_json)
 
 
 def _row(name: str, path: Path) -> dict[str, Any]:
@@ -93,7 +79,7 @@ def _row(name: str, path: Path) -> dict[str, Any]:
 
 
 def _summary(text: str) -> str:
-    """What a workflow's first comment says."""
+    """The first comment of a workflow."""
     return text.partition("\n")[0].lstrip("# ")
 
 

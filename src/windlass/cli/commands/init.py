@@ -1,4 +1,4 @@
-"""Projects: making a repository one."""
+"""Init: make a repository a project."""
 
 from __future__ import annotations
 
@@ -37,14 +37,11 @@ def init_command(
         "projects", path=here(), main=main, checks_command=command, checks_setup=preparation, write=True
     )
     in_force = {"command": command or known["command"], "setup": preparation or known["setup"]}
-    if as_json:
-        say_json({**project, "checks": in_force})
-    else:
-        _say_made(project, in_force)
+    say_json({**project, "checks": in_force}) if as_json else _say_made(project, in_force)
 
 
 def _chosen(known: Row, checks: str | None, setup: str | None, *, yes: bool) -> tuple[str | None, str | None]:
-    """The check and set-up commands to write; None leaves what is there."""
+    """The check and setup commands to write; None leaves the setting as it is."""
     if checks is not None or known["command"]:
         return checks, setup
     guess = known.get("guess") or {}

@@ -34,7 +34,7 @@ _A_LONG_CHECK = 4 * 3600.0
 
 @click.group("agent", epilog=examples('windlass agent complete "Fixed the race; added a test."'))
 def agent_command() -> None:
-    """For agents, inside a run: talk to others, and end it by saying how it went. What you claim is checked."""
+    """For agents, inside a run: talk to others, and end it by saying how it went. Windlass checks your claim."""
 
 
 @command(
@@ -78,7 +78,7 @@ def check_command(daemon: Client, as_json: bool) -> None:
         say(found["output"].rstrip("\n"))
         say(check_line(found))
     if not found["passed"]:
-        raise WindlassError("The checks did not pass.", hint="Mend it, commit, and check again.")
+        raise WindlassError("The checks did not pass.", hint="Repair it, commit, and check again.")
 
 
 @command(
@@ -112,7 +112,7 @@ def send_message_command(
     "windlass agent list-messages\nwindlass agent list-messages --all --json",
     group=agent_command,
 )
-@click.option("--all", "everything", is_flag=True, help="What you have acknowledged, too.")
+@click.option("--all", "everything", is_flag=True, help="Messages that you have acknowledged, too.")
 @full_option
 @json_option
 @click.pass_obj

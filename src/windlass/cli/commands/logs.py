@@ -1,4 +1,4 @@
-"""Logs: what an agent printed, so far or as it goes."""
+"""Logs: show the output of an agent, and follow it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from functools import partial
 from io import IncrementalNewlineDecoder
+from typing import Any
 
 import click
 
@@ -38,31 +39,20 @@ from windlass.core.display import harmless
 @click.option("-t", "--times", is_flag=True, help="Say when each line was printed, as HH:MM:SS.")
 @json_option
 @click.pass_obj
-def logs_command(
-    daemon: Client,
-    /,
-    *,
-    name: str,
-    follow: bool,
-    raw: bool,
-    number: int | None,
-    since: float | None,
-    times: bool,
-    as_json: bool,
-) -> None:
-    """Show what an agent printed. What a terminal would obey is shown as text, unless --raw."""
+def logs_command(daemon: Client, /, *, name: str, raw: bool, times: bool, as_json: bool, **which: Any) -> None:
+    """Show an agent's output. Control characters are shown as text, unless --raw."""
     if raw and as_json:
         raise click.UsageError("Choose --raw or --json; the JSON has the raw bytes in it.", click.get_current_context())
     printer = _Printer(times=times)
     show = printer.raw if raw else say_json_line if as_json else printer.text
-    for chunk in _chunks(daemon, name, follow=follow, number=number, since=since):
+    for chunk in _chunks(daemon, name, **which):
         show(chunk)
     if not raw and not as_json:
         printer.end()
 
 
 def _chunks(daemon: Client, name: str, *, follow: bool, number: int | None, since: float | None) -> Iterator[Row]:
-    """Each piece of output once. Who follows goes on with the next daemon, where the last one left."""
+    """Yield each piece of output once. With `follow`, continue with the next daemon when one goes."""
     ends: dict[str, int] = {}
     pieces = daemon.stream("agents", name, "logs", follow=int(follow), run=number, newer=since)
     while True:
@@ -82,14 +72,14 @@ def _chunks(daemon: Client, name: str, *, follow: bool, number: int | None, sinc
 
 
 class _Printer:
-    """Prints chunks one after the other, with a heading where a new run begins."""
+    """Prints chunks of output, with a heading before each run."""
 
     def __init__(self, *, times: bool) -> None:
         self.times = times
         self.run = 0
         self.decoder = _decoder()
         self.ended = True
-        """Whether what was printed last ended its line."""
+        """Whether the last chunk ended with a line end."""
 
     def raw(self, chunk: Row) -> None:
         if sys.stdout:
@@ -97,11 +87,11 @@ class _Printer:
             sys.stdout.buffer.flush()
 
     def text(self, chunk: Row) -> None:
-        """The bytes as text: letters and line ends that two chunks share stay whole."""
+        """Print bytes as text; letters and line ends that two chunks share stay whole."""
         if chunk["number"] != self.run:
             self._heading(chunk["number"])
-        if chunk.get("said") is not None:  # its output is for programs; this is what it means
-            words = "".join(f"{each}\n" for each in chunk["said"])
+        if chunk.get("said") is not None:  # the output is for programs; these lines are its meaning
+            words = "".join(f"{line}\n" for line in chunk["said"])
         else:
             words = self.decoder.decode(a2b_base64(chunk["raw"]))
         self._write(self._timed(harmless(words), chunk["time"]))
@@ -112,7 +102,7 @@ class _Printer:
             self._write("\n")
 
     def _timed(self, text: str, when: float) -> str:
-        """Each line that begins here, with the time when it did."""
+        """Put the time before each line that begins in this text."""
         if not self.times or not text:
             return text
         stamp = time.strftime("%H:%M:%S  ", time.localtime(when))
@@ -120,7 +110,7 @@ class _Printer:
         return lines if self.ended else lines.removeprefix(stamp)
 
     def _heading(self, number: int) -> None:
-        """Only people need it; a file gets what was printed and no more."""
+        """Announce a run to people; a file gets only the output."""
         self.end()
         self.run, self.decoder = number, _decoder()
         if on_terminal(sys.stdout):

@@ -15,7 +15,7 @@ import click
 from windlass.cli.arguments import CHANNEL, READER, SAID_MESSAGE
 from windlass.cli.commands.watch import RETRY_SECONDS, when_back
 from windlass.cli.connection.client import Client, NotRunning, OutOfReach, inside_a_run, repository
-from windlass.cli.connection.http import Gone, watch_outlet
+from windlass.cli.connection.http import Gone, sleep_while_read
 from windlass.cli.output import Row, block, bold, dim, one_line, say, say_answer, say_json, tell
 from windlass.core.errors import NotFound, TimedOut, Unavailable
 
@@ -147,7 +147,7 @@ def reach(daemon: Client, ask: Callable[[Client], Row], lost: str) -> Row:
             if not told:
                 tell(f"windlass: the daemon is away; waiting for it, at most {AWAY:.0f} s.")
             told = True
-            watch_outlet(RETRY_SECONDS)
+            sleep_while_read(RETRY_SECONDS)
 
 
 def _repeat(ask: Callable[[], Row]) -> Row:

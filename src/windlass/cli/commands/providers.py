@@ -1,4 +1,4 @@
-"""Providers: which coding CLIs are here, and what their agents can do and may do."""
+"""Providers: show the coding CLIs that are installed, and what their agents can and may do."""
 
 from __future__ import annotations
 
@@ -20,28 +20,24 @@ def providers_command(daemon: Client, as_json: bool) -> None:
     if as_json:
         say_json(items)
         return
-    say("\n\n".join("\n".join(_lines(item)) for item in items))
-    say()
-    say(dim(paragraph(_kept(items[0]["sandbox"]))))
+    for item in items:
+        names = " ".join((one_line(item["name"]), *(f"({one_line(alias)})" for alias in item["aliases"])))
+        say("\n".join((f"{bold(names)}  {one_line(item['summary'])}", *page(_facts(item)), "")))
+    say(dim(paragraph(_sandbox(items[0]["sandbox"]))))
 
 
-def _kept(sandbox: str) -> str:
-    """What holds for all of them, whatever their own flags allow."""
+def _sandbox(sandbox: str) -> str:
+    """How every agent is confined, whatever its CLI's own flags allow."""
     if sandbox == "unenforced":
         return "Sandbox: none (unenforced), so their own flags are all that holds them. See `windlass doctor`."
     return f"Sandbox: {one_line(sandbox)}. In it, none can write beyond its worktree, and who may read not even there."
-
-
-def _lines(item: Row) -> list[str]:
-    names = " ".join((one_line(item["name"]), *(f"({one_line(each)})" for each in item["aliases"])))
-    return [f"{bold(names)}  {one_line(item['summary'])}", *page(_facts(item))]
 
 
 def _facts(item: Row) -> list[tuple[str, object]]:
     if not item["installed"]:
         return [("  here", paint("not installed", "yellow")), ("  install", item["install"])]
     return [
-        ("  here", _here(item)),
+        ("  here", " ".join(filter(None, (item["version"], item["path"]))) or "needs no program"),
         ("  login", _login(item)),
         ("  verified", _verified(item)),
         ("  can", _can(item)),
@@ -50,15 +46,13 @@ def _facts(item: Row) -> list[tuple[str, object]]:
 
 
 def _permissions(levels: Row) -> list[tuple[str, object]]:
-    """What its agents may do by each permission, or once what they may do by any."""
-    told = {level: _may(about) for level, about in levels.items()}
-    if len(set(told.values())) == 1:
-        return [("  may", f"{next(iter(told.values()))}, by any permission")]
-    return [(f"  may {level}", words) for level, words in told.items()]
-
-
-def _here(item: Row) -> str:
-    return " ".join(filter(None, (item["version"], item["path"]))) or "needs no program"
+    """A line for each permission; one line if all permissions allow the same."""
+    allowed = {}
+    for level, about in levels.items():
+        allowed[level] = about["may"] + (f" ({shlex.join(about['flags'])})" if about["flags"] else "")
+    if len(set(allowed.values())) == 1:
+        return [("  may", f"{next(iter(allowed.values()))}, by any permission")]
+    return [(f"  may {level}", words) for level, words in allowed.items()]
 
 
 def _login(item: Row) -> str:
@@ -86,8 +80,3 @@ def _can(item: Row) -> str:
             "is done by its signal" + (", or by exit 0 and a commit" if item["done_by"] == "exit" else ""),
         )
     )
-
-
-def _may(about: Row) -> str:
-    flags = f" ({shlex.join(about['flags'])})" if about["flags"] else ""
-    return f"{about['may']}{flags}"

@@ -1,4 +1,4 @@
-"""The radar: which running agents are about to collide, and on what."""
+"""The radar: show which agents are about to collide, and on which files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from windlass.cli.output import (
     Row,
     as_of,
     bold,
+    count,
     dim,
     paint,
     paragraph,
@@ -71,16 +72,16 @@ def radar_command(daemon: Client, watch: bool, path: str | None, as_json: bool) 
         answer = daemon.get("radar", path=path)
         say_json(answer) if as_json else _show(answer)
         return
-    for number, picture in enumerate(_pictures(daemon, path)):
+    for number, answer in enumerate(_answers(daemon, path)):
         if as_json:
-            say_json_line(picture)
+            say_json_line(answer)
         else:
             say("" if number else dim("Until you press Ctrl-C:"))
-            _show(picture)
+            _show(answer)
 
 
-def _pictures(daemon: Client, path: str | None) -> Iterator[Row]:
-    """Each picture as it comes. When the daemon goes, wait for the next one and go on."""
+def _answers(daemon: Client, path: str | None) -> Iterator[Row]:
+    """Yield each answer as it comes. When the daemon goes, wait for the next one and go on."""
     ask = partial(daemon.stream, "radar", "watch", path=path)
     while True:
         with suppress(Gone):
@@ -96,13 +97,12 @@ def _show(answer: Row) -> None:
 
 
 def _summary(answer: Row) -> str:
-    """What it comes to, and how old the oldest look is."""
-    count = len(answer["agents"])
-    if not count:
+    """The worst collision, how many agents were compared, and the age of the oldest look."""
+    agents = answer["agents"]
+    if not agents:
         return "No agent is at work, so nothing can collide."
-    ages = [each["age_seconds"] for each in answer["agents"] if each["age_seconds"] is not None]
+    ages = [agent["age_seconds"] for agent in agents if agent["age_seconds"] is not None]
     looked = f"; the oldest look is {age(max(ages))} old" if ages else ""
-    unseen = f"; {count - len(ages)} could not be looked at yet" if len(ages) < count else ""
-    worst = [each["sentence"] for each in answer["collisions"][:1]]
-    found = f"First: {worst[0]}" if worst else "No collision in sight."
-    return f"{found} Compared {count} agent{'s' * (count != 1)}{looked}{unseen}."
+    unseen = f"; {len(agents) - len(ages)} could not be looked at yet" if len(ages) < len(agents) else ""
+    found = f"First: {answer['collisions'][0]['sentence']}" if answer["collisions"] else "No collision in sight."
+    return f"{found} Compared {count(len(agents), 'agent')}{looked}{unseen}."

@@ -1,16 +1,13 @@
-"""Changes: a landed one's receipt, and taking it back."""
+"""Landed changes: show the receipt, and undo one."""
 
 from __future__ import annotations
-
-import time
-from collections.abc import Callable
 
 import click
 
 from windlass.cli.arguments import change_argument, command, json_option
 from windlass.cli.connection.client import Client
-from windlass.cli.output import Row, bold, one_line, page, paint_state, say, say_json
-from windlass.core.display import age, short
+from windlass.cli.output import Row, ago, bold, count, one_line, page, paint_state, say, say_json
+from windlass.core.display import short
 from windlass.core.errors import WindlassError
 
 _ENDED = ("landed", "closed", "held", "rejected")
@@ -23,27 +20,23 @@ _ENDED = ("landed", "closed", "held", "rejected")
 def receipt_command(daemon: Client, change: str, as_json: bool) -> None:
     """Show what landed, on which proof, and how to take it back."""
     receipt = daemon.get("changes", change, "receipt")
-    if as_json:
-        say_json(receipt)
-        return
-    say("\n".join(receipt_lines(receipt)))
+    say_json(receipt) if as_json else say("\n".join(_lines(receipt)))
 
 
-def receipt_lines(receipt: Row) -> list[str]:
+def _lines(receipt: Row) -> list[str]:
     """A receipt for people, ending with the command that undoes it."""
-    landed = age(max(0.0, time.time() - receipt["landed_at"]))
-    commits, files = receipt["commits"], receipt["files"]
+    commits, files, failed = receipt["commits"], receipt["files"], receipt["failed_before"]
     return [
         f"{bold(receipt['change'])}  {one_line(receipt['title'])}",
         *page(
             (
-                ("Landed", f"on {receipt['main']}, {landed} ago"),
+                ("Landed", f"on {receipt['main']}, {ago(receipt['landed_at'])} ago"),
                 ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
                 ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
                 ("Tree", _tree(receipt)),
-                *(("Check", check_line(each)) for each in receipt["checks"]),
+                *(("Check", check_line(check)) for check in receipt["checks"]),
                 ("Tests", _tests(receipt["tests"], "these" if receipt["tested_with"] else receipt["agent"] or "this")),
-                ("Failed", _before(receipt["failed_before"])),
+                ("Failed", f"{count(failed, 'time')} before, with these commits" if failed else ""),
                 ("Commits", f"{len(commits)}: {', '.join(short(commit) for commit in commits)}"),
                 ("Files", f"{len(files)}: {', '.join(files)}"),
                 ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
@@ -53,13 +46,13 @@ def receipt_lines(receipt: Row) -> list[str]:
 
 
 def check_line(check: Row) -> str:
-    """One check in one line: what was run, how it went, and on which tree."""
+    """One check in one line: its command, its result, and the tree."""
     verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
     return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
 
 
 def _tests(tests: Row, who: str) -> str:
-    """How many ran, and what became less by this."""
+    """How many tests ran, and whether there are fewer than before."""
     after, complaint = tests["after"], tests["complaint"]
     if after is None:
         return ""
@@ -67,12 +60,8 @@ def _tests(tests: Row, who: str) -> str:
     return told + (f"; {complaint} than before {who} landed" if complaint else "")
 
 
-def _before(failed: int) -> str:
-    return f"{failed} time{'s' * (failed != 1)} before, with these commits" if failed else ""
-
-
 def _tree(receipt: Row) -> str:
-    """What was checked: this very tree, or the one that main moved to with others on top."""
+    """Which tree the checks ran on: the change's own, or one with other changes on top."""
     tree, others = short(receipt["tree"]), ", ".join(receipt["tested_with"])
     if not others:
         return f"{tree}, the one that was checked"
@@ -90,7 +79,7 @@ def undo_command(daemon: Client, change: str, wait: bool, as_json: bool) -> None
     if not as_json:
         say(f"{undoing['id']} takes {change} back, once it has passed the checks. See it: windlass queue")
     if wait:
-        undoing = _follow(daemon, undoing["id"], _quiet if as_json else _line)
+        undoing = _follow(daemon, undoing["id"], quiet=as_json)
     if as_json:
         say_json(undoing)
     if wait and undoing["state"] != "landed":
@@ -100,27 +89,17 @@ def undo_command(daemon: Client, change: str, wait: bool, as_json: bool) -> None
         )
 
 
-def _follow(daemon: Client, change: str, note: Callable[[Row], None]) -> Row:
-    """The change when nothing more happens to it by itself. Listening begins before looking, so no step is missed."""
+def _follow(daemon: Client, change: str, *, quiet: bool) -> Row:
+    """Wait until a change ends or is held. Listening begins before the first look, so that no step is missed."""
     lines = daemon.lines("events")
     seen = ""
     while True:
         latest: Row = daemon.get("changes", change)
-        if latest["state"] != seen:
-            note(latest)
+        if latest["state"] != seen and not quiet:
+            reason = f": {one_line(latest['reason'])}" if latest["reason"] else ""
+            say(f"{latest['id']}  {paint_state(latest['state'])}{reason}")
         seen = latest["state"]
         if seen in _ENDED:
             return latest
         if next((line for line in lines if change.encode() in line), None) is None:
             lines = daemon.lines("events")
-
-
-def _line(change: Row) -> None:
-    say(
-        f"{change['id']}  {paint_state(change['state'])}"
-        + (f": {one_line(change['reason'])}" if change["reason"] else "")
-    )
-
-
-def _quiet(_change: Row) -> None:
-    """With --json only the end is said."""

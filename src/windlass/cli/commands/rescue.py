@@ -1,41 +1,45 @@
-"""Rescue: work that was saved before something was removed or refused."""
+"""Rescue: list, show and restore work that was saved before a removal or a refusal."""
 
 from __future__ import annotations
 
 import posixpath
 import sys
-import time
 
 import click
 
-from windlass.cli.arguments import SAVED_WORK, command, here_option, json_option
+from windlass.cli.arguments import SAVED_WORK, command, examples, here_option, json_option
 from windlass.cli.commands.agents import diff_line
 from windlass.cli.connection.client import Client, here
-from windlass.cli.output import Column, Row, as_of, bold, on_terminal, one_line, page, paragraph, say, say_json, table
-from windlass.core.display import age, short
+from windlass.cli.output import (
+    Column,
+    Row,
+    ago,
+    as_of,
+    bold,
+    on_terminal,
+    one_line,
+    page,
+    paragraph,
+    say,
+    say_answer,
+    say_json,
+    table,
+)
+from windlass.core.display import short
 
 saved_argument = click.argument("saved", type=SAVED_WORK, metavar="NUMBER|REF")
 
-_EXAMPLES = """\b
-Examples:
-  windlass rescue list
-  windlass rescue show swift-otter/1
-  windlass rescue restore swift-otter/1"""
-
-
-def _age(row: Row) -> str:
-    return age(max(0.0, time.time() - row["saved_at"]))
+_EXAMPLES = "windlass rescue list\nwindlass rescue show swift-otter/1\nwindlass rescue restore swift-otter/1"
 
 
 def _files(row: Row) -> str:
-    """How many, and their names."""
     return f"{len(row['files'])}: {', '.join(row['files'])}" if row["files"] else "none"
 
 
 _SAVED = (
     Column("NUMBER", lambda row: row["number"]),
     Column("SAVED", lambda row: row["id"], style=bold),
-    Column("AGE", _age, spare=True),
+    Column("AGE", lambda row: ago(row["saved_at"]), spare=True),
     Column("COMMITS", lambda row: row["commits"], spare=True),
     Column("FILES", _files, gives=True),
     Column("WHY", lambda row: row["why"], gives=True, spare=True),
@@ -43,7 +47,7 @@ _SAVED = (
 )
 
 
-@click.group("rescue", epilog=_EXAMPLES)
+@click.group("rescue", epilog=examples(_EXAMPLES))
 def rescue_command() -> None:
     """Bring back work that was saved before a worktree was removed or a change refused. Nothing is removed here."""
 
@@ -57,7 +61,7 @@ def rescue_command() -> None:
     """,
     group=rescue_command,
 )
-@click.option("--all", "everything", is_flag=True, help="What main has all of, too.")
+@click.option("--all", "everything", is_flag=True, help="Saved work that main has all of, too.")
 @here_option
 @json_option
 @click.pass_obj
@@ -106,16 +110,15 @@ def show_command(daemon: Client, saved: str, as_json: bool) -> None:
 
 
 def _head(item: Row) -> list[str]:
-    also = [("Also", f"{ref}, which is restored by that name") for ref in item["also"]]
     return [
-        f"{bold(one_line(item['id']))}  saved {_age(item)} ago: {one_line(item['why'])}",
+        f"{bold(one_line(item['id']))}  saved {ago(item['saved_at'])} ago: {one_line(item['why'])}",
         *page(
             (
                 ("Project", item["project"]),
                 ("Commits", item["commits"]),
                 ("Since", f"{short(item['base'])}, where the branch left main"),
                 ("Ref", item["ref"]),
-                *also,
+                *(("Also", f"{ref}, which is restored by that name") for ref in item["also"]),
                 ("Restore", f"windlass rescue restore {item['id']}"),
             )
         ),
@@ -137,7 +140,7 @@ def _head(item: Row) -> list[str]:
 @json_option
 @click.pass_context
 def restore_command(ctx: click.Context, saved: str, branch: str | None, folder: str | None, as_json: bool) -> None:
-    """Bring it back: as a new branch in your repository, or into a new folder. What is there is never overwritten."""
+    """Bring it back: as a new branch in your repository, or into a new folder. It never overwrites anything."""
     if branch is not None and folder is not None:
         raise click.UsageError("Choose --branch or --to: it goes to one or the other.", ctx)
     for option, value in (("--branch", branch), ("--to", folder)):
@@ -145,11 +148,10 @@ def restore_command(ctx: click.Context, saved: str, branch: str | None, folder: 
             raise click.UsageError(f"{option} is empty.", ctx)
     place = posixpath.abspath(posixpath.join(here(), folder)) if folder else None
     made = ctx.obj.post("rescue", "restore", ref=saved, branch=branch, to=place)
-    if as_json:
-        say_json(made)
-    elif place:
-        say(f"The files of {one_line(saved)} are in {one_line(made['folder'])}.")
+    if place:
+        text = f"The files of {one_line(saved)} are in {one_line(made['folder'])}."
     else:
         name = one_line(made["branch"])
-        say(f"The work of {one_line(saved)} is on branch {name}, at {short(made['commit'])}.")
-        say(f"  git switch {name}      have its files\n  git log -p main..{name}    read it")
+        text = f"The work of {one_line(saved)} is on branch {name}, at {short(made['commit'])}."
+        text += f"\n  git switch {name}      have its files\n  git log -p main..{name}    read it"
+    say_answer(made, text, as_json=as_json)

@@ -1,4 +1,4 @@
-"""The gate: how it would do in a world of chance."""
+"""Simulate the gate with random failures."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.arguments import command, json_option
-from windlass.cli.output import page, say, say_json, waiting_note
+from windlass.cli.arguments import command, examples, json_option
+from windlass.cli.output import page, say_answer, waiting_note
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from windlass.core.gate.simulation import Setting, WorldResult
 
 
 _RULES = ("runners", "retries", "strict")
-"""The options that say how the gate works; the others say what the world is like."""
-
-
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Options that set the gate's rules; the others describe the changes."""
 
 
 class Share(click.ParamType[float]):
@@ -50,9 +47,9 @@ def _count(name: str, default: int, most: int, words: str, *, least: int = 1) ->
     return click.option(f"--{name}", type=kind, default=default, show_default=True, help=words)
 
 
-@click.group("gate", epilog="\b\nExamples:\n  windlass gate simulate\n  windlass gate simulate --bad 20% --runners 2")
+@click.group("gate", epilog=examples("windlass gate simulate\nwindlass gate simulate --bad 20% --runners 2"))
 def gate_command() -> None:
-    """What decides which changes land: see how fast it would be for you."""
+    """The gate decides which changes land: see how fast it would be for you."""
 
 
 @command(
@@ -89,15 +86,12 @@ def simulate_command(ctx: click.Context, /, seeds: int, as_json: bool, **options
     setting = Setting(**options, rules=rules)
     total = summed(_played(setting, seeds))
     answer = _answer(setting, total, seeds)
-    if as_json:
-        say_json(answer)
-    else:
-        say("\n".join(page(_facts(answer))))
+    say_answer(answer, "\n".join(page(_facts(answer))), as_json=as_json)
     ctx.exit(1 if total.broken_mains or total.wrong_landings or total.stuck else 0)
 
 
 def _played(setting: Setting, seeds: int) -> Iterator[WorldResult]:
-    """World after world; on a terminal it says when it takes long."""
+    """Yield the result of each simulated world; on a terminal, say how long it takes."""
     import random  # noqa: PLC0415
 
     from windlass.core.gate.simulation import play  # noqa: PLC0415
@@ -111,18 +105,17 @@ def _played(setting: Setting, seeds: int) -> Iterator[WorldResult]:
 
 
 def _answer(setting: Setting, total: WorldResult, seeds: int) -> dict[str, Any]:
-    """What is said: means of a world, and sums of what must not happen."""
+    """The answer: means over all worlds, and sums of the failures that must not happen."""
     means = ("runs", "rounds", "serial_rounds", "landed", "rejected", "returned")
     sums = ("broken_mains", "wrong_landings", "wrong_rejections", "unlucky_rejections", "stuck")
-    world = {each: getattr(setting, each) for each in ("branches", "bad", "flaky", "conflict", "together", "proven")}
-    rules = {rule: getattr(setting.rules, rule) for rule in _RULES}
+    world = ("branches", "bad", "flaky", "conflict", "together", "proven")
     return {
-        **world,
-        **rules,
+        **{name: getattr(setting, name) for name in world},
+        **{rule: getattr(setting.rules, rule) for rule in _RULES},
         "seeds": seeds,
-        **{each: round(getattr(total, each) / seeds, 2) for each in means},
+        **{name: round(getattr(total, name) / seeds, 2) for name in means},
         "speedup": round(total.serial_rounds / total.rounds, 2) if total.rounds else 1.0,
-        **{each: getattr(total, each) for each in sums},
+        **{name: getattr(total, name) for name in sums},
     }
 
 

@@ -138,18 +138,18 @@ send_command = declare_send(
     """
     windlass send "Please look at the login race." --to reviewer
     windlass send "@coder the login race is back"          who is mentioned is told
-    windlass send "Implement the auth module"              to the agent whose triggers stand in it
+    windlass send "Implement the auth module"              to the agent whose trigger words it contains
     windlass send "Stop what you do; main is red." --all
     windlass send - --to coder@pr-7 < findings.md
     windlass send "Write the tests." --to tester --done "The parser works." --file src/parser.py --why "0.3 needs it"
     """,
     """Say something to agents. TEXT may be - to read standard input.
 
-    Names after an @ in TEXT are told; with --to or --all only those. What names nobody goes to the agent whose triggers
-    stand in it, or to the only one at work; with --channel it is only posted there.
+    Agents named after an @ in TEXT get it; with --to or --all only those. A message that names nobody goes to the agent
+    whose trigger words it contains, or to the only one at work; with --channel it is only posted there.
 
-    One that is not at work is started with it; one that is busy gets it as soon as it can. --done, --file and --why
-    make it a hand-off, with TEXT as what is needed.
+    An agent that is not at work is started with it; a busy one gets it as soon as it can. --done, --file and --why make
+    it a hand-off, with TEXT as the work that is needed.
 
     --json is the message: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by reader) and
     readers, each with name, status, wakes, reason and outlook.
@@ -177,7 +177,7 @@ peek_command = declare_peek(
     --json is a list of messages: id, time, from, to, message, channel, kind, reply_to, direct, claims, status (by
     reader) and readers.
     """,
-    click.option("--to", type=READER, metavar="WHOM", help="Only what was said to this one."),
+    click.option("--to", type=READER, metavar="WHOM", help="Only messages to this one."),
 )
 
 
@@ -190,7 +190,7 @@ peek_command = declare_peek(
     """,
 )
 @click.argument("name", required=False, type=READER)
-@click.option("--all", "everything", is_flag=True, help="What was acknowledged, too.")
+@click.option("--all", "everything", is_flag=True, help="Acknowledged messages, too.")
 @full_option
 @json_option
 @click.pass_obj
@@ -213,8 +213,8 @@ read_command = declare_read(
     "windlass read\nwindlass read --limit 1 --json",
     """Show what you have not read, and acknowledge it. --json is a list as in `windlass inbox`.
 
-    Your mail of every project is there; what is not of this one says of which it is. Inside a run, what your prompt has
-    told you is acknowledged with it, and not shown again.
+    It shows your messages of every project, and names the project of those from elsewhere. Inside a run, messages that
+    your prompt contained are acknowledged with them, and not shown again.
     """,
 )
 

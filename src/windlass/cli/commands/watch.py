@@ -1,4 +1,4 @@
-"""Watch: the journal as it is written, without a gap, across restarts of the daemon."""
+"""Watch: print the journal as it is written, without a gap, across restarts of the daemon."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from windlass.cli.arguments import command
 from windlass.cli.connection.client import Client, NotRunning, inside_a_run, repository
-from windlass.cli.connection.http import Gone, watch_outlet
+from windlass.cli.connection.http import Gone, sleep_while_read
 from windlass.cli.output import say_json_line, tell
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ RETRY_SECONDS = 0.2
 
 
 _DERIVED = ("status.changed", "files.changed")
-"""What is in no journal, and follows from it."""
+"""Events that are not in the journal: the daemon derives them."""
 _STEPS = {
     "agent": "added numbered prepared renewed retired",
     "change": "closed delayed held landed queued ranked rejected staged tested",
@@ -36,7 +36,7 @@ _STEPS = {
     "task": "added cancelled done failed paused submitted",
 }
 KINDS = (*_DERIVED, *(f"{noun}.{step}" for noun, steps in _STEPS.items() for step in steps.split()))
-"""What may happen, as far as it is told apart by name."""
+"""Every known kind of event."""
 
 
 @command(
@@ -52,14 +52,14 @@ KINDS = (*_DERIVED, *(f"{noun}.{step}" for noun, steps in _STEPS.items() for ste
 )
 @click.option("--since", type=click.IntRange(min=0), metavar="N", help="Begin after event N. Default: now.")
 @click.option("--kind", "kinds", multiple=True, metavar="GLOB", help="Only these kinds, such as 'run.*'.")
-@click.option("--all", "everywhere", is_flag=True, help="What happens in every project, not only in this one.")
+@click.option("--all", "everywhere", is_flag=True, help="Events of every project, not only of this one.")
 @click.option("--json", is_flag=True, expose_value=False, help="It prints JSON in any case.")
 @click.pass_obj
 def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...], everywhere: bool) -> None:
     """Print everything that happens in this project, one JSON object per line, for as long as you like.
 
-    Outside every project, it is what happens in all of them. What is nobody's own, such as the daemon's troubles, is
-    printed in any case.
+    Outside every project, it prints the events of all projects. Events that belong to no project, such as the daemon's
+    troubles, are printed in any case.
 
     \b
     Each line has time, kind and subject; a step of the journal also seq, and became: the rows as they are now.
@@ -68,17 +68,20 @@ def watch_command(daemon: Client, since: int | None, kinds: tuple[str, ...], eve
     files.changed    has added, edited and removed: all that an agent has changed since it left main
     change.landed    has in became which files main has got
     """
-    wanted = partial(_is_wanted, kinds)
-    for kind in kinds:
-        _check_kind(kind)
+
+    def is_wanted(kind: str) -> bool:
+        return not kinds or any(fnmatchcase(kind, pattern) for pattern in kinds)
+
+    for pattern in kinds:
+        _check_pattern(pattern)
     path = None if everywhere or inside_a_run() else repository()
-    for event in _once(events(daemon, since, feed=any(map(wanted, _DERIVED)), path=path)):
-        if wanted(event["kind"]):
+    for event in _without_repeats(events(daemon, since, feed=any(map(is_wanted, _DERIVED)), path=path)):
+        if is_wanted(event["kind"]):
             say_json_line(_with_message(event))
 
 
-def _check_kind(pattern: str) -> None:
-    """Say so where nothing of that kind is known; it is waited for all the same."""
+def _check_pattern(pattern: str) -> None:
+    """Warn about a pattern that no known kind matches; it is watched all the same."""
     if any(fnmatchcase(kind, pattern) for kind in KINDS):
         return
     from windlass.core.did_you_mean import near_miss  # noqa: PLC0415
@@ -86,29 +89,24 @@ def _check_kind(pattern: str) -> None:
     tell(f"windlass: no event of kind {pattern!r} is known. {near_miss(pattern, KINDS)}".rstrip())
 
 
-def _is_wanted(kinds: tuple[str, ...], kind: str) -> bool:
-    return not kinds or any(fnmatchcase(kind, each) for each in kinds)
-
-
-def _once(lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The next daemon tells everyone's status and files again: nobody wants to read twice what is as it was."""
+def _without_repeats(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Drop statuses and files that a restarted daemon tells again, unchanged."""
     known: dict[tuple[str, str], Any] = {}
-    for line in lines:
-        if line["kind"] in _DERIVED:
-            key = (line["kind"], line["subject"])
-            facts = {name: value for name, value in line.items() if name not in ("time", "was", "evidence")}
+    for event in found:
+        if event["kind"] in _DERIVED:
+            key = (event["kind"], event["subject"])
+            facts = {name: value for name, value in event.items() if name not in ("time", "was", "evidence")}
             if known.get(key) == facts:
                 continue
             known[key] = facts
-        yield line
+        yield event
 
 
 def _with_message(event: dict[str, Any]) -> dict[str, Any]:
-    """What was said, with the keys that it has everywhere else."""
-    said = [each for each in event.get("became") or () if each.get("noun") == "message"]
-    if event["kind"] != "message.sent" or not said:
+    """The event; if a message was sent, with the message in the form that all commands print."""
+    row = next((row for row in event.get("became") or () if row.get("noun") == "message"), None)
+    if event["kind"] != "message.sent" or row is None:
         return event
-    row = said[0]
     message = {"id": row["id"], "from": row["sender"], "to": row["to"], "message": row["body"]}
     message |= {"channel": row["channel"], "kind": row["kind"], "reply_to": row["reply_to"] or None}
     return {**event, "message": message}
@@ -117,7 +115,7 @@ def _with_message(event: dict[str, Any]) -> dict[str, Any]:
 def events(
     daemon: Client, last: int | None = None, *, feed: bool = False, path: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Each event once, in order, from now on or after one. We listen already when this returns."""
+    """Yield each event once, in order, from now on or after event `last`. Listening has begun when this returns."""
     which: dict[str, Any] = {"feed": 1 if feed else None, "path": path}
     return _events(daemon, daemon.lines("events", since=last, **which), last, which)
 
@@ -125,7 +123,7 @@ def events(
 def _events(
     daemon: Client, lines: Iterator[bytes], last: int | None, which: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """When the daemon goes, wait for the next one and go on where we were."""
+    """When the daemon goes, wait for the next one and continue after the last event."""
     while True:
         try:
             for number, event in _parsed(lines):
@@ -138,7 +136,7 @@ def _events(
 
 
 def when_back(ask: Callable[[], T]) -> T:
-    """Ask the next daemon, once there is one. `ask` may start one that was killed, not one that someone stopped."""
+    """Ask until a daemon answers. `ask` may restart a daemon that was killed, not one that someone stopped."""
     said = False
     while True:
         try:
@@ -147,11 +145,11 @@ def when_back(ask: Callable[[], T]) -> T:
             if not said:
                 tell("windlass: the daemon has gone; waiting for the next one.")
             said = True
-            watch_outlet(RETRY_SECONDS)
+            sleep_while_read(RETRY_SECONDS)
 
 
 def _parsed(lines: Iterator[bytes]) -> Iterator[tuple[int | None, dict[str, Any] | None]]:
-    """Server-sent events: a number, unless it is in no journal; an event, unless it says where the journal stands."""
+    """Parse server-sent events: a number for those in the journal, and an event unless only the number is sent."""
     number: int | None = None
     data = b""
     for line in lines:

@@ -1,4 +1,4 @@
-"""Work: give an agent something to do, and wait for it to land."""
+"""Work: give an agent a task, and wait until its change lands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import click
 
@@ -39,9 +40,20 @@ _HELD = {
     "review": "Run `windlass change show {change}` to see what was said about it.",
     "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
 }
-"""What a person does about a held change, by what it waits for."""
+"""The next step for a person about a held change, by its hold."""
 _LONGEST_SCRIPT = 3_000_000
-"""Bytes; of a device no more are read."""
+"""Bytes: the path may be a device that never ends."""
+
+wait_timeout_option = click.option(
+    "--timeout", type=Duration(), help="With --wait: give up waiting after this long (exit 7)."
+)
+
+
+def deadline_of(ctx: click.Context, timeout: float | None, *, wait: bool) -> float | None:
+    """When --timeout is over, on the monotonic clock. Raises UsageError without --wait."""
+    if timeout and not wait:
+        raise click.UsageError("--timeout says how long to wait, so it needs --wait.", ctx)
+    return time.monotonic() + timeout if timeout else None
 
 
 @command(
@@ -65,7 +77,7 @@ _LONGEST_SCRIPT = 3_000_000
     "--paths",
     multiple=True,
     metavar="PATTERN",
-    help="What it is to change: a file, a folder or a pattern such as 'src/**/*.py'. For the radar; may be repeated.",
+    help="Paths to change: a file, a folder or a pattern such as 'src/**/*.py'. For the radar; may be repeated.",
 )
 @click.option(
     "--mode",
@@ -90,11 +102,11 @@ _LONGEST_SCRIPT = 3_000_000
 )
 @click.option(
     "--sandbox",
-    type=click.Choice([str(each) for each in Confinement]),
+    type=click.Choice([str(mode) for mode in Confinement]),
     help="Whether it is kept in a sandbox. Default: the setting sandbox.mode.",
 )
 @click.option("--wait", is_flag=True, help="Return when it has landed or can't go on; exit 0 only when landed.")
-@click.option("--timeout", type=Duration(), help="With --wait: give up waiting after this long (exit 7).")
+@wait_timeout_option
 @json_option
 @click.pass_context
 def work_command(
@@ -104,64 +116,48 @@ def work_command(
     title: str,
     brief: str | None,
     paths: tuple[str, ...],
-    mode: str | None,
-    phase: str | None,
-    agent: str | None,
-    provider: str | None,
-    model: str | None,
-    script: str | None,
-    shell: str | None,
-    permissions: str | None,
     sandbox: str | None,
     wait: bool,
     timeout: float | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Give an agent a piece of work. It starts in a worktree of its own, on a branch of its own."""
-    if timeout and not wait:
-        raise click.UsageError("--timeout says how long to wait, so it needs --wait.", ctx)
-    deadline = time.monotonic() + timeout if timeout else None
-    provider, options = how_driven(ctx, provider, script, shell)
+    deadline = deadline_of(ctx, timeout, wait=wait)
+    provider, options = how_driven(ctx, given["provider"], given["script"], given["shell"])
     added = ctx.obj.post(
         "tasks",
         path=here(),
         title=given_text(title, "TITLE").strip(),
         brief=brief and given_text(brief, "--brief"),
         paths=list(paths) or None,
-        mode=mode,
-        phase=phase,
-        agent=agent,
         provider=provider,
-        model=model,
-        permissions=permissions,
-        sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # ours, which a daemon that runs already has not seen
+        sandbox=sandbox or os.environ.get("WINDLASS_SANDBOX"),  # the daemon may not have this variable
         options=options,
+        **{name: given[name] for name in ("mode", "phase", "agent", "model", "permissions")},
     )
-    if wait:
-        _wait(ctx.obj, added, deadline, _Teller(added["agent"], as_json=as_json))
-    elif as_json:
+    if as_json and not wait:
         say_json(added)
-    else:
+    elif not as_json:
         _say_begun(added)
+    if wait:
+        _wait(ctx.obj, added, deadline, as_json=as_json)
 
 
 def how_driven(
     ctx: click.Context, provider: str | None, script: str | None, shell: str | None
 ) -> tuple[str | None, dict[str, str]]:
-    """The provider that the options mean, and what it needs."""
+    """The provider that --provider, --script or --command choose, and its options."""
     if script is not None and shell is not None:
         raise click.UsageError("Choose --script or --command: an agent is one or the other.", ctx)
-    if script is not None:
-        return _implied(ctx, provider, "scripted", "--script"), {"script": _read(script), "script_name": script}
-    if shell is not None:
-        return _implied(ctx, provider, "command", "--command"), {"command": given_text(shell, "--command")}
-    return provider or os.environ.get("WINDLASS_PROVIDER"), {}  # ours, which a daemon that runs already has not seen
-
-
-def _implied(ctx: click.Context, provider: str | None, implied: str, option: str) -> str:
+    if script is None and shell is None:
+        return provider or os.environ.get("WINDLASS_PROVIDER"), {}  # the daemon may not have this variable
+    implied, option = ("scripted", "--script") if script is not None else ("command", "--command")
     if provider not in (None, implied):
         raise click.UsageError(f"{option} means the provider {implied}, not {provider}.", ctx)
-    return implied
+    if script is not None:
+        return implied, {"script": _read(script), "script_name": script}
+    return implied, {"command": given_text(shell or "", option)}
 
 
 def _read(script: str) -> str:
@@ -187,13 +183,13 @@ def _say_begun(added: Row) -> None:
     say(f"  {look}    see it work\n  {'windlass queue'.ljust(len(look))}    see it land")
 
 
-def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -> None:
-    """Follow a task to its end and end as it ends."""
-    teller.begin(added)
+def _wait(daemon: Client, added: Row, deadline: float | None, *, as_json: bool) -> None:
+    """Follow a task to its end, and raise unless its change landed."""
+    progress = _TaskProgress(added["agent"], as_json=as_json)
     view: Row = added
     try:
-        for view in views(daemon, added["task"]["id"], deadline, teller.tick):
-            teller.show(view)
+        for view in views(daemon, added["task"]["id"], deadline, progress.tick):
+            progress.show(view)
     except (TimedOut, KeyboardInterrupt) as error:
         goes_on = f"Run `windlass show {added['agent']}` to see it, `windlass stop {added['agent']}` to end it."
         if isinstance(error, TimedOut):
@@ -201,19 +197,19 @@ def _wait(daemon: Client, added: Row, deadline: float | None, teller: _Teller) -
         tell(f"\n{added['agent']} goes on. {goes_on}")
         raise
     finally:
-        teller.end(view)
+        progress.end(view)
     if not view.get("landed"):
         raise _not_landed(view)
 
 
 def views(daemon: Client, task: str, deadline: float | None, tick: Callable[[float], None]) -> Iterator[Row]:
-    """Each state of a task until it settles."""
+    """Yield each state of a task until it settles."""
     ask = partial(daemon.stream, "tasks", task, "wait", deadline=deadline, waiting=tick)
     return follow(ask, lambda view: bool(view["settled"]))
 
 
 def _not_landed(view: Row) -> WindlassError:
-    """Why waiting ended without a landing, and what to do."""
+    """The error for a task that ended without a landing, with what to do next."""
     name, task, change = view["agent"]["name"], view["task"], view.get("change")
     if change and change["state"] in ("held", "closed"):
         hint = _HELD.get(change.get("hold"), "Run `windlass diff {name}` to see the change.")
@@ -221,7 +217,7 @@ def _not_landed(view: Row) -> WindlassError:
             f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name, change=change["id"])
         )
     if task["state"] == "waiting":
-        asked = " ".join(each["question"] for each in view["questions"]) or task["reason"]
+        asked = " ".join(question["question"] for question in view["questions"]) or task["reason"]
         return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')
     if task["state"] == "done":
         return WindlassError(
@@ -233,8 +229,8 @@ def _not_landed(view: Row) -> WindlassError:
     )
 
 
-class _Teller:
-    """Says how it goes: one line that changes on a terminal, else a line per change; with JSON only the end."""
+class _TaskProgress:
+    """Shows the state of a task: one line that changes on a terminal, else a line per state; as JSON only the end."""
 
     def __init__(self, agent: str, *, as_json: bool) -> None:
         self.agent = agent
@@ -242,10 +238,6 @@ class _Teller:
         self.moving = not as_json and can_redraw(sys.stdout)
         self.began = time.monotonic()
         self.last = ""
-
-    def begin(self, added: Row) -> None:
-        if not self.as_json:
-            _say_begun(added)
 
     def show(self, view: Row) -> None:
         words = _state(view)
@@ -258,9 +250,9 @@ class _Teller:
             say(f"{self.agent}  {words}")
 
     def tick(self, _seconds: float = 0.0) -> None:
-        """A second has passed."""
+        """Redraw the line with the time that has passed."""
         if self.moving and self.last:
-            took = self._took()
+            took = age(time.monotonic() - self.began)
             room = (width() or 80) - len(took) - 4
             redraw(sys.stdout, f"{shorten(self.last, room)}  {dim(took)}")
 
@@ -271,18 +263,15 @@ class _Teller:
             say_json(view)
         elif view.get("landed") and view.get("change"):
             change = view["change"]["id"]
-            say(f"{paint_state('landed')}  {change}, after {self._took()}")
+            say(f"{paint_state('landed')}  {change}, after {age(time.monotonic() - self.began)}")
             say(f"  windlass receipt {change}    the proof, and how to undo it")
-
-    def _took(self) -> str:
-        return age(time.monotonic() - self.began)
 
 
 def _state(view: Row) -> str:
-    """Where it stands, in one line: its change once there is one that is not back with its author."""
+    """The state of a task in one line: that of its change, unless the change is back with its author."""
     change, agent = view.get("change"), view["agent"]
     if change and change["state"] != "rejected" and view["task"]["state"] in ("landing", "done"):
         return one_line(described(change))
-    if agent["status"] == "running":  # the evidence for that is old a second later
+    if agent["status"] == "running":  # its evidence changes every second
         return "running"
     return one_line(f"{agent['status']}: {agent['evidence']}")

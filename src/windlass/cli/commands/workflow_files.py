@@ -1,4 +1,4 @@
-"""Workflow files: what is wrong with them, and those of version 1 in the form of today."""
+"""Workflow files: validate them, and convert those of version 1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.arguments import command, json_option
-from windlass.cli.output import block, bold, one_line, page, say, say_json, say_problem, tell
+from windlass.cli.output import block, bold, count, one_line, page, say, say_json, say_problem, tell
 
 if TYPE_CHECKING:  # no command waits for an import that only names a type
     from click.shell_completion import CompletionItem
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # no command waits for an import that only names a type
     from windlass.library.workflows import Loaded
 
 PARAMETERS = "windlass.parameters"
-"""Where a command keeps what stands after `--`."""
+"""Where a command keeps the arguments after `--`."""
 
 
 class WithParameters(click.Command):
@@ -61,28 +61,26 @@ class WorkflowFile(click.ParamType[str]):
 @json_option
 @click.pass_context
 def validate_command(ctx: click.Context, /, *, given: tuple[str, ...], as_json: bool) -> None:
-    """Say what is wrong with workflow files, all at once, or what they hold. Nothing is run; exit 1 for an error."""
+    """Show all problems in workflow files, or their contents. Nothing is run; exit 1 for an error."""
     from windlass.core.files.params import bind  # noqa: PLC0415
     from windlass.library.workflows import find, load  # noqa: PLC0415
 
-    here = Path.cwd()
-    paths = {each: find(each, here) for each in given}
+    paths = {name: find(name, Path.cwd()) for name in given}
     providers = _providers()
-    found = {
-        each: load(path, shown=shown_path(path, here), providers=providers, environment=os.environ)
-        for each, path in paths.items()
-    }
+    found: list[tuple[str, Loaded]] = []
+    for path in paths.values():
+        shown = _shown(path)
+        found.append((shown, load(path, shown=shown, providers=providers, environment=os.environ)))
     arguments = ctx.meta.get(PARAMETERS)
-    if arguments is not None:
-        for loaded in found.values():
-            if loaded.workflow:
-                bind(loaded.workflow.params, arguments)
+    for _, loaded in found:
+        if loaded.workflow and arguments is not None:
+            bind(loaded.workflow.params, arguments)
     if as_json:
-        say_json({"files": [_plain(shown_path(paths[each], here), loaded) for each, loaded in found.items()]})
+        say_json({"files": [_plain(file, loaded) for file, loaded in found]})
     else:
-        for each, loaded in found.items():
-            _say(shown_path(paths[each], here), loaded)
-    if any(each.workflow is None for each in found.values()):
+        for file, loaded in found:
+            _say(file, loaded)
+    if any(loaded.workflow is None for _, loaded in found):
         ctx.exit(1)
 
 
@@ -98,7 +96,7 @@ def validate_command(ctx: click.Context, /, *, given: tuple[str, ...], as_json: 
 @click.option("--write", is_flag=True, help="Change the file, instead of showing what would change.")
 @json_option
 def migrate_command(given: str, *, write: bool, as_json: bool) -> None:
-    """Bring a workflow of version 1, a list of steps, into the form of today: setup and kickoff.
+    """Convert a version 1 workflow, a list of steps, to the current format: setup and kickoff.
 
     Commands before the first message become setup. The first message becomes the kickoff; what followed it is said
     there, too, and agents pass it on by mentioning one another. Comments stay.
@@ -106,45 +104,38 @@ def migrate_command(given: str, *, write: bool, as_json: bool) -> None:
     from windlass.library.migration import migrate  # noqa: PLC0415
     from windlass.library.workflows import find, load, replace_text  # noqa: PLC0415
 
-    here = Path.cwd()
-    path = find(given if "/" in given else f"./{given}", here)
-    shown = shown_path(path, here)
+    path = find(given if "/" in given else f"./{given}", Path.cwd())
+    shown = _shown(path)
     made = migrate(path, shown)
     left = load(path, shown=shown, text=made.new).problems
     if write and made.changes:
         replace_text(path, made.new)
     if as_json:
         answer = {"file": shown, "changes": made.changes, "written": write and made.changes}
-        answer |= {"diff": made.diff(shown), "notes": list(made.notes), "problems": [str(each) for each in left]}
+        answer |= {"diff": made.diff(shown), "notes": list(made.notes), "problems": [str(problem) for problem in left]}
         say_json(answer)
         return
     if made.changes and not write:
         say(block(made.diff(shown)))
-    for note in (*made.notes, *(f"still to do: {each}" for each in left)):
+    for note in (*made.notes, *(f"still to do: {problem}" for problem in left)):
         tell(f"note: {one_line(note)}")
-    tell(f"{one_line(shown)} {_ENDINGS[write if made.changes else None]}")
-
-
-_ENDINGS = {
-    True: "is written.",
-    False: "is unchanged; --write changes it.",
-    None: "has the form of today already.",
-}
+    unwritten = "is unchanged; --write changes it." if made.changes else "has the current format already."
+    tell(f"{one_line(shown)} {'is written.' if write and made.changes else unwritten}")
 
 
 def _providers() -> set[str]:
-    """What the providers are called that are here: ours, and those in the user's settings."""
+    """The names of all providers: ours, and those in the user's settings."""
     from windlass.cli.connection.client import home  # noqa: PLC0415
     from windlass.daemon.settings import SettingsFiles  # noqa: PLC0415
     from windlass.providers import load  # noqa: PLC0415
 
-    ours = {name for each in load().all() for name in (each.name, *each.aliases)}
+    ours = {name for provider in load().all() for name in (provider.name, *provider.aliases)}
     return ours | set(SettingsFiles(Path(home())).at("").providers)
 
 
-def shown_path(path: Path, here: Path) -> str:
+def _shown(path: Path) -> str:
     """A path as the user would type it here."""
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _say(file: str, loaded: Loaded) -> None:
@@ -152,36 +143,32 @@ def _say(file: str, loaded: Loaded) -> None:
         say_problem(problem)
     if loaded.workflow:
         say(f"{one_line(file)}: {bold(loaded.workflow.name)} is fine.")
-        say("\n".join(f"  {each}" for each in page(_facts(loaded.workflow))))
+        say("\n".join(f"  {line}" for line in page(_facts(loaded.workflow))))
 
 
 def _facts(workflow: Workflow) -> list[tuple[str, object]]:
     from windlass.core.messages.mentions import mentions  # noqa: PLC0415
 
     names = [agent.name for agent in workflow.agents]
-    captured = [each.name for each in workflow.setup if each.name]
-    shared = _shared(workflow).values()
+    captured = [step.name for step in workflow.setup if step.name]
+    commands = count(len(workflow.setup), "command") if workflow.setup else "no commands"
     return [
         ("agents", ", ".join(names)),
-        ("context", ", ".join(shared) or "none: the agents can't talk to one another"),
-        ("setup", _counted(len(workflow.setup), "command") + (f", giving {', '.join(captured)}" if captured else "")),
+        ("context", ", ".join(_shared(workflow).values()) or "none: the agents can't talk to one another"),
+        ("setup", commands + (f", giving {', '.join(captured)}" if captured else "")),
         ("params", ", ".join(f"--{param.name} ({param.kind})" for param in workflow.params) or "none"),
         ("tasks", ", ".join(task.name for task in workflow.tasks)),
-        ("kickoff", ", ".join(f"@{each}" for each in mentions(workflow.kickoff.spoken, names).addressed)),
+        ("kickoff", ", ".join(f"@{name}" for name in mentions(workflow.kickoff.spoken, names).addressed)),
         ("gate", "what they commit wants to land" if workflow.gate else "what they commit stays on its branch"),
     ]
 
 
 def _shared(workflow: Workflow) -> dict[str, str]:
-    """The files of what its agents share, in the instance that is meant where none is said."""
+    """The shared files of the default instance, by name."""
     from windlass.core.workflows.instance import DEFAULT_INSTANCE  # noqa: PLC0415
 
     values = workflow.values(DEFAULT_INSTANCE).items()
     return {name.removeprefix("context."): file for name, file in values if name.startswith("context.")}
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def _plain(file: str, loaded: Loaded) -> dict[str, Any]:
@@ -191,7 +178,7 @@ def _plain(file: str, loaded: Loaded) -> dict[str, Any]:
 
 
 def _contents(workflow: Workflow) -> dict[str, Any]:
-    """What a workflow holds, for programs."""
+    """The contents of a workflow, for programs."""
     from windlass.core import codec  # noqa: PLC0415
     from windlass.core.messages.mentions import mentions  # noqa: PLC0415
 
@@ -200,7 +187,7 @@ def _contents(workflow: Workflow) -> dict[str, Any]:
         "name": workflow.name,
         "agents": [codec.plain(agent) for agent in workflow.agents],
         "setup": [
-            {"shell": each.shell.script()[0], "as": each.name, "seconds": each.seconds} for each in workflow.setup
+            {"shell": step.shell.script()[0], "as": step.name, "seconds": step.seconds} for step in workflow.setup
         ],
         "params": [codec.plain(param) for param in workflow.params],
         "tasks": [{"name": task.name, "agent": task.agent, "needs": list(task.needs)} for task in workflow.tasks],

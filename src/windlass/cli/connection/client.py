@@ -1,4 +1,4 @@
-"""The daemon, as seen from a command."""
+"""The client: requests from a command to the daemon."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from windlass.cli.connection.http import Connection, Gone, dial, quote
+from windlass.cli.connection.http import Connection, Gone, Waiting, dial, quote
 from windlass.core.errors import KINDS, NotAllowed, NotFound, Unavailable
 
 PATIENCE = 120.0
@@ -18,8 +18,6 @@ PATIENCE = 120.0
 
 Started = Callable[[str], None]
 """Starts the daemon of a home, and returns when it listens."""
-Waiting = Callable[[float], None]
-"""Is told every second how long something has been waited for."""
 
 
 class NotRunning(Unavailable):
@@ -29,13 +27,13 @@ class NotRunning(Unavailable):
 
 
 class OutOfReach(NotAllowed):
-    """There may be a daemon, but the system does not let us talk to it."""
+    """The system does not let us connect to the daemon's socket."""
 
     hint = "Perhaps another user's, or you are in a sandbox that lets nobody connect."
 
 
 def home() -> str:
-    """The folder that holds everything Windlass remembers."""
+    """The folder that holds everything Windlass stores."""
     return posixpath.abspath(posixpath.expanduser(os.environ.get("WINDLASS_HOME") or "~/.windlass"))
 
 
@@ -48,33 +46,31 @@ def here() -> str:
 
 
 def inside_a_run() -> bool:
-    """Whether an agent types this."""
+    """Whether an agent runs this command."""
     return bool(os.environ.get("WINDLASS_RUN"))
 
 
 def repository() -> str | None:
-    """The folder the command was typed in, if that is in a repository at all."""
+    """The folder the command was typed in; None outside every repository."""
     return here() if top() else None
 
 
 def top() -> str | None:
-    """The top folder of the repository that we stand in."""
+    """The top folder of the repository that the current folder is in."""
     folder = here()
-    while not _is_top(folder):
+    while True:
+        git = posixpath.join(folder, ".git")
+        if posixpath.isfile(git) or posixpath.exists(
+            posixpath.join(git, "HEAD")
+        ):  # other programs leave empty .git folders
+            return folder
         if folder == "/":
             return None
         folder = posixpath.dirname(folder)
-    return folder
-
-
-def _is_top(folder: str) -> bool:
-    """Whether a repository is there: sandboxes of other programs leave empty folders of this name, also in /tmp."""
-    git = posixpath.join(folder, ".git")
-    return posixpath.isfile(git) or posixpath.exists(posixpath.join(git, "HEAD"))
 
 
 class Client:
-    """Asks the daemon of one home. Without `start` it never starts one."""
+    """Makes requests to the daemon of one home. Without `start` it never starts one."""
 
     def __init__(self, home: str, *, start: Started | None, waiting: Waiting, patience: float = PATIENCE) -> None:
         self.home = home
@@ -83,13 +79,13 @@ class Client:
         self.patience = patience
 
     def only_if_running(self, patience: float = PATIENCE) -> Client:
-        """The same, but it raises NotRunning where this one would start the daemon."""
+        """A client that raises NotRunning instead of starting the daemon."""
         return Client(self.home, start=None, waiting=self.waiting, patience=patience)
 
     def going_on(self) -> Client:
-        """The same for someone who waits already: it starts a daemon in the place of one that was killed.
+        """A client for a command that waits already: it restarts a daemon that was killed.
 
-        One that somebody stopped is theirs to start, and inside a run none is started.
+        It does not restart one that somebody stopped, and inside a run it starts none.
         """
         start = None if inside_a_run() or self.start is None else self._revive
         return Client(self.home, start=start, waiting=self.waiting, patience=self.patience)
@@ -102,59 +98,58 @@ class Client:
         self.start(home)
 
     def get(self, *path: str, **query: Any) -> Any:
-        """Ask. A daemon that was just leaving is asked again."""
+        """GET. If the daemon leaves before it answers, the next one is asked."""
         try:
             return self._whole("GET", _target(path, query), b"")
         except Gone:
             return self._whole("GET", _target(path, query), b"")
 
     def post(self, *path: str, **body: Any) -> Any:
-        """Do. What is None is left out."""
+        """POST, once. Arguments that are None are left out."""
         given = {name: value for name, value in body.items() if value is not None}
         return self._whole("POST", _target(path, {}), json.dumps(given).encode())
 
     def stream(
         self, *path: str, deadline: float | None = None, waiting: Waiting | None = None, **query: Any
     ) -> Iterator[Any]:
-        """JSON values, one per line, as they come; `waiting` is called every second without one."""
+        """Yield JSON values, one per line, as they arrive; `waiting` is called every second without one."""
         lines = self.lines(*path, deadline=deadline, waiting=waiting, **query)
         return (json.loads(line) for line in lines if line.strip())
 
     def lines(
         self, *path: str, deadline: float | None = None, waiting: Waiting | None = None, **query: Any
     ) -> Iterator[bytes]:
-        """Lines as they come. The request has been accepted when this returns."""
+        """Yield lines as they arrive. The daemon has accepted the request when this returns."""
         try:
-            wire, headers = self._opened(_target(path, query))
+            connection, headers = self._opened(_target(path, query))
         except Gone:
-            wire, headers = self._opened(_target(path, query))
-        wire.deadline, wire.waiting = deadline, waiting or _silent
-        return _split(wire.body(headers))
+            connection, headers = self._opened(_target(path, query))
+        connection.deadline, connection.waiting = deadline, waiting or (lambda _seconds: None)
+        return _split(connection.body(headers))
 
     def _opened(self, target: str) -> tuple[Connection, dict[str, str]]:
-        wire = self._ask("GET", target, b"", sys.stdout.fileno() if sys.stdout else None)
-        return wire, self._accepted(wire)
+        connection = self._ask("GET", target, b"", sys.stdout.fileno() if sys.stdout else None)
+        return connection, self._accepted(connection)
 
     def _whole(self, method: str, target: str, body: bytes) -> Any:
-        wire = self._ask(method, target, body, None)
+        connection = self._ask(method, target, body, None)
         try:
-            return json.loads(b"".join(wire.body(self._accepted(wire))) or b"null")
+            return json.loads(b"".join(connection.body(self._accepted(connection))) or b"null")
         finally:
             self.waiting(0.0)
-            wire.line.close()
+            connection.socket.close()
 
-    def _ask(self, method: str, target: str, body: bytes, outlet: int | None) -> Connection:
-        wire = Connection(
-            self._connect(), waiting=self.waiting, deadline=time.monotonic() + self.patience, outlet=outlet
-        )
-        wire.send(method, target, body)
-        return wire
+    def _ask(self, method: str, target: str, body: bytes, output: int | None) -> Connection:
+        deadline = time.monotonic() + self.patience
+        connection = Connection(self._connect(), waiting=self.waiting, deadline=deadline, output=output)
+        connection.send(method, target, body)
+        return connection
 
-    def _accepted(self, wire: Connection) -> dict[str, str]:
-        """The headers of an answer that is no error."""
-        status, headers = wire.head()
+    def _accepted(self, connection: Connection) -> dict[str, str]:
+        """The headers of the answer. Raises the daemon's error if that is the answer."""
+        status, headers = connection.head()
         if status >= 400:
-            raise _error(status, b"".join(wire.body(headers)))
+            raise _error(status, b"".join(connection.body(headers)))
         return headers
 
     def _connect(self) -> Any:
@@ -188,7 +183,7 @@ def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _error(status: int, body: bytes) -> Exception:
-    """What went wrong, in the daemon's own words."""
+    """The error that the daemon answered with."""
     try:
         said = json.loads(body)["error"]
         return KINDS[said["kind"]](said["message"], hint=said.get("hint") or "")
@@ -197,7 +192,3 @@ def _error(status: int, body: bytes) -> Exception:
             f"The daemon answered {status} and did not say why.",
             hint="If Windlass was just updated, run `windlass daemon stop`; else see `windlass daemon logs`.",
         )
-
-
-def _silent(_seconds: float) -> None:
-    """Streams may be quiet for long: that is no news."""

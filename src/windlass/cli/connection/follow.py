@@ -1,19 +1,19 @@
-"""Following something to its end, through daemons that go away and come again."""
+"""Follow a task or an instance to its end, across restarts of the daemon."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from windlass.cli.connection.http import Gone, watch_outlet
+from windlass.cli.connection.http import Gone, sleep_while_read
 from windlass.cli.output import Row
 
 _TRIES = 5
-"""How often a daemon may go away without a word in between."""
+"""How often a daemon may go away without an answer in between."""
 _RETRY_SECONDS = 0.1
 
 
 def follow(ask: Callable[[], Iterable[Row]], is_over: Callable[[Row], bool]) -> Iterator[Row]:
-    """Each view of it until one is the last; where the answer breaks off, a daemon is asked anew."""
+    """Yield each view until one is the last; if the daemon goes away, ask the next one."""
     failures = 0
     while True:
         try:
@@ -26,4 +26,4 @@ def follow(ask: Callable[[], Iterable[Row]], is_over: Callable[[Row], bool]) -> 
             failures += 1
             if failures > _TRIES:
                 raise
-        watch_outlet(_RETRY_SECONDS)
+        sleep_while_read(_RETRY_SECONDS)

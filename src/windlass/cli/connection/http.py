@@ -16,36 +16,39 @@ LONGEST_PATH = 100
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _GONE = select.POLLERR | select.POLLHUP
 
+Waiting = Callable[[float], None]
+"""Called every second with the seconds waited so far."""
+
 
 class Gone(Unavailable):
-    """The daemon hung up before it had said all."""
+    """The daemon closed the connection before its answer was complete."""
 
 
 def dial(home: str) -> socket:
     """Connect to the daemon of a home, however long the home's path is."""
-    line = socket(AF_UNIX, SOCK_STREAM)
+    connected = socket(AF_UNIX, SOCK_STREAM)
     try:
         if len(os.fsencode(f"{home}/daemon.sock")) <= LONGEST_PATH:
-            line.connect(f"{home}/daemon.sock")
-            return line
+            connected.connect(f"{home}/daemon.sock")
+            return connected
         folder = os.open(home, os.O_PATH | os.O_DIRECTORY)
         try:
-            line.connect(f"/proc/self/fd/{folder}/daemon.sock")
+            connected.connect(f"/proc/self/fd/{folder}/daemon.sock")
         finally:
             os.close(folder)
-        return line
+        return connected
     except BaseException:
-        line.close()
+        connected.close()
         raise
 
 
 def quote(text: str) -> str:
-    """One part of a URL."""
-    return "".join(chr(each) if each in _UNRESERVED else f"%{each:02X}" for each in os.fsencode(text))
+    """Encode one part of a URL."""
+    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in os.fsencode(text))
 
 
-def watch_outlet(seconds: float) -> None:
-    """Sleep, unless the reader of our output leaves: then there is nobody left to wait for."""
+def sleep_while_read(seconds: float) -> None:
+    """Sleep. Raises BrokenPipeError at once if nobody reads our output any more."""
     poll = select.poll()
     if sys.stdout:
         poll.register(sys.stdout.fileno(), 0)
@@ -54,26 +57,21 @@ def watch_outlet(seconds: float) -> None:
 
 
 class Connection:
-    """Bytes from a socket: with a deadline, news of the wait, and an eye on our own reader."""
+    """One request over a socket: with a deadline, calls of `waiting`, and an end when nobody reads our output."""
 
     def __init__(
-        self,
-        line: socket,
-        *,
-        waiting: Callable[[float], None],
-        deadline: float | None = None,
-        outlet: int | None = None,
+        self, connected: socket, *, waiting: Waiting, deadline: float | None = None, output: int | None = None
     ) -> None:
-        self.line = line
+        self.socket = connected
         self.waiting = waiting
         self.deadline = deadline
-        self.outlet = outlet
-        """A file that we write to: when its reader leaves, so do we."""
+        self.output = output
+        """The file that we write to; BrokenPipeError is raised when its reader leaves."""
         self.buffer = b""
         self.poll = select.poll()
-        self.poll.register(line, select.POLLIN)
-        if outlet is not None:
-            self.poll.register(outlet, 0)
+        self.poll.register(connected, select.POLLIN)
+        if output is not None:
+            self.poll.register(output, 0)
 
     def send(self, method: str, target: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Send one request; the daemon closes the connection after its answer."""
@@ -82,15 +80,15 @@ class Connection:
         if body:
             head += "Content-Type: application/json\r\n"
         try:
-            self.line.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode("ascii") + body)
-        except ConnectionError:  # it may have answered before it closed; then the answer says why
+            self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode("ascii") + body)
+        except ConnectionError:  # the daemon may have answered before it closed; then the answer says why
             return
 
     def head(self) -> tuple[int, dict[str, str]]:
         """The status and the headers of the answer."""
         words = self.row().split(None, 2)
         if len(words) < 2 or not words[0].startswith(b"HTTP/"):
-            raise Gone("What answers on the daemon's socket is not a Windlass daemon.")
+            raise Gone("Something else than a Windlass daemon answers on the daemon's socket.")
         headers = {}
         while row := self.row():
             name, _, value = row.partition(b":")
@@ -98,7 +96,7 @@ class Connection:
         return int(words[1]), headers
 
     def body(self, headers: dict[str, str]) -> Iterator[bytes]:
-        """The answer's content, piece by piece as it comes."""
+        """Yield the answer's content as it arrives."""
         if headers.get("transfer-encoding", "").lower() == "chunked":
             while size := int(self.row().partition(b";")[0], 16):
                 yield self.exactly(size)
@@ -111,7 +109,7 @@ class Connection:
                 yield piece
 
     def row(self) -> bytes:
-        """One line of the head or of the framing, without its end."""
+        """Read one line of the head or of the chunking, without its end."""
         while b"\r\n" not in self.buffer:
             self.need()
         row, _, self.buffer = self.buffer.partition(b"\r\n")
@@ -131,14 +129,14 @@ class Connection:
             )
 
     def fill(self) -> bool:
-        """Wait for more bytes; False when there are none to come."""
+        """Wait for more bytes; False at the end of the answer."""
         began = time.monotonic()
         while not self._arrived():
             self.waiting(time.monotonic() - began)
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 raise TimedOut("The daemon did not answer in time.", hint="Run `windlass daemon logs` to see why.")
         try:
-            more = self.line.recv(65536)
+            more = self.socket.recv(65536)
         except ConnectionError:
             return False
         self.buffer += more
@@ -147,6 +145,6 @@ class Connection:
     def _arrived(self) -> bool:
         left = 1.0 if self.deadline is None else min(1.0, max(0.0, self.deadline - time.monotonic()))
         happened = self.poll.poll(left * 1000)
-        if any(file == self.outlet and events & _GONE for file, events in happened):
+        if any(file == self.output and events & _GONE for file, events in happened):
             raise BrokenPipeError
         return bool(happened)

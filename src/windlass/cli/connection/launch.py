@@ -1,4 +1,4 @@
-"""Starting the daemon, detached, and waiting until it listens."""
+"""Start the daemon, detached, and wait until it listens."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from windlass.cli.connection.http import dial
+from windlass.cli.connection.http import Waiting, dial
 from windlass.core.errors import TimedOut, Unavailable
 
 WITHIN = 20.0
 """Seconds in which a daemon must listen."""
 LOST = 4
-"""The exit code of a daemon that found another one at work (conflict)."""
+"""The exit code of a daemon that found another one running (conflict)."""
 _AGAIN = 1.0
 _LAST_LINES = 5
 
 
-def start(home: str, waiting: Callable[[float], None]) -> None:
+def start(home: str, waiting: Waiting) -> None:
     """Start the daemon of a home; returns when it listens, whoever started it."""
     refuse_inside_a_run()
     log = _prepare(home)
@@ -33,7 +32,7 @@ def start(home: str, waiting: Callable[[float], None]) -> None:
         raise
 
 
-def _start(home: str, log: Path, waiting: Callable[[float], None]) -> None:
+def _start(home: str, log: Path, waiting: Waiting) -> None:
     began = tried = time.monotonic()
     process = _spawn(home, log)
     while not listens(home):
@@ -47,7 +46,7 @@ def _start(home: str, log: Path, waiting: Callable[[float], None]) -> None:
         waiting(now - began)
         time.sleep(0.01)
     waiting(0.0)
-    if not _serves(home, process.pid):
+    if _holder(home) not in (None, process.pid):
         process.terminate()  # another was first; ours must not take over later, when someone has stopped that one
 
 
@@ -82,7 +81,7 @@ def refuse_inside_a_run() -> None:
 
 
 def _prepare(home: str) -> Path:
-    """Make the home, and say clearly if that can't be done."""
+    """Make the home and its log. Raises Unavailable if that fails."""
     log = Path(home, "daemon.log")
     try:
         Path(home).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,7 +104,7 @@ def listens(home: str) -> bool:
 
 
 def was_killed(home: str) -> bool:
-    """Whether the last daemon died at its work: one that leaves in order takes its socket away before it ends."""
+    """Whether the last daemon was killed: one that stops in order removes its socket before it ends."""
     pid = _holder(home)
     if pid is None or lives(pid):
         return False
@@ -119,7 +118,7 @@ def was_killed(home: str) -> bool:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process still does something; one that only waits to be buried does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
     except (FileNotFoundError, ProcessLookupError):
@@ -128,20 +127,15 @@ def lives(pid: int) -> bool:
 
 
 def _holder(home: str) -> int | None:
-    """The process that was the daemon of a home last, if that can be told."""
+    """The pid in the home's lock file, if there is one."""
     try:
         return int(Path(home, "daemon.lock").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
 
 
-def _serves(home: str, pid: int) -> bool:
-    """Whether this process is the daemon of a home."""
-    return _holder(home) in (None, pid)
-
-
 def _last_lines(log: Path, began: int) -> str:
-    """What the daemon said before it died."""
+    """The last lines of the daemon's log since it was started."""
     with log.open("rb") as file:
         file.seek(began)
         lines = file.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]

@@ -1,4 +1,4 @@
-"""The demo's throw-away folder, and the guard that leaves nothing of it behind, however the demo ends."""
+"""The demo's throw-away folder, and the process that removes it, however the demo ends."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from windlass.cli.connection.client import Client
+from windlass.cli.connection.http import Waiting
 from windlass.cli.output import tell, waiting_note
 from windlass.core.errors import Unavailable, WindlassError
 
@@ -24,7 +25,7 @@ _ENDING_SECONDS = 3.0
 
 
 class DemoPlace:
-    """Where one demo happens: a repository, a home for its own daemon, and signs that its agents wait for."""
+    """The folder of one demo: a repository, a home for its own daemon, and files that its agents wait for."""
 
     def __init__(self, folder: Path, hold: DeferredSignals) -> None:
         self.folder = folder
@@ -33,17 +34,17 @@ class DemoPlace:
         self.signs = folder / "signs"
         self.hold = hold
         self.clean = True
-        """Whether all that should be gone is gone, once it is over."""
+        """Whether the cleanup removed everything that it should."""
 
-    def furnish(self) -> None:
-        for each in (self.repo, self.home, self.signs):
-            each.mkdir(mode=0o700)
-        signs = str(self.signs).replace("\\", "\\\\").replace('"', '\\"')  # as TOML writes a text
-        seen = f'[sandbox]\nreadable = ["{signs}"]\n'  # where agents are kept in a sandbox, they still see these
-        (self.home / "config.toml").write_text(seen, encoding="utf-8")
+    def make_folders(self) -> None:
+        for folder in (self.repo, self.home, self.signs):
+            folder.mkdir(mode=0o700)
+        signs = str(self.signs).replace("\\", "\\\\").replace('"', '\\"')  # quoted as TOML wants it
+        config = f'[sandbox]\nreadable = ["{signs}"]\n'  # agents in a sandbox must see the signs
+        (self.home / "config.toml").write_text(config, encoding="utf-8")
 
-    def client(self, waiting: Callable[[float], None]) -> Client:
-        """Speaks to the daemon of this place, and starts it first; an interrupt waits until it has a name."""
+    def client(self, waiting: Waiting) -> Client:
+        """A client that starts the demo's own daemon; an interrupt waits until the daemon runs."""
 
         def start(home: str) -> None:
             from windlass.cli.connection import launch  # noqa: PLC0415
@@ -54,12 +55,12 @@ class DemoPlace:
         return Client(str(self.home), start=start, waiting=waiting)
 
     def put_sign(self, name: str) -> None:
-        """Agents that wait for this go on."""
+        """Make the file that agents wait for."""
         (self.signs / name).touch()
 
 
 class DeferredSignals:
-    """Turns signals that ask us to leave into an interrupt, but not while something is half done."""
+    """Turns signals into KeyboardInterrupt, but later while something is half done."""
 
     def __init__(self) -> None:
         self.holding = True
@@ -87,15 +88,15 @@ class DeferredSignals:
 
 @contextmanager
 def throwaway(*, keep: bool) -> Iterator[DemoPlace]:
-    """A place that is gone afterwards, with every process in it. `keep` leaves the folder, but nothing that runs."""
+    """A folder that is removed afterwards, with every process in it. `keep` keeps the folder, but no process."""
     hold = DeferredSignals()
-    before = {each: signal.signal(each, hold) for each in _SIGNALS}
+    before = {number: signal.signal(number, hold) for number in _SIGNALS}
     try:
         place = DemoPlace(_make_folder(), hold)
-        guard = Guard(place, keep=keep)
+        cleanup = CleanupProcess(place, keep=keep)
         try:
             hold.release()
-            place.furnish()
+            place.make_folders()
             yield place
         except BaseException:
             if keep:
@@ -103,12 +104,12 @@ def throwaway(*, keep: bool) -> Iterator[DemoPlace]:
             raise
         finally:
             hold.holding = True
-            place.clean = guard.relieve()
+            place.clean = cleanup.finish()
             if not place.clean:
                 tell(f"windlass: {place.folder} could not be cleaned up. Look what holds it, then remove it.")
     finally:
-        for each, usual in before.items():
-            signal.signal(each, usual)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _make_folder() -> Path:
@@ -121,30 +122,33 @@ def _make_folder() -> Path:
         ) from error
 
 
-class Guard:
-    """A process of its own that cleans the place when we have gone: also when we were killed."""
+class CleanupProcess:
+    """A process that cleans up when we end, even if we are killed."""
 
     def __init__(self, place: DemoPlace, *, keep: bool) -> None:
         self.place = place
         waits, self.ours = _pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._stand(waits, keep=keep)
+            self._wait_and_clean(waits, keep=keep)
         os.close(waits)
 
-    def relieve(self) -> bool:
-        """Let it clean now, wait until it has, and say whether it could."""
+    def finish(self) -> bool:
+        """Let it clean up now, and return whether it could."""
         os.close(self.ours)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]) == 0
 
-    def _stand(self, waits: int, *, keep: bool) -> None:
-        """In the new process: out of reach of the terminal's signals until nobody holds the other end of the pipe."""
+    def _wait_and_clean(self, waits: int, *, keep: bool) -> None:
+        """In the new process: ignore the terminal's signals, and wait until the other end of the pipe is closed."""
         clean = False
         try:
             os.setsid()
-            for each in _SIGNALS:
-                signal.signal(each, signal.SIG_IGN)
-            _let_go_of_streams()
+            for number in _SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):  # the reader of our output must not wait for this process
+                os.dup2(nothing, stream)
+            os.chdir("/")
             os.close(self.ours)
             os.read(waits, 1)
             clean = _end_all(self.place, keep=keep) and (keep or _remove(self.place.folder))
@@ -153,32 +157,24 @@ class Guard:
 
 
 def _pipe() -> tuple[int, int]:
-    """Both ends out of the way of the standard streams, of which some may be closed."""
+    """A pipe whose numbers are above the standard streams, of which some may be closed."""
     low = os.pipe()
-    waits, ours = (fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 3) for each in low)
-    for each in low:
-        os.close(each)
+    waits, ours = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in low)
+    for end in low:
+        os.close(end)
     return waits, ours
 
 
-def _let_go_of_streams() -> None:
-    """Whoever reads our output must not wait for the guard."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for each in (0, 1, 2):
-        os.dup2(nothing, each)
-    os.chdir("/")
-
-
 def _end_all(place: DemoPlace, *, keep: bool) -> bool:
-    """End every process there. Only in a folder that is kept does it matter how."""
+    """End every process in the folder; if the folder is kept, in good order first."""
     if keep:
         with suppress(WindlassError, OSError):
-            _dismiss(place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS))
-    return _soon(lambda: not _kill(_inhabitants(place.folder)))
+            _stop_daemon(place.client(waiting_note("")).only_if_running(patience=_LEAVING_SECONDS))
+    return _soon(lambda: not _kill_all(place.folder))
 
 
-def _dismiss(daemon: Client) -> None:
-    """Let the daemon stop the agents and leave in good order."""
+def _stop_daemon(daemon: Client) -> None:
+    """Stop the agents, then the daemon, and wait until it has ended."""
     leaving = select.poll()
     leaving.register(os.pidfd_open(daemon.get("status")["pid"]), select.POLLIN)
     daemon.post("stop")
@@ -186,30 +182,27 @@ def _dismiss(daemon: Client) -> None:
     leaving.poll(_LEAVING_SECONDS * 1000)
 
 
-def _kill(found: list[int]) -> list[int]:
-    for pid in found:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return found
-
-
-def _inhabitants(folder: Path) -> list[int]:
-    """Processes whose home or working folder is in the place: only the demo can have started them."""
+def _kill_all(folder: Path) -> bool:
+    """Kill the processes whose home or working folder is in the demo's folder; False if there are none."""
     ours = os.fsencode(folder)
-    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and _lives_there(path, ours)]
+    found = [path for path in Path("/proc").iterdir() if path.name.isdigit() and _lives_there(path, ours)]
+    for process in found:
+        with suppress(ProcessLookupError):
+            os.kill(int(process.name), signal.SIGKILL)
+    return bool(found)
 
 
 def _lives_there(process: Path, folder: bytes) -> bool:
     try:
         variables = (process / "environ").read_bytes()
         where = os.fsencode((process / "cwd").readlink())
-    except OSError:  # it has gone, or is someone else's
+    except OSError:  # the process has ended, or is another user's
         return False
     return b"WINDLASS_HOME=" + folder + b"/" in variables or where.startswith(folder + b"/")
 
 
 def _remove(folder: Path) -> bool:
-    """Remove the folder; what was written while it was removed is removed with the next try."""
+    """Remove the folder, again if something was written meanwhile."""
 
     def gone() -> bool:
         shutil.rmtree(folder, ignore_errors=True)
@@ -219,7 +212,7 @@ def _remove(folder: Path) -> bool:
 
 
 def _soon(condition: Callable[[], bool]) -> bool:
-    """Whether it comes true in a little while."""
+    """Whether a condition comes true within a few seconds."""
     deadline = time.monotonic() + _ENDING_SECONDS
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The demo's repository: made, tested and compared with the receipts by plain git, as anyone could."""
+"""The demo's repository: make it, test it, and compare it with the receipts, all by plain git."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from windlass.library.demo import package_files
 MAIN = "main"
 
 _SETTINGS = {"user.name": "Windlass demo", "user.email": "demo@windlass.invalid", "core.autocrlf": "false"}
-"""Of the repository itself: it needs nothing from whoever runs the demo."""
+"""The repository's own settings, so that it does not need the user's."""
 
 
-_INSTALL = "Install git 2.38 or newer, for example with `apt install git` or `brew install git`."
-
-
-def git_is_there() -> None:
-    """Refuse to begin without git; whether it is new enough is for the daemon to say."""
+def require_git() -> None:
+    """Raises Unavailable without git; the daemon checks its version."""
     if shutil.which("git") is None:
-        raise Unavailable("git is not installed.", hint=_INSTALL)
+        hint = "Install git 2.38 or newer, for example with `apt install git` or `brew install git`."
+        raise Unavailable("git is not installed.", hint=hint)
 
 
 def check_command() -> str:
-    """How the package is tested. The Python that runs us comes first: a version manager's shim may be slow."""
+    """The command that tests the package. Our own Python comes first: a version manager's shim may be slow."""
     beside = Path(sys.executable).with_name("python3")
     if shutil.which("python3") is None:
         return f"{shlex.quote(sys.executable)} -m unittest"
@@ -56,7 +54,7 @@ class Repository:
         self.beginning = self._history()
 
     def begin_check(self, command: str) -> subprocess.Popen[str]:
-        """Test the first commit, while something else is done."""
+        """Start the tests of the first commit in the background."""
         return subprocess.Popen(
             command,
             shell=True,
@@ -69,25 +67,25 @@ class Repository:
         )
 
     def expect_passed(self, tests: subprocess.Popen[str]) -> None:
-        """Main must be green before anyone works on it."""
+        """Wait for the tests. Raises Unavailable unless they pass."""
         said = tests.communicate()[1]
         if tests.returncode:
             last = (said.strip().splitlines() or ["no reason was given"])[-1]
             raise Unavailable(f"The demo's own tests do not run here: {last}", hint="They need Python 3.11 or newer.")
 
     def compare(self, receipts: Sequence[Row]) -> tuple[str, bool]:
-        """Where main is, and whether every commit that it ever was at has the very tree that the checks passed on."""
+        """The commit of main, and whether every commit that main was at has the tree that the checks passed on."""
         tips = self._git("log", "-g", "--format=%H %T", MAIN).splitlines()
         proven = {f"{receipt['moved_to']} {receipt['tested_tree']}" for receipt in receipts if _passed(receipt)}
         landed = [*self.beginning, *(f"{receipt['after']} {receipt['tree']}" for receipt in receipts)]
         return tips[0].split()[0], {*tips} <= proven | {*self.beginning} and self._history() == landed
 
     def _history(self) -> list[str]:
-        """What main is made of, with the trees, the first one first."""
+        """The commits of main with their trees, the oldest first."""
         return self._git("log", "--first-parent", "--reverse", "--format=%H %T", MAIN).splitlines()
 
     def _git(self, *words: str) -> str:
-        """Git with the settings of this repository and no other."""
+        """Run git with the settings of this repository only."""
         ours = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         done = subprocess.run(
             ("git", *words), cwd=self.path, env=os.environ | ours, capture_output=True, text=True, check=False

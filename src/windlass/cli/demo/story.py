@@ -1,4 +1,4 @@
-"""What happens in the demo: five pieces of work, and how far each has come, told by the daemon's events alone."""
+"""The story of the demo: five tasks, and the state of each, from the daemon's events alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOOK = "Run `windlass demo --keep` to keep everything for a closer look."
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One piece of work, played from the script of its name."""
+    """One task, played from the script of its name."""
 
     name: str
     title: str
     returned: str = ""
-    """If the gate must send it back once: a line that its author must then have been told begins with this."""
+    """If the gate must send it back once: the beginning of a line that its author must be told then."""
 
 
 STORIES = (
@@ -31,7 +31,7 @@ STORIES = (
     Story("readme", "Add a README example"),
     Story("tip", "Let split() share a tip", returned="CONFLICT"),
 )
-"""Who waits for whom is in the scripts: tip begins before cents lands, and is done after that."""
+"""The scripts say who waits for whom: tip begins before cents lands, and is done after that."""
 
 
 _DOING = {
@@ -46,7 +46,7 @@ _DOING = {
 
 @dataclass(slots=True)
 class Part:
-    """How far one story has come."""
+    """The state of one story."""
 
     story: Story
     agent: str
@@ -56,12 +56,12 @@ class Part:
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     told: list[str] = field(default_factory=list)
-    """The line that mattered of each refusal, as its author was told it."""
+    """The decisive line of each refusal, as its author was told."""
 
     @property
     def doing(self) -> str:
         """The state of the agent or of its change, with a few words."""
-        words = "to mend {change}" if self.state == "running" and self.told else _DOING[self.state]
+        words = "to repair {change}" if self.state == "running" and self.told else _DOING[self.state]
         return f"{self.state} {words.format(change=self.change)}"
 
     @property
@@ -70,11 +70,11 @@ class Part:
 
 
 Tell = Callable[[str, str], None]
-"""Is told who did what, in words."""
+"""Called with an actor and what it did, in words."""
 
 
 class Storyline:
-    """All parts. Every event moves it on; what people should hear of is told, what agents wait for is signed."""
+    """The state of all stories. Events update it; it tells people the steps, and puts signs for waiting agents."""
 
     def __init__(self, *, tell: Tell, sign: Callable[[str], None]) -> None:
         self.parts: dict[str, Part] = {}
@@ -82,7 +82,7 @@ class Storyline:
         self._tell = tell
         self._sign = sign
         self._owners: dict[str, Part] = {}
-        """Who an event is about, by run, change and agent."""
+        """The part of each agent, by its name."""
 
     def add(self, story: Story, task: str, agent: str) -> None:
         self.parts[task] = self._owners[agent] = Part(story, agent)
@@ -92,9 +92,9 @@ class Storyline:
         return len(self.landed) == len(STORIES)
 
     def follow(self, event: Row) -> None:
-        """Take one event in."""
+        """Update the state by one event. Raises WindlassError for an ending that no script has."""
         noun, _, verb = event["kind"].partition(".")
-        row: Row = next((each for each in event.get("became", ()) if each["noun"] == noun), {})
+        row: Row = next((became for became in event.get("became", ()) if became["noun"] == noun), {})
         step = _STEPS.get(event["kind"])
         if step and (part := self._part(noun, row)):
             step(self, part, row, event)
@@ -105,7 +105,7 @@ class Storyline:
             )
 
     def judge(self) -> None:
-        """Refuse another ending than the one that is told: every refusal happened once, and for its reason."""
+        """Raises WindlassError unless every expected refusal happened once, and for its reason."""
         for part in self.parts.values():
             expected = [part.story.returned] if part.story.returned else []
             if len(part.told) != len(expected) or not all(map(str.startswith, part.told, expected)):
@@ -139,7 +139,7 @@ class Storyline:
     def _landed(self, part: Part, change: Row, event: Row) -> None:
         part.state, part.ended = "landed", time.monotonic()
         self.landed.append(change["id"])
-        seconds = sum(each["seconds"] for each in change["checks"])
+        seconds = sum(check["seconds"] for check in change["checks"])
         self._tell("gate", f"{change['id']} passed in {seconds:.1f} s and lands: main is now {short(event['after'])}")
         self._sign(f"{part.story.name}.landed")
 
@@ -153,7 +153,7 @@ class Storyline:
 
 
 def _line(lines: Iterable[str], part: Part) -> str:
-    """The line of a refusal that says the most."""
+    """The decisive line of a refusal."""
     wanted = part.story.returned or "\0"
     return next((line.strip() for line in lines if line.strip().startswith(wanted)), part.reason)
 

@@ -1,4 +1,4 @@
-"""How the demo is shown: a table that moves on a terminal, else a line per step; and what it all came to."""
+"""The demo's output: a live table on a terminal, else a line per step; and the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from windlass.cli.demo.place import DemoPlace
-from windlass.cli.demo.story import STORIES, Part, Storyline
+from windlass.cli.demo.story import STORIES, Storyline
 from windlass.cli.output import (
     Column,
     Row,
@@ -33,7 +33,7 @@ from windlass.core.display import short
 
 _FRAME_SECONDS = 0.1
 _HEIGHT = len(STORIES) + 6
-"""Lines that the moving table may take."""
+"""Lines that the live table may take."""
 
 _ABOUT = (
     "Five agents work on one small Python package at the same time, each in a clone of its own.",
@@ -43,16 +43,16 @@ _ABOUT = (
 
 
 def _painted(text: str) -> str:
-    """The state in its colour; what follows it is said in plain words."""
+    """The first word, a state, in its colour."""
     state, space, words = text.partition(" ")
     return paint_state(state) + space + words
 
 
 _PARTS = (
-    Column("AGENT", lambda row: row["agent"], style=bold),
-    Column("TASK", lambda row: row["title"], gives=True),
-    Column("TIME", lambda row: row["time"]),
-    Column("NOW", lambda row: row["doing"], gives=True, style=_painted),
+    Column("AGENT", lambda row: row["part"].agent, style=bold),
+    Column("TASK", lambda row: row["part"].story.title, gives=True),
+    Column("TIME", lambda row: f"{row['part'].seconds:.1f} s"),
+    Column("NOW", lambda row: row["part"].doing, gives=True, style=_painted),
 )
 
 _RECEIPTS = (
@@ -66,31 +66,32 @@ _RECEIPTS = (
 
 
 class StepLines:
-    """One line per step, with the seconds since the beginning."""
+    """Prints one line per step, with the seconds since the start."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.board: Storyline | None = None
+        self.storyline: Storyline | None = None
 
     def begin(self, check: str) -> None:
-        for each in (*_ABOUT, f"The test: {check}"):
-            say(paragraph(each))
+        for text in (*_ABOUT, f"The test: {check}"):
+            say(paragraph(text))
         say()
 
-    def watch(self, board: Storyline) -> None:
-        """The board that is told about from now on."""
-        self.board = board
+    def watch(self, storyline: Storyline) -> None:
+        """Show the steps of this storyline from now on."""
+        self.storyline = storyline
 
     def tell(self, who: str, words: str) -> None:
-        room = max((len(part.agent) for part in self.board.parts.values()), default=0) if self.board else 0
+        parts = self.storyline.parts.values() if self.storyline else ()
+        room = max((len(part.agent) for part in parts), default=0)
         say(f"{time.monotonic() - self.began:4.1f} s  {one_line(who).ljust(room)}  {one_line(words)}")
 
     def end(self) -> None:
-        """Nothing moves any more."""
+        """Stop showing steps."""
 
 
-class Silence(StepLines):
-    """For programs: only the end is said, and not here."""
+class NoSteps(StepLines):
+    """Shows no steps: programs only want the result."""
 
     def begin(self, check: str) -> None:
         del check
@@ -99,8 +100,8 @@ class Silence(StepLines):
         del who, words
 
 
-class Live(StepLines):
-    """A table that is drawn over itself, ten times a second."""
+class LiveTable(StepLines):
+    """Draws a table over itself, ten times a second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,8 +110,8 @@ class Live(StepLines):
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True)
 
-    def watch(self, board: Storyline) -> None:
-        super().watch(board)
+    def watch(self, storyline: Storyline) -> None:
+        super().watch(storyline)
         sys.stdout.write("\x1b[?25l")
         self._clock.start()
 
@@ -119,24 +120,24 @@ class Live(StepLines):
         self._draw()
 
     def end(self) -> None:
-        """The last picture stays."""
+        """Draw the table for the last time."""
         self._over.set()
         if self._clock.ident is not None:
             self._clock.join()
-        if self.board:
+        if self.storyline:
             self._draw()
-            self.board = None
+            self.storyline = None
             sys.stdout.write("\x1b[?25h")
             sys.stdout.flush()
 
     def _tick(self) -> None:
-        with suppress(OSError):  # the terminal has gone, which the main thread will notice as well
+        with suppress(OSError):  # the terminal is closed: the main thread will notice as well
             while not self._over.wait(_FRAME_SECONDS):
                 self._draw()
 
     def _draw(self) -> None:
         with self._drawing:
-            lines = _picture(self.board) if self.board else []
+            lines = _rows(self.storyline) if self.storyline else []
             up = f"\x1b[{self._drawn}F" if self._drawn else ""
             sys.stdout.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
             sys.stdout.flush()
@@ -144,51 +145,45 @@ class Live(StepLines):
 
 
 def chosen_view(*, as_json: bool) -> StepLines:
-    """What fits where the output goes."""
+    """The view that suits the output."""
     if as_json:
-        return Silence()
+        return NoSteps()
     if can_redraw(sys.stdout) and shutil.get_terminal_size().lines > _HEIGHT:
-        return Live()
+        return LiveTable()
     return StepLines()
 
 
-def _picture(board: Storyline) -> list[str]:
-    parts = list(board.parts.values())
-    heading, *rows = table(_PARTS, [_row(each) for each in parts])
-    lines = [line for row, part in zip(rows, parts, strict=True) for line in (row, *_refusals(part))]
-    return [heading, *lines]
+def _rows(storyline: Storyline) -> list[str]:
+    """The table, with the gate's refusals under the row of each author."""
+    heading, *rows = table(_PARTS, [{"part": part} for part in storyline.parts.values()])
+    lines, room = [heading], (width() or 80) - 2
+    for row, part in zip(rows, storyline.parts.values(), strict=True):
+        refusals = [shorten(one_line(f"sent back: {reason}"), room) for reason in part.told]
+        lines += [row, *(f"  {paint(refusal, 'yellow')}" for refusal in refusals)]
+    return lines
 
 
-def _row(part: Part) -> Row:
-    return {"agent": part.agent, "title": part.story.title, "time": f"{part.seconds:.1f} s", "doing": part.doing}
-
-
-def _refusals(part: Part) -> list[str]:
-    """What the gate said, under the row of the one who was told."""
-    room = (width() or 80) - 2
-    return [f"  {paint(shorten(one_line(f'sent back: {each}'), room), 'yellow')}" for each in part.told]
-
-
-def say_result(receipts: Sequence[Row], board: Storyline, seconds: float) -> None:
-    """The receipts, and what was shown."""
+def say_result(receipts: Sequence[Row], storyline: Storyline, seconds: float) -> None:
+    """Show the receipts, and how often main moved."""
     say()
     say("\n".join(table(_RECEIPTS, receipts)))
     say()
-    returned = sum(len(part.told) for part in board.parts.values())
+    returned = sum(len(part.told) for part in storyline.parts.values())
     moves = len({receipt["moved_to"] for receipt in receipts})
     say(
         paragraph(
             f"Main moved {moves} times in {seconds:.1f} s and was never red: git confirms that every commit it "
             f"was at has exactly the tree that the tests passed on. {returned} changes were sent back with the output, "
-            "and mended by their own authors."
+            "and repaired by their own authors."
         )
     )
     say(bold(paragraph("The agents are the hands; the gate is the pawl: what main has gained, it does not lose.")))
 
 
 def say_kept(place: DemoPlace, receipts: Sequence[Row]) -> None:
-    """How to go on in a place that was kept, and how to get rid of it."""
-    program, latest = _program(), receipts[-1]["change"] if receipts else ""
+    """Show how to go on in the kept folder, and how to remove it."""
+    path, latest = Path(sys.argv[0]).absolute(), receipts[-1]["change"] if receipts else ""
+    program = "windlass" if shutil.which("windlass") or not os.access(path, os.X_OK) else shlex.quote(str(path))
     say()
     say(f"Kept in {place.folder}. To go on:")
     say(f"  cd {shlex.quote(str(place.repo))}")
@@ -201,16 +196,10 @@ def say_kept(place: DemoPlace, receipts: Sequence[Row]) -> None:
 
 
 def say_next() -> None:
-    """What a stranger can do now."""
+    """Show what to do next."""
     say()
-    for each in (
+    for text in (
         "Nothing is left of this. To keep it, and try the commands above: windlass demo --keep",
         "In a repository of your own: windlass init",
     ):
-        say(dim(paragraph(each)))
-
-
-def _program() -> str:
-    """What must be typed to get this program again."""
-    here = Path(sys.argv[0]).absolute()
-    return "windlass" if shutil.which("windlass") or not os.access(here, os.X_OK) else shlex.quote(str(here))
+        say(dim(paragraph(text)))

@@ -1,9 +1,8 @@
 """`windlass mcp`: a bridge from standard input and output to the daemon, for programs that speak MCP over them.
 
-Each line is sent on, and each answer written. What it adds is that its client never notices that the daemon was
-restarted: a session is begun anew, what only looks or counts once is asked again, and streams are followed on. What
-changes something is sent on one by one, so that it happens in the order of the lines. Light to start, so it does
-without the SDK.
+The bridge forwards each line, and writes each answer. Its client never notices that the daemon was restarted: the
+bridge begins a new session, repeats requests that are safe to repeat, and follows streams again. It sends requests that
+change something one by one, in the order of the lines. It does without the SDK, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from windlass.cli.connection.http import Connection, Gone, dial, quote
 from windlass.cli.mcp_bridge.ordered import Turns
 from windlass.cli.mcp_bridge.protocol import (
     Message,
-    beginning,
-    begins_now,
     encoded,
     era,
     is_stream,
@@ -37,22 +34,24 @@ from windlass.cli.mcp_bridge.protocol import (
     refusal,
     unsaid,
     values,
+    waits_from_now,
     wanted,
+    with_since,
 )
 from windlass.core.errors import BadInput, Unavailable, WindlassError
 
 PATIENCE = 60.0
 """Seconds that a run waits for a daemon that is being restarted."""
 LAST_ANSWERS = 2.0
-"""Seconds that answers may still take when our client has said all."""
+"""Seconds that answers may still take after the end of our input."""
 PAUSE = 0.2
 NOW = 0.0
-"""A time that is over: what can't be had at once is not waited for, and no daemon is started for it."""
+"""A deadline in the past: try once, wait for nothing, and start no daemon."""
 FAILED = -32000
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""What of a request stands in its head, too, in the newer era."""
+"""Which parameter of a request is repeated in its headers, in the newer era."""
 
 
 @command("mcp", "windlass mcp")
@@ -62,16 +61,16 @@ def mcp_command(daemon: Client) -> None:
 
     Agents are given this by themselves. It ends with its input.
     """
-    gc.enable()  # this one stays
+    gc.enable()  # this command runs long
     Bridge(daemon).run()
 
 
 class SessionLost(Unavailable):
-    """The session is not known any more."""
+    """The daemon does not know the session any more."""
 
 
 class Bridge:
-    """One client on standard input and output, and the daemon."""
+    """Forwards messages between one client, on standard input and output, and the daemon."""
 
     def __init__(self, daemon: Client) -> None:
         self.daemon = daemon
@@ -83,11 +82,11 @@ class Bridge:
         self.session = ""
         self.version = ""
         self.watched: dict[str, None] = {}
-        """What the client has subscribed to, in the older era."""
+        """The URIs that the client has subscribed to, in the older era."""
         self.following: threading.Event | None = None
-        """Set when the stream is open on which the older era hears of news."""
+        """Set when the stream of notifications is open, in the older era."""
         self.open: dict[str, Connection] = {}
-        """Requests of the newer era that wait for their answer, by id."""
+        """Requests of the newer era without an answer yet, by id."""
         self.turns = Turns(self._answer)
         self._writing = threading.Lock()
         self._renewing = threading.Lock()
@@ -95,7 +94,7 @@ class Bridge:
     # ── lines in, lines out ──────────────────────────────────────────────────────────────────────────────────
 
     def run(self) -> None:
-        """Send on every line until there is none."""
+        """Forward every line until the input ends."""
         asking: list[threading.Thread] = []
         self.turns.start()
         for line in iter(sys.stdin.buffer.readline, b""):
@@ -106,21 +105,21 @@ class Bridge:
             if may_change(message):
                 self.turns.add(message, until)
             elif "method" in message and "id" in message and message["method"] != "initialize":
-                asking = [each for each in asking if each.is_alive()]
+                asking = [thread for thread in asking if thread.is_alive()]
                 asking.append(threading.Thread(target=self._answer, args=(message, until), daemon=True))
                 asking[-1].start()
             else:
                 self._answer(message, until)
         left = self.turns.finish(LAST_ANSWERS)
         until = time.monotonic() + LAST_ANSWERS
-        for each in asking:
-            each.join(max(0.0, until - time.monotonic()))
+        for thread in asking:
+            thread.join(max(0.0, until - time.monotonic()))
         self._leave()
         if left:
             raise Unavailable(unsaid(left), hint="Look with `windlass peek` what was heard, and say the rest again.")
 
     def _parsed(self, line: bytes) -> Message | None:
-        """The message in a line; what is none is answered at once."""
+        """The message in a line; a bad line is answered at once."""
         message, code, words = read_line(line)
         if words:
             key = message.get("id") if message else None
@@ -142,7 +141,7 @@ class Bridge:
     # ── one message ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(self, message: Message, until: float) -> None:
-        """Send a message on, and write what is answered. Whatever goes wrong is an answer, too."""
+        """Forward a message, and write its answer. A failure becomes an answer, too."""
         try:
             self._exchange(message, until)
         except BrokenPipeError:
@@ -154,7 +153,7 @@ class Bridge:
 
     def _exchange(self, message: Message, until: float) -> None:
         method = message.get("method")
-        if method == "notifications/cancelled" and (self._hang_up(message) or self._never_sent(message)):
+        if method == "notifications/cancelled" and self._cancel(params(message).get("requestId")):
             return
         if method == "initialize":
             self.greeting, self.session, self.version = message, "", ""
@@ -164,15 +163,15 @@ class Bridge:
         if method == "notifications/initialized" and self.session and self.following is None:
             self.following = threading.Event()
             threading.Thread(target=self._follow, args=(self.following,), daemon=True).start()
-            self.following.wait(LAST_ANSWERS)  # so that whatever is subscribed to next is heard
+            self.following.wait(LAST_ANSWERS)  # so that no notification of the next subscription is missed
 
     def _until_answered(self, message: Message, until: float) -> None:
-        """Ask, and where that is safe ask again: a daemon may leave at any time, and the next one knows no session."""
+        """Ask, and repeat it where that is safe: a daemon may leave at any time, and the next one knows no session."""
         key, again = os.urandom(12).hex(), False
         while True:
             session = self.session
             try:
-                message = self._anchored(message)
+                message = self._with_since(message)
                 return self._ask(message, key, until, again=again)
             except SessionLost:
                 if time.monotonic() > until or not self._renewed(session, until):
@@ -185,41 +184,41 @@ class Bridge:
                     again, until = True, time.monotonic() + PATIENCE
                 time.sleep(PAUSE)
 
-    def _anchored(self, message: Message) -> Message:
-        """What waits for news from now on says since when, so that nothing is missed should it be asked again."""
-        if not begins_now(message):
+    def _with_since(self, message: Message) -> Message:
+        """Add the newest message's id to a wait that begins now, so that a repeated wait misses nothing."""
+        if not waits_from_now(message):
             return message
-        wire = self._wire("GET", b"", {}, target=f"/messages/wait?timeout=0{self.where}")
+        connection = self._request("GET", b"", {}, target=f"/messages/wait?timeout=0{self.where}")
         try:
-            status, headers = wire.head()
+            status, headers = connection.head()
             if status != 200:
-                return message  # whatever is wrong, its own answer says it
-            since = json.loads(b"".join(wire.body(headers)))["since"]
+                return message  # its own answer will say what is wrong
+            since = json.loads(b"".join(connection.body(headers)))["since"]
         finally:
-            wire.line.close()
-        return beginning(message, since)
+            connection.socket.close()
+        return with_since(message, since)
 
     def _ask(self, message: Message, key: str, until: float, *, again: bool) -> None:
-        """One try. Raises Lost for a session that is gone, Gone where the answer broke off."""
+        """Ask once. Raises SessionLost if the daemon does not know the session, Gone if the answer broke off."""
         session = "" if era(message) else self.session
         headers = self._headers(message) | {"Windlass-Request": key}
-        line = self._dialled(until if may_change(message) else None)  # a long wait has patience left at its end
-        wire = self._wire("POST", json.dumps(message).encode(), headers, line=line)
+        socket = self._dial(until if may_change(message) else None)  # a long wait may meet a restart at its end
+        connection = self._request("POST", json.dumps(message).encode(), headers, socket=socket)
         name = json.dumps(message["id"]) if era(message) and "id" in message else ""
         if name:
-            self.open[name] = wire
+            self.open[name] = connection
         try:
-            status, headers = wire.head()
+            status, headers = connection.head()
             if status == 404 and session:
                 raise SessionLost("The session is gone.")
             if message.get("method") == "initialize":
                 self.session = headers.get("mcp-session-id", "")
-            self._pass_on(message, status, values(headers, wire.body(headers)), again=again)
+            self._pass_on(message, status, values(headers, connection.body(headers)), again=again)
         except Gone:
-            if not name or name in self.open:  # else we have hung up ourselves
+            if not name or name in self.open:  # else it was cancelled
                 raise
         finally:
-            wire.line.close()
+            connection.socket.close()
             if name:
                 self.open.pop(name, None)
 
@@ -232,12 +231,12 @@ class Bridge:
                 if again and answer["method"] == ACKNOWLEDGED:
                     self._say_updated(wanted(message), message["id"])
                 continue
-            self._answered(message, answer)
-            return  # whatever becomes of the stream now, this is answered
+            self._finish(message, answer)
+            return  # it is answered, even if the stream breaks off now
         if "id" in message and "method" in message:
             raise Gone("The daemon went away before it had answered.", hint="Look whether it was done, or ask again.")
 
-    def _answered(self, message: Message, answer: Message) -> None:
+    def _finish(self, message: Message, answer: Message) -> None:
         if message.get("method") == "initialize":
             result = answer.get("result")
             self.version = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
@@ -253,28 +252,25 @@ class Bridge:
         elif message.get("method") == "resources/unsubscribe":
             self.watched.pop(uri, None)
 
-    def _hang_up(self, message: Message) -> bool:
-        """In the newer era a request is cancelled by hanging up."""
-        wire = self.open.pop(json.dumps(params(message).get("requestId")), None)
-        if wire is not None:
-            wire.line.shutdown(2)
-        return wire is not None
-
-    def _never_sent(self, message: Message) -> bool:
-        """What waits for its turn is cancelled by forgetting it."""
-        return self.turns.drop(params(message).get("requestId"))
+    def _cancel(self, key: object) -> bool:
+        """Cancel a request of the newer era by closing its connection, or one that was not sent by dropping it."""
+        connection = self.open.pop(json.dumps(key), None)
+        if connection is None:
+            return self.turns.drop(key)
+        connection.socket.shutdown(2)
+        return True
 
     # ── the daemon ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _wire(
-        self, method: str, body: bytes, headers: dict[str, str], *, line: Any = None, target: str = "/mcp"
+    def _request(
+        self, method: str, body: bytes, headers: dict[str, str], *, socket: Any = None, target: str = "/mcp"
     ) -> Connection:
-        wire = Connection(line or self._dialled(), waiting=_silent, outlet=sys.stdout.fileno())
-        wire.send(method, target, body, headers)
-        return wire
+        connection = Connection(socket or self._dial(), waiting=lambda _seconds: None, output=sys.stdout.fileno())
+        connection.send(method, target, body, headers)
+        return connection
 
-    def _dialled(self, until: float | None = None) -> Any:
-        """A line to the daemon. A run waits for one that is being restarted, a person's starts it."""
+    def _dial(self, until: float | None = None) -> Any:
+        """Connect to the daemon. Inside a run, wait for one that is being restarted; elsewhere, start it."""
         until = time.monotonic() + PATIENCE if until is None else until
         while True:
             try:
@@ -288,7 +284,7 @@ class Bridge:
                 time.sleep(PAUSE)
 
     def _wait_for_daemon(self) -> None:
-        """Until there is one again: for streams none is started, as a person may have stopped it."""
+        """Wait for a daemon; for streams none is started, because a person may have stopped it."""
         while True:
             try:
                 return dial(self.daemon.home).close()
@@ -308,17 +304,17 @@ class Bridge:
         return found
 
     def _renewed(self, lost: str, until: float) -> bool:
-        """Begin the session anew, and again where that daemon dies, too: what is to be said in it was not heard yet."""
+        """Begin a new session, again if that daemon dies, too: the request has not arrived anywhere yet."""
         while True:
             try:
-                return self._begun_anew(lost, until)
+                return self._renew_once(lost, until)
             except Gone:
                 if time.monotonic() > until:
                     raise
             time.sleep(PAUSE)
 
-    def _begun_anew(self, lost: str, until: float) -> bool:
-        """One try to begin the session as the client did; whoever comes second finds it done."""
+    def _renew_once(self, lost: str, until: float) -> bool:
+        """Repeat the client's handshake, unless another thread has just done it. False: there was no handshake."""
         with self._renewing:
             if self.session != lost:
                 return True
@@ -330,34 +326,34 @@ class Bridge:
                 for number, uri in enumerate([*self.watched]):
                     again = {"jsonrpc": "2.0", "id": f"again-{number}", "method": "resources/subscribe"}
                     self._told(again | {"params": {"uri": uri}}, until, session)
-                self.session = session  # only now: one that is begun by half would be deaf
+                self.session = session  # only now that its subscriptions are there
         return bool(session)
 
     def _told(self, message: Message, until: float, session: str = "") -> dict[str, str]:
-        """Say something of our own, and let nobody hear the answer; returns its headers."""
-        line = self._dialled(until)
-        wire = self._wire("POST", json.dumps(message).encode(), self._headers(message, session), line=line)
+        """Send a message of our own, and return the headers of the answer."""
+        socket = self._dial(until)
+        connection = self._request("POST", json.dumps(message).encode(), self._headers(message, session), socket=socket)
         try:
-            status, headers = wire.head()
-            list(wire.body(headers))
+            status, headers = connection.head()
+            list(connection.body(headers))
         finally:
-            wire.line.close()
-        if status >= 500 or (status == 404 and session):  # it is leaving, or another one came meanwhile
+            connection.socket.close()
+        if status >= 500 or (status == 404 and session):  # the daemon is leaving, or another one came meanwhile
             raise Gone("The daemon went away while the session was begun.", hint="Ask again.")
         return headers
 
     def _say_updated(self, uris: list[str], subscription: Any = None) -> None:
-        """While we were cut off, something may have come: let the client look."""
+        """Tell the client that its resources may have changed while we were cut off."""
         meta = {"_meta": {SUBSCRIPTION_KEY: subscription}} if subscription is not None else {}
         for uri in uris:
             self._write({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri, **meta}})
 
     def _follow(self, is_open: threading.Event) -> None:
-        """What the daemon says by itself, in the older era. After each gap the client is told to look."""
+        """Forward the daemon's notifications, in the older era. After each gap the client is told to look."""
         while True:
             session = self.session
             try:
-                if not self._hear(session, is_open) and self._begun_anew(session, NOW):
+                if not self._hear(session, is_open) and self._renew_once(session, NOW):
                     continue
             except BrokenPipeError:
                 os._exit(0)
@@ -366,31 +362,27 @@ class Bridge:
             time.sleep(PAUSE)
 
     def _hear(self, session: str, is_open: threading.Event) -> bool:
-        """One stream, to its end. False: the daemon does not know the session."""
+        """Forward one stream to its end. False: the daemon does not know the session."""
         headers = {"Accept": "text/event-stream", "Mcp-Session-Id": session, "Mcp-Protocol-Version": self.version}
-        wire = self._wire("GET", b"", headers, line=dial(self.daemon.home))
+        connection = self._request("GET", b"", headers, socket=dial(self.daemon.home))
         try:
-            status, head = wire.head()
+            status, head = connection.head()
             if status == 200:
                 self._say_updated(list(self.watched))
                 is_open.set()
-                for value in values(head, wire.body(head)):
+                for value in values(head, connection.body(head)):
                     self._write(value)
             return status != 404
         finally:
-            wire.line.close()
+            connection.socket.close()
 
     def _leave(self) -> None:
-        """Say goodbye, if there is a session and someone to say it to."""
+        """End the session, if there is one and the daemon runs."""
         if not self.session:
             return
         try:
-            wire = self._wire("DELETE", b"", {"Mcp-Session-Id": self.session}, line=dial(self.daemon.home))
-            wire.deadline = time.monotonic() + LAST_ANSWERS
-            wire.head()
+            connection = self._request("DELETE", b"", {"Mcp-Session-Id": self.session}, socket=dial(self.daemon.home))
+            connection.deadline = time.monotonic() + LAST_ANSWERS
+            connection.head()
         except (WindlassError, OSError, ValueError):
             return
-
-
-def _silent(_seconds: float) -> None:
-    """A stream may be quiet for long."""

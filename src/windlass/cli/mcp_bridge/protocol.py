@@ -1,4 +1,4 @@
-"""Messages of MCP, as far as a bridge must understand them: their era, what changes something, what may be repeated."""
+"""MCP messages, as far as the bridge must understand them: their era, what changes something, what may be repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Message = dict[str, Any]
 
 
 def read_line(line: bytes) -> tuple[Message | None, int, str]:
-    """The message in a line, if there is one; and what is wrong with it, if something is."""
+    """The message in a line, if there is one; and an error code and a sentence if it is bad."""
     if not line.strip():
         return None, 0, ""
     try:
@@ -51,10 +51,10 @@ def is_stream(message: Message) -> bool:
 
 
 def wanted(message: Message) -> list[str]:
-    """What a request to listen asks for."""
+    """The URIs that a request to listen asks for."""
     wanted = params(message).get("notifications")
     uris = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
-    return [each for each in uris if isinstance(each, str)] if isinstance(uris, list) else []
+    return [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
 
 
 def _is_of(tools: frozenset[str], message: Message) -> bool:
@@ -67,32 +67,32 @@ def may_repeat(message: Message) -> bool:
 
 
 def may_change(message: Message) -> bool:
-    """Whether it comes after what was said before it; a tool that we do not know may change something, too."""
+    """Whether a message must keep its order. An unknown tool may change something, too."""
     return message.get("method") == "tools/call" and not _is_of(LOOKING, message)
 
 
-def begins_now(message: Message) -> bool:
-    """Whether it waits for what is said from now on: asked again, that would be another now."""
+def waits_from_now(message: Message) -> bool:
+    """Whether a message waits for messages from now on: repeated, it would begin at a later time."""
     given = params(message).get("arguments", {})
     waits = message.get("method") == "tools/call" and _is_of(WAITING, message)
     return waits and isinstance(given, dict) and not given.get("since")
 
 
-def beginning(message: Message, since: str) -> Message:
-    """The same, from a message on."""
+def with_since(message: Message, since: str) -> Message:
+    """The same request to wait, beginning after the message `since`."""
     given = params(message)
     return message | {"params": given | {"arguments": given.get("arguments", {}) | {"since": since}}}
 
 
 def encoded(value: str) -> str:
-    """A text as a header may carry it."""
+    """A text in the form that a header may have."""
     if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?base64?"):
         return value
     return f"=?base64?{b2a_base64(value.encode('utf-8', 'surrogatepass'), newline=False).decode()}?="
 
 
 def refusal(value: Message, status: int) -> str:
-    """What the daemon said no with, in its own words."""
+    """The daemon's own words for an error."""
     said = value.get("error")
     if isinstance(said, dict):
         return f"{said.get('message', '')} {said.get('hint', '')}".strip()
@@ -100,15 +100,15 @@ def refusal(value: Message, status: int) -> str:
 
 
 def unsaid(left: list[Message]) -> str:
-    """Names what the daemon was not told before the end; of the first, nobody knows."""
-    first, *rest = (f"{params(each).get('name')} (id {each.get('id')})" for each in left)
+    """The sentence that names the messages that were not sent; the first one may have arrived."""
+    first, *rest = (f"{params(message).get('name')} (id {message.get('id')})" for message in left)
     more = f", and {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
     after = f"; not sent: {', '.join(rest[:MOST_NAMED])}{more}" if rest else ""
     return f"The daemon did not answer in time, and may not have heard {first}{after}."
 
 
 def values(headers: dict[str, str], pieces: Iterator[bytes]) -> Iterator[Message]:
-    """The messages of an answer: one, or as many as a stream has."""
+    """Yield the messages of an answer: one, or those of a stream."""
     if headers.get("content-type", "").startswith("text/event-stream"):
         yield from _events(pieces)
         return
