@@ -55,9 +55,12 @@ class SecondTry:
     """Collects the tests that fail, and runs each once more after the last one."""
 
     failed: dict[str, None] = field(default_factory=dict)
+    passed: bool = False
+    """Whether any test passed: one that was alone anyway is not run again."""
     lines: tuple[str, ...] = ()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.passed |= report.passed and report.when == "call"
         if report.failed:
             self.failed[without_group(report.nodeid)] = None
 
@@ -65,8 +68,10 @@ class SecondTry:
         """Run the failed tests again, unless the run was cut short or too many failed; pass if they are unsteady."""
         if session.exitstatus != pytest.ExitCode.TESTS_FAILED or not 0 < len(self.failed) <= MOST_FAILED:
             return
-        if session.shouldfail or session.config.getoption("usepdb"):
+        if session.shouldfail or session.config.getoption("usepdb") or not self.passed:
             return
+        reporter = session.config.pluginmanager.getplugin("terminalreporter")
+        reporter.write_line(f"\nRunning {len(self.failed)} failed tests again, each alone.")
         passed = [test for test in self.failed if passes_alone(test, session.config.rootpath)]
         verdict = judge(list(self.failed), passed, read_list(LISTED.read_text()), day)
         self.lines = verdict.lines
