@@ -70,8 +70,8 @@ class Stage(NamedTuple):
 def a_stage(folder: Path) -> Stage:
     """No git identity, inside a run of another home, with the git variables of a hook, and spaces in the path."""
     temporary, home, repo = (folder / each for each in ("a place é", "empty home", "repo"))
-    for each in (temporary, home, repo):
-        each.mkdir(parents=True)
+    for place in (temporary, home, repo):
+        place.mkdir(parents=True)
     subprocess.run(("git", "init", "-q", str(repo)), check=True)
     foreign = ("GIT_", "WINDLASS_", "COLUMNS", "LINES")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -174,8 +174,8 @@ class TestChoice:
             del house.environment["WINDLASS_SANDBOX"]
             kept = house.work("Be kept", "touch up; sleep 600")
             free = house.work("Be free", "touch up; sleep 600", "--sandbox", "off")
-            for each in (kept, free):
-                house.pid(each)
+            for agent in (kept, free):
+                house.pid(agent)
             assert [house.agent(each)["sandbox"] for each in (kept, free)] == ["bubblewrap", "unenforced"]
             [finding] = [each for each in house.wl("doctor", "--json").value if each["name"] == "sandbox"]
             assert finding["detail"].endswith(f"; without one now: {free}")

@@ -108,10 +108,10 @@ def landed_by_thirty_agents(world: World, folder: Path, *, runners: int) -> tupl
         assert not world.broken(landed)
         assert not any(world.conflicting(each, landed - {each}) for each in landed)
         left_out = set(world.changes) - landed - world.bad
-        for each in left_out:
-            others = [next(iter(pair - {each})) for pair in (*world.conflicts, *world.red) if each in pair]
-            explained = not landed.isdisjoint(others) or each in unlucky(house.queue(), folder)
-            assert explained, f"{each} had no reason to stay behind"
+        for change in left_out:
+            others = [next(iter(pair - {change})) for pair in (*world.conflicts, *world.red) if change in pair]
+            explained = not landed.isdisjoint(others) or change in unlucky(house.queue(), folder)
+            assert explained, f"{change} had no reason to stay behind"
         assert house.wl("doctor", "--check").code == 0
     return ordered, len(landed), len((folder / "runs").read_text().splitlines())
 

@@ -38,8 +38,8 @@ class Street:
             config.write(PLAYER.format(player=player))
         house.commit({".windlass/agents/coder.md": AGENT})
         house.git("clone", "-q", str(self.one), str(self.two), cwd=house.folder)
-        for each in (self.one, self.two):
-            house.wl("init", "--yes", cwd=each)
+        for repo in (self.one, self.two):
+            house.wl("init", "--yes", cwd=repo)
         self.asked = self.ask("In one?", cwd=self.one)
         until(lambda: house.wl("list", "--json").value, "the first one's coder")
 

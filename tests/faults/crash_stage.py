@@ -158,14 +158,14 @@ class CrashStage:
     def facts(self) -> dict[str, Any]:
         """All that must be the same however often the daemon died."""
         found: dict[str, Any] = {}
-        for each in self.ask("agents", all=1)["items"]:
-            page = self.ask("agents", each["name"])
-            found[each["task_title"]] = {
-                "status": each["status"],
+        for agent in self.ask("agents", all=1)["items"]:
+            page = self.ask("agents", agent["name"])
+            found[agent["task_title"]] = {
+                "status": agent["status"],
                 "runs": [(run["number"], run["cause"], run["outcome"], run["exit_code"]) for run in page["runs"]],
                 "change": page["change"] and (page["change"]["state"], page["change"]["returns"]),
                 "reports": [report["body"].split(" ", 1)[-1] for report in page["reports"]],
-                "said": self._said(each["name"]) if each["task_title"] != "conflicts" else "depends on the order",
+                "said": self._said(agent["name"]) if agent["task_title"] != "conflicts" else "depends on the order",
             }
         found["main"] = sorted(self.git("ls-tree", "-r", "main").splitlines())
         merges = self.git("log", "--merges", "--first-parent", "--format=%s", "main").splitlines()

@@ -41,9 +41,9 @@ def plant(house: Stage, program: Path, folder: Path, *, settings: tuple[str, ...
     for hook in HOOKS:
         (folder / ".git/hooks" / hook).unlink(missing_ok=True)
         (folder / ".git/hooks" / hook).symlink_to(program)
-    for each in settings:
-        value = f"!{program}" if each.startswith(("alias", "submodule")) else str(program)
-        house.git("config", each, value, cwd=folder)
+    for setting in settings:
+        value = f"!{program}" if setting.startswith(("alias", "submodule")) else str(program)
+        house.git("config", setting, value, cwd=folder)
     house.git("config", "commit.gpgSign", "true", cwd=folder)
     (folder / ".git/info").mkdir(exist_ok=True)
     (folder / ".git/info/attributes").write_text(ATTRIBUTES)

@@ -91,12 +91,12 @@ def hear(notes: Path) -> int:
     """Note what is there, then acknowledge it; what was noted before the daemon died is only acknowledged."""
     known = {line.split()[0] for line in notes.read_text().splitlines()} if notes.exists() else set()
     new = 0
-    for each in call("GET", "/inbox")["items"]:
-        if each["id"] not in known:
+    for message in call("GET", "/inbox")["items"]:
+        if message["id"] not in known:
             new += 1
             with notes.open("a") as file:
-                file.write(f"{each['id']} {each['message']}\n")
-        call("POST", f"/messages/{each['id']}/ack")
+                file.write(f"{message['id']} {message['message']}\n")
+        call("POST", f"/messages/{message['id']}/ack")
     return new
 
 

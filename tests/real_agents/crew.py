@@ -110,8 +110,8 @@ def crew(clis: Sequence[str] = CLIS, **variables: str) -> Iterator[Crew]:
             house.environment |= QUICK | {"ANTHROPIC_BASE_URL": models.url()} | variables
             house.environment["PATH"] = f"{house.folder / 'bin'}{os.pathsep}{path}"
             house.environment["TMPDIR"] = str(house.folder / "tmp")
-            for each in ("tmp", "home/.codex"):
-                (house.folder / each).mkdir()
+            for folder in ("tmp", "home/.codex"):
+                (house.folder / folder).mkdir()
             (house.folder / "home/.codex/config.toml").write_text(CODEX_SETTINGS.format(url=models.url()))
             made = Crew(house, models, place)
             try:

@@ -100,8 +100,8 @@ class Cli:
     @contextmanager
     def running(self, prompt: str, *, resume: str = "") -> Iterator[subprocess.Popen[str]]:
         """It runs; at the end it does not."""
-        for each in ("project", "home", "tmp", "codex"):
-            (self.folder / each).mkdir(exist_ok=True)
+        for folder in ("project", "home", "tmp", "codex"):
+            (self.folder / folder).mkdir(exist_ok=True)
         process = subprocess.Popen(
             self.place.there(*self._words(prompt, resume)),
             cwd=self.project,

@@ -43,14 +43,14 @@ def team() -> Iterator[Crew]:
     with crew(CLAUDE_CODE_OAUTH_TOKEN="sk-ant-oat-scripted") as made:
         impatient = made.another_repository("impatient", SHORT)
         for cli in CLIS:
-            for each in ("auth", "billing", "context"):
-                made.give(cli, each, first_fails(f"{each}-{cli}.txt", Fault(each)))
-            for each in ("rate", "overloaded"):
-                made.give(cli, each, [Step(fault=Fault(each))])
+            for story in ("auth", "billing", "context"):
+                made.give(cli, story, first_fails(f"{story}-{cli}.txt", Fault(story)))
+            for story in ("rate", "overloaded"):
+                made.give(cli, story, [Step(fault=Fault(story))])
             made.give(cli, "quota", [Step(fault=Fault.QUOTA, resets_in=RESETS_IN)])
             made.give(cli, "silent", hangs_once(f"silent-{cli}.txt"), repo=impatient)
-            for each in ("term", "kill"):
-                made.give(cli, each, hangs_once(f"{each}-{cli}.txt"))
+            for story in ("term", "kill"):
+                made.give(cli, story, hangs_once(f"{story}-{cli}.txt"))
         yield made
 
 

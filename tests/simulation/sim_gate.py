@@ -26,8 +26,8 @@ SECONDS = 3.5
 def order(world: World, which: int, how: int) -> None:
     """Order several things at once, for as many agents as there may be."""
     world.settings.limit(4)
-    for each in range(2 + which % 3):
-        work(world, 1 + each, how)
+    for number in range(2 + which % 3):
+        work(world, 1 + number, how)
 
 
 def bring(world: World, which: int, how: int) -> None:
@@ -53,8 +53,8 @@ def think_again(world: World, which: int, how: int) -> None:
 
 def _all(verb: str, world: World, which: int, how: int) -> None:
     """Say the same about each change that is being tested."""
-    for each in (change.id for change in world.now.changes() if change.state is ChangeState.TESTING):
-        world.call(verb, partial(_said, verb, each), _ignore)
+    for name in (change.id for change in world.now.changes() if change.state is ChangeState.TESTING):
+        world.call(verb, partial(_said, verb, name), _ignore)
 
 
 async def _said(verb: str, change: str, engine: Engine) -> None:
@@ -74,8 +74,8 @@ def die_landing(world: World, which: int, how: int) -> None:
 
 def enter_many(world: World, which: int, how: int) -> None:
     """Put two branches of one's own into the line."""
-    for each in range(2):
-        ARRANGED["enter"].act(world, which + each, how + each)
+    for number in range(2):
+        ARRANGED["enter"].act(world, which + number, how + number)
 
 
 def _has_line(world: World) -> bool:

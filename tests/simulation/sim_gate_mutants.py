@@ -130,8 +130,8 @@ def look_at_each_alone(patch: Patch) -> None:
     chosen = record.GateRecord.chosen
 
     async def some(self: record.GateRecord, stack: Any, proof: Any) -> bool:
-        for each in stack:
-            await chosen(self, [each], proof)
+        for change in stack:
+            await chosen(self, [change], proof)
         return True
 
     patch.setattr(record.GateRecord, "chosen", some)

@@ -112,8 +112,8 @@ def lose_mail(patch: Patch) -> None:
 
     def record(judged: Any, verdict: Any, ending: Any, now: float, store: Any) -> Any:
         result = seen(judged, verdict, ending, now, store)
-        for each in store.undelivered(reader=judged.agent):
-            store.record("message.dropped", judged.agent, each.move(Receipt.READ, run=judged.id))
+        for delivery in store.undelivered(reader=judged.agent):
+            store.record("message.dropped", judged.agent, delivery.move(Receipt.READ, run=judged.id))
         return result
 
     patch.setattr(judge, "record", record)

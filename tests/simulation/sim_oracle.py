@@ -318,8 +318,8 @@ class Oracle:
             if project.paused:
                 world.call("resume", partial(_resume, project.path), lambda _: None)
         for change in world.now.changes():
-            for each in reviews.open_blocking(said_about(world.now, change.id)):
-                world.call("resolve", partial(_accept, change.id, each.id), lambda _: None)
+            for comment in reviews.open_blocking(said_about(world.now, change.id)):
+                world.call("resolve", partial(_accept, change.id, comment.id), lambda _: None)
             if change.hold is Hold.HUMAN and (not change.agent or BY_HAND in change.reason):
                 world.call("release", partial(_let_go, change.id), lambda _: None)
 
