@@ -65,7 +65,7 @@ async def _round(
         _merge(tree, lender, one, other)
     floor = time.perf_counter() - began
     collisions, began = Collisions(port), time.perf_counter()
-    tracks = [Track(agent=each.id, glimpse=await port.quick_look(project, each)) for each in crew]
+    tracks = [Track(agent=each.id, look=await port.quick_look(project, each)) for each in crew]
     found = await collisions.among(project, tracks)
     ours, began = time.perf_counter() - began, time.perf_counter()
     same = await collisions.among(project, tracks)

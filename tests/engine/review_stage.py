@@ -18,7 +18,7 @@ BLOCKS = Comment(body="This loses the lock.", file="a.txt", line=1, blocking=Tru
 async def proposed(stage: Stage, title: str = "One", file: str = "a.txt") -> tuple[str, str]:
     """An agent's change that waits in a paused line; returns the agent and the change."""
     if not (await stage.engine.projects.at(str(stage.repo))).paused:
-        await stage.engine.line.pause(str(stage.repo), "")
+        await stage.engine.queue.pause(str(stage.repo), "")
     name = await stage.order(title)
     await stage.move()
     await stage.finish(name, file, f"{title}\n")
@@ -29,7 +29,7 @@ async def proposed(stage: Stage, title: str = "One", file: str = "a.txt") -> tup
 async def reviewed(stage: Stage, key: str) -> str:
     """A reviewer at work on a change; returns its name."""
     _, agent = await stage.engine.reviews.start(key, LOOK)
-    await stage.engine.line.resume(str(stage.repo))
+    await stage.engine.queue.resume(str(stage.repo))
     await stage.move()
     return agent.id
 

@@ -62,7 +62,7 @@ class FakeArchive:
     async def to_folder(self, project: Project, commit: str, folder: str, /) -> None:
         del project
         if folder in self.folders:
-            raise Conflict(f"{folder} is there already.", hint="Name a folder that is not there yet.")
+            raise Conflict(f"{folder} exists already.", hint="Name a new folder.")
         self.folders[folder] = self._objects.files(commit)
 
     async def proofs(self, project: Project, landed: Sequence[Change], /) -> list[Proof]:

@@ -34,7 +34,7 @@ def kept(seen: QuickLook) -> int:
 
 
 def both(one: QuickLook, other: QuickLook) -> bool:
-    return may_clash(Track(agent="one", glimpse=one), Track(agent="other", glimpse=other))
+    return may_clash(Track(agent="one", look=one), Track(agent="other", look=other))
 
 
 class TestNothingStays:

@@ -210,7 +210,7 @@ class TestRestoring:
             (world.folder / "file").write_text("mine")
             (world.folder / "dangling").symlink_to("nowhere")
             for name in ("empty", "file", "dangling"):
-                with pytest.raises(Conflict, match="is there already"):
+                with pytest.raises(Conflict, match="exists already"):
                     await archive(world).to_folder(world.project, saved.commit, str(world.folder / name))
             with pytest.raises(NotFound, match="There is no folder"):
                 await archive(world).to_folder(world.project, saved.commit, str(world.folder / "not/there"))

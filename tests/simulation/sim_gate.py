@@ -12,7 +12,7 @@ from sim_world import World
 
 from windlass.core.nouns.change import ChangeState
 from windlass.engine import Engine
-from windlass.engine.gate.record import IN_LINE
+from windlass.engine.gate.record import IN_QUEUE
 
 AT_THE_GATE = ("git.land.move", "git.land.moved", "git.land.after", "git.landed.after", "checks.run.after")
 """Places between a test and its record where a daemon dies."""
@@ -58,7 +58,7 @@ def _all(verb: str, world: World, which: int, how: int) -> None:
 
 
 async def _said(verb: str, change: str, engine: Engine) -> None:
-    await getattr(engine.line, verb)(change, BY_HAND)
+    await getattr(engine.queue, verb)(change, BY_HAND)
 
 
 def redden(world: World, which: int, how: int) -> None:
@@ -79,7 +79,7 @@ def enter_many(world: World, which: int, how: int) -> None:
 
 
 def _has_line(world: World) -> bool:
-    return _is_up(world) and any(change.state in IN_LINE for change in world.now.changes())
+    return _is_up(world) and any(change.state in IN_QUEUE for change in world.now.changes())
 
 
 PRESSED: dict[str, Rule] = {name: replace(each, weight=(each.weight + 3) // 4) for name, each in ARRANGED.items()} | {

@@ -53,8 +53,8 @@ def land_more_than_passed(patch: Patch) -> None:
         return replace(decided, land=taller[0]) if decided.land and taller else decided
 
     async def lower(self: landing.Gate, project: Project, tree: str, settings: Any) -> Any:
-        top = next(stack for stack, it in self._boards[project.id].staged.items() if it.tree == tree)
-        chain = self._boards[project.id].chain(top)
+        top = next(stack for stack, it in self._trials[project.id].staged.items() if it.tree == tree)
+        chain = self._trials[project.id].chain(top)
         return [found for each in chain for found in await results(self, project, each.tree, settings)]
 
     patch.setattr(landing, "plan", generous)

@@ -439,7 +439,7 @@ def _waits_for_author(task: Task) -> bool:
 
 
 async def _resume(path: str, engine: Engine) -> None:
-    await engine.line.resume(path)
+    await engine.queue.resume(path)
 
 
 async def _accept(change: str, comment: str, engine: Engine) -> None:
@@ -447,7 +447,7 @@ async def _accept(change: str, comment: str, engine: Engine) -> None:
 
 
 async def _let_go(change: str, engine: Engine) -> None:
-    await engine.line.release(change)
+    await engine.queue.release(change)
 
 
 async def _go_on(name: str, engine: Engine) -> None:

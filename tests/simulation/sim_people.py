@@ -24,7 +24,7 @@ def enter(world: World, which: int, how: int) -> None:
     repository, branch = world.repositories[0], f"by-hand-{which % 2}"
     repository.branches.setdefault(branch, repository.branches["main"])
     repository.commit({NAMES[how % len(NAMES)]: f"{TEXTS[which % 4]} on a branch {world.number()}\n"}, branch)
-    world.call("add", lambda engine: engine.line.add(REPOSITORY, branch), _ignore)
+    world.call("add", lambda engine: engine.queue.add(REPOSITORY, branch), _ignore)
 
 
 def arrange(world: World, which: int, how: int) -> None:
@@ -32,7 +32,7 @@ def arrange(world: World, which: int, how: int) -> None:
     verb = VERBS[how % len(VERBS)]
     words = (BY_HAND,) if verb in REASONED else ()
     if change := _pick(world.now.changes(), which):
-        world.call(verb, lambda engine: getattr(engine.line, verb)(change.id, *words), _ignore)
+        world.call(verb, lambda engine: getattr(engine.queue, verb)(change.id, *words), _ignore)
 
 
 def halt(world: World, which: int, how: int) -> None:
@@ -41,9 +41,9 @@ def halt(world: World, which: int, how: int) -> None:
     if project is None:
         return
     if project.paused:
-        world.call("resume", lambda engine: engine.line.resume(REPOSITORY), _ignore)
+        world.call("resume", lambda engine: engine.queue.resume(REPOSITORY), _ignore)
     else:
-        world.call("pause", lambda engine: engine.line.pause(REPOSITORY, ""), _ignore)
+        world.call("pause", lambda engine: engine.queue.pause(REPOSITORY, ""), _ignore)
 
 
 def remark(world: World, which: int, how: int) -> None:

@@ -85,7 +85,7 @@ class Engine:
         moves: Moves = Moves(asyncio.Lock)
         seats: Seats = Seats(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
-        self.line = Queue(ports, bell, self.projects, self.changes, moves)
+        self.queue = Queue(ports, bell, self.projects, self.changes, moves)
         self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes, talk=self.talk)
         self.rehearsals = OwnChecks(ports, self.projects)
         slots = Slots(ports)

@@ -9,35 +9,35 @@ from pathlib import Path
 
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.nouns.agent import Agent, Permissions
-from windlass.core.nouns.change import Candidate, Landing, LandingShape
+from windlass.core.nouns.change import Landing
 from windlass.core.nouns.project import Project
 from windlass.core.radar.collisions import QuickLook
 from windlass.core.runs.workdir import WorktreeState
 from windlass.core.runs.worktree_setup import LOCK_FILES
-from windlass.git.files import NEW, all_there, remove_tree, shown
+from windlass.git.files import NEW, exists, remove_tree, shown
 from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import Inspection
-from windlass.git.landing.land import Gateway
-from windlass.git.landing.show_branch import Showing
+from windlass.git.landing.land import MainLanding
+from windlass.git.landing.show_branch import BranchDisplay
 from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram, no_step
 from windlass.git.quick_look import QuickLooks
 from windlass.git.user_repository import UserRepository
 from windlass.git.worktrees.check_trees import CheckTrees
-from windlass.git.worktrees.renew import Renewals
+from windlass.git.worktrees.renew import WorktreeRenewal
 from windlass.git.worktrees.saved_work import LONGEST_DIFF, HubArchive
 from windlass.git.worktrees.snapshot import SeenWorktree, Snapshots, rescue_ref
 from windlass.git.worktrees.untrusted import is_inhabited
 from windlass.git.worktrees.worktree import Worktrees
 
 GONE = ".gone-"
-"""How a worktree is called that is saved and being removed."""
+"""Prefix of a worktree that is saved and being removed."""
 MOST_NAMED = 10
 LONGEST_LISTING = 4 << 20
 
 
 class HubGit:
-    """All of it, on the git program that is installed."""
+    """The `Git` port, on the git program that is installed."""
 
     def __init__(
         self,
@@ -51,31 +51,24 @@ class HubGit:
         self._git = GitProgram(environment, step)
         self._places = HubPaths(home)
         self._user = UserRepository(self._git, environment)
-        self._inspection = Inspection(self._git, self._user, home)
         self._hubs = Hubs(self._git, self._places, self._user)
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
-        self._renewals = Renewals(self._git, self._places, self._hubs, self._worktrees, self._snapshots)
+        self._renewal = WorktreeRenewal(self._git, self._places, self._hubs, self._worktrees, self._snapshots)
         self._quick_looks = QuickLooks(self._git, self._places, self._hubs, self._snapshots)
-        self._showing = Showing(self._git, self._hubs, self._user)
-        self._gateway = Gateway(self._git, self._hubs, self._user, now)
+        self._branches = BranchDisplay(self._git, self._hubs, self._user)
         self._locks = Locks()
         self.archive = HubArchive(self._git, self._places, self._hubs, self._user)
-        """What is kept for later, and the proof of what landed."""
         self.trees = CheckTrees(self._git, self._hubs, self._user)
         """Trees for checks."""
-
-    async def locate(self, path: str, /) -> str:
-        """The top folder of the user's repository at a path, or a clear refusal."""
-        return await self._inspection.locate(path)
-
-    async def inspect(self, top: str, /, *, main: str = "") -> str:
-        """The main branch of the user's repository, or a clear refusal of what we can't work on."""
-        return await self._inspection.inspect(top, main)
-
-    async def main(self, project: Project, /) -> str:
-        """Bring the hub up to date and return the tip of main."""
-        return await self._hubs.main(project)
+        inspection = Inspection(self._git, self._user, home)
+        landing = MainLanding(self._git, self._hubs, self._user, now)
+        # The methods of the port that need no lock of a worktree are those of the parts.
+        self.locate, self.inspect = inspection.locate, inspection.inspect
+        self.main, self.take = self._hubs.main, self._hubs.take
+        self.environment = self._worktrees.environment
+        self.since, self.clash = self._quick_looks.since, self._quick_looks.clash
+        self.stage, self.land, self.receipt = landing.stage, landing.land, landing.receipt
 
     async def branch_taken(self, project: Project, branch: str, /) -> bool:
         """Whether the hub or the user has a branch of that name."""
@@ -92,22 +85,17 @@ class HubGit:
         return path, await self._hubs.merge_base(hub, f"refs/heads/{project.main}", head)
 
     async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
-        """Let an agent begin anew, in place, at main or at another commit that the hub has.
-
-        What has not landed is kept: returns the ref that brings it back. What git ignores stays there. Raises
-        NotAllowed where something can neither be saved nor stay.
-        """
+        """Let an agent begin anew, in place, at main or at another commit. Returns the ref of the work it saved."""
         async with self._locks(self.worktree_path(project, agent)):
-            return await self._renewals.renew(project, agent, at)
+            return await self._renewal.renew(project, agent, at)
 
     async def branch(self, project: Project, agent: Agent, /) -> str:
-        """Take an agent's branch into the hub, as it is now. Returns its commit; nothing if it has no worktree."""
+        """Copy an agent's branch into the hub. Returns its commit, or nothing if the agent has no worktree."""
         async with self._locks(self.worktree_path(project, agent)):
-            there = self.has_worktree(project, agent)
-            return await self._snapshots.branch(project, agent) if there else ""
+            return await self._snapshots.branch(project, agent) if self.has_worktree(project, agent) else ""
 
     async def checkout(self, project: Project, /) -> str:
-        """The user's checkout as it is, as a commit that the hub has."""
+        """Commit the user's checkout as it is now into the hub."""
         async with self._locks(project.path):
             return await self._snapshots.checkout(project)
 
@@ -117,12 +105,12 @@ class HubGit:
             await self._worktrees.hide(project, agent, names)
 
     async def record_extra_files(self, project: Project, agent: Agent, /) -> None:
-        """Remember what a new worktree has besides the repository's files: it was given to the agent."""
+        """Remember the files of a new worktree that are not the repository's."""
         async with self._locks(self.worktree_path(project, agent)):
             await self._snapshots.record_extra_files(project, agent)
 
     async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
-        """The files of main, and whether there are more than were asked for."""
+        """List the files of main, and say whether the list was cut."""
         hub = await self._hubs.open(project)
         asked = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", f"refs/heads/{project.main}")
         said = await self._git.ours(hub, *asked, limit=LONGEST_LISTING, cut=True)
@@ -137,16 +125,12 @@ class HubGit:
         return str(self._places.worktree(project, agent))
 
     def has_worktree(self, project: Project, agent: Agent, /) -> bool:
-        """Whether there is a folder, and no link, at its place, and something in it."""
+        """Whether the worktree is a folder, not a link, and not empty."""
         return is_inhabited(self._places.worktree(project, agent))
 
     def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The hub, whose objects its clone borrows; and the folder of the settings that stand for the user's."""
+        """To read: the hub, whose objects the clone borrows. To write: the folder of the agent's git settings."""
         return (str(self._places.hub(project)),), (str(self._places.settings(project, agent).parent),)
-
-    def environment(self, project: Project, agent: Agent, /) -> dict[str, str]:
-        """Variables that keep an agent's own git away from the user's settings."""
-        return self._worktrees.environment(project, agent)
 
     async def look(self, project: Project, agent: Agent, run: str, /) -> WorktreeState:
         """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
@@ -156,56 +140,28 @@ class HubGit:
             snapshot = await self._snapshots.keep(hub, sight, f"refs/windlass/snapshots/{key(agent)}/{run}")
             tree = await self._described(hub, sight, snapshot)
             if agent.permissions is not Permissions.READ:  # who only reads has nothing to show
-                await self._showing.show(project, hub, agent.branch, sight.head, new=bool(tree.commits))
+                await self._branches.show(project, hub, agent.branch, sight.head, new=bool(tree.commits))
         return tree
 
     async def quick_look(self, project: Project, agent: Agent, /) -> QuickLook:
-        """An agent's work as it is now, for comparing: shown to nobody, and only kept until the next quick look."""
+        """Take an agent's work as it is now, to compare it."""
         async with self._locks(self.worktree_path(project, agent)):
             return await self._quick_looks.quick_look(project, agent)
 
-    async def since(self, project: Project, base: str, /) -> QuickLook:
-        """What main has become since a commit, as if that were someone's work."""
-        return await self._quick_looks.since(project, base)
-
-    async def clash(self, project: Project, one: QuickLook, other: QuickLook, /) -> tuple[str, ...]:
-        """The files in which two works can't be merged, or git's words about it; nothing if they can."""
-        return await self._quick_looks.clash(project, one, other)
-
-    async def stage(
-        self, project: Project, head: str, message: str, /, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
-    ) -> Candidate:
-        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
-        return await self._gateway.stage(project, head, message, onto=onto, shape=shape)
-
-    async def land(self, project: Project, /, *stack: Candidate) -> Landing:
-        """Move main to the last of these. Raises Conflict if main has moved, NotAllowed with git's reason."""
-        return await self._gateway.land(project, *stack)
-
-    async def receipt(self, project: Project, candidate: Candidate, /) -> Landing:
-        """The receipt of a candidate that main has, or had. Moves nothing."""
-        return await self._gateway.receipt(project, candidate)
-
     async def landed(self, project: Project, commit: str, /) -> bool:
         """Whether main already contains this commit."""
-        main = await self._hubs.main(project)
-        hub = await self._hubs.open(project)
-        known = await self._git.ours(hub, "merge-base", "--is-ancestor", commit, main, ok=ANY)
-        return known.code == 0
-
-    async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
-        """Keep a branch of the user's in the hub, as it is now. Returns its commit and that one's first line."""
-        return await self._hubs.take(project, branch)
+        main, hub = await self._hubs.main(project), await self._hubs.open(project)
+        return (await self._git.ours(hub, "merge-base", "--is-ancestor", commit, main, ok=ANY)).code == 0
 
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
         """Make the commit that takes a landing back, on a branch of the hub.
 
-        It stands on the landed merge and has the tree from before it: merged onto main, it undoes just that.
+        Its parent is the landed merge and its tree the one before: merged onto main, it undoes just that landing.
         """
         if landing.before == landing.after:
             raise NotAllowed("This landing changed nothing, so there is nothing to take back.")
         hub = await self._hubs.open(project)
-        author = (await self._user.habits(project.path)).environment
+        author = (await self._user.settings(project.path)).environment
         made = await self._git.ours(
             hub,
             *("commit-tree", f"{landing.before}^{{tree}}", "-p", landing.after, "-F", "-"),
@@ -216,7 +172,7 @@ class HubGit:
         return made.text
 
     async def diff(self, project: Project, agent: Agent, /) -> str:
-        """What an agent has changed since main, as it is in its worktree now; of its branch, if that is gone."""
+        """The changes in an agent's worktree since main; of its branch, if the worktree is gone."""
         hub = await self._hubs.open(project)
         async with self._locks(self.worktree_path(project, agent)):
             try:
@@ -231,27 +187,24 @@ class HubGit:
         return await self.diff_between(project, base, now)
 
     async def diff_between(self, project: Project, before: str, after: str, /) -> str:
-        """What lies between two commits or trees of the hub; cut where it is very long."""
+        """The changes between two commits or trees of the hub; a very long diff is cut."""
         hub = await self._hubs.open(project)
         how = ("--no-ext-diff", "--no-textconv", "--no-color")
         said = await self._git.ours(hub, "diff", *how, before, after, limit=LONGEST_DIFF, cut=True)
         return said.out.decode("utf-8", "replace") + ("\n… (cut)\n" if said.cut else "")
 
     async def diff_of(self, project: Project, head: str, /) -> str:
-        """What a commit of the hub has changed since it left main; cut where it is very long."""
+        """The changes of a commit of the hub since it left main; a very long diff is cut."""
         main, hub = await self._hubs.main(project), await self._hubs.open(project)
         return await self.diff_between(project, await self._hubs.merge_base(hub, main, head), head)
 
     async def remove_worktree(self, project: Project, agent: Agent, /) -> str:
-        """Snapshot, then remove. Returns the ref that brings it back; raises NotAllowed where that can't cover all.
-
-        What was removed already, before a crash could tell of it, gives the same ref again.
-        """
+        """Snapshot a worktree and remove it. Returns the ref that brings it back; after a crash, the same ref again."""
         hub = await self._hubs.open(project)
         path = self._places.worktree(project, agent)
         async with self._locks(str(path)):
             taken = await self._snapshots.rescues(hub, agent)
-            if taken and not all_there(path, [""]):
+            if taken and not exists(path):
                 return rescue_ref(agent, taken)
             sight = await self._snapshots.see(project, agent)
             if holes := (*sight.holes, *await self._snapshots.ignored(project, agent)):
@@ -264,20 +217,14 @@ class HubGit:
             await asyncio.to_thread(remove_tree, gone)
             path.rename(gone)
             self._places.index(project, agent).unlink(missing_ok=True)
-            remove_tree(self._places.glimpse(project, agent))
+            remove_tree(self._places.quick_look(project, agent))
             await asyncio.to_thread(remove_tree, gone)
         return ref
 
     async def sweep(self) -> None:
-        """Remove what a killed daemon had half made, or had saved and half removed; only before anything has begun."""
-        ours = "hubs/*.git/windlass"
-        for pattern in (
-            f"worktrees/*/{GONE}*",
-            f"worktrees/*/{NEW}*",
-            f"hubs/{NEW}*",
-            f"{ours}/tmp*",
-            f"{ours}/glimpses",
-        ):
+        """Remove what a killed daemon left half made or half removed. Call it before anything else."""
+        kept = ("hubs/*.git/windlass/tmp*", "hubs/*.git/windlass/glimpses")
+        for pattern in (f"worktrees/*/{GONE}*", f"worktrees/*/{NEW}*", f"hubs/{NEW}*", *kept):
             for path in self._home.glob(pattern):
                 await asyncio.to_thread(remove_tree, path)
 

@@ -1,4 +1,4 @@
-"""Files and folders that git reads, put in place whole and removed with care."""
+"""Files and folders that git reads: written in one step, and removed with care."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from windlass.core.errors import Unavailable
 from windlass.system.files import write_whole
 
 NEW = ".new-"
-"""How a folder is called in which something is being made."""
+"""Prefix of a folder in which something is being made."""
 
 
 def config_text(lines: Iterable[tuple[str, str, str]]) -> str:
-    """A git settings file from (section, name, value); those without a value are left out."""
+    """Write a git settings file from (section, name, value); entries without a value are left out."""
     return "".join(f"[{section}]\n\t{name} = {_quoted(value)}\n" for section, name, value in lines if value)
 
 
@@ -33,8 +33,8 @@ def write_text(path: Path, text: str, *, mode: int = 0o600, only_if_new: bool = 
         raise Unavailable(f"{path} could not be written: {error.strerror}.") from error
 
 
-def pattern(name: str) -> str:
-    """A line of an exclude file that means this very path, seen from the top."""
+def exclude_pattern(name: str) -> str:
+    """A line of an exclude file for exactly this path, from the top."""
     return "/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", name)
 
 
@@ -43,21 +43,21 @@ def shown(name: bytes) -> str:
     return name.decode("utf-8", "replace")
 
 
-def there(path: str | Path) -> bool:
-    """Whether a folder is there, perhaps behind a link."""
+def folder_exists(path: str | Path) -> bool:
+    """Whether a path is a folder, or a link to one."""
     try:
         return Path(path).is_dir()
     except OSError:  # a name that no folder can have
         return False
 
 
-def all_there(folder: Path, names: Iterable[str]) -> bool:
-    """Whether something has each of these names, be it a link that leads nowhere."""
-    return all(os.path.lexists(folder / name) for name in names)
+def exists(path: Path) -> bool:
+    """Whether a path exists; a link that leads nowhere counts."""
+    return os.path.lexists(path)
 
 
 def make_folder(path: Path) -> None:
-    """A folder for our eyes only, and those above it that are not there yet."""
+    """Make a private folder, and those above it that do not exist."""
     try:
         for parent in (*reversed(path.parents), path):
             if not parent.is_dir():
@@ -68,7 +68,7 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
-    """A place to make something that is then renamed to a path: there it is whole, or not at all."""
+    """A place to make something that is then renamed to a path: at the path it is whole, or does not exist."""
     make_folder(path.parent)
     try:
         with tempfile.TemporaryDirectory(prefix=NEW, dir=path.parent, ignore_cleanup_errors=True) as folder:

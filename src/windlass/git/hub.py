@@ -10,16 +10,16 @@ from pathlib import Path
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.nouns.project import Project
-from windlass.git.files import beside, config_text, pattern, write_text
+from windlass.git.files import beside, config_text, exclude_pattern, write_text
 from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
-from windlass.git.user_repository import UPLOAD, Habits, UserRepository
+from windlass.git.user_repository import UPLOAD, UserGitSettings, UserRepository
 
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
-"""What we put into a worktree ourselves: no part of anyone's work."""
+"""Files that we put into a worktree ourselves: they are not work."""
 
 LOST = "refs/windlass/lost/"
-"""Tips of main that a person has rewritten since: what agents built on them still stands there."""
+"""Tips of main that a person has rewritten since; agents may have built on them."""
 
 TAKEN = "refs/windlass/taken/"
 """Commits of a person's own branches that were put into the queue."""
@@ -29,7 +29,7 @@ echo 'Nothing is pushed here: commit to your branch, and Windlass takes it to th
 exit 1
 """
 _FEW = 100
-"""Objects that are kept one by one; more become a pack."""
+"""Fewer objects than this are kept one by one; more become a pack."""
 _LOOSE = ("unpack-objects", "-q", "--strict")
 _PACK = ("index-pack", "--stdin", "--fix-thin", "--strict")
 
@@ -55,19 +55,19 @@ class Hubs:
         self._opened: set[str] = set()
 
     async def open(self, project: Project) -> Path:
-        """The project's hub, made if it is not there."""
+        """The project's hub; made, if it does not exist."""
         hub = self._places.hub(project)
         async with self._locks(project.id):
             if project.id not in self._opened:
                 await self._git.require()
                 if not hub.is_dir():
                     await self._make(project, hub)
-                self.settle(project, await self._user.habits(project.path))
+                self.write_settings(project, await self._user.settings(project.path))
                 self._opened.add(project.id)
         return hub
 
     async def main(self, project: Project) -> str:
-        """Bring the hub's main to where the user's is, wherever that went, and return its tip."""
+        """Bring the hub's main to the user's, wherever that went, and return its tip."""
         hub = await self.open(project)
         ref = f"refs/heads/{project.main}"
         async with self._locks(project.id):
@@ -79,13 +79,13 @@ class Hubs:
             return await self.ref(hub, ref) if tip != known else tip
 
     async def take(self, project: Project, branch: str) -> tuple[str, str]:
-        """Keep what a branch of the user's holds now, under a ref that no agent sees. Its commit and first line."""
+        """Copy a branch of the user's into the hub, under a ref that no agent sees. Returns its commit and subject."""
         hub = await self.open(project)
         branches = await self._user.branches(project.path)
         if branch == project.main:
             raise BadInput(f"{branch} is what changes land on.", hint="Name a branch that has something more.")
         if branch not in branches:
-            hint = near_miss(branch, branches) or "Run `git branch` to see those that are there."
+            hint = near_miss(branch, branches) or "Run `git branch` to see the branches."
             raise NotFound(f"{project.path} has no branch {branch[:200]!r}.", hint=hint)
         source = f"refs/heads/{branch}"
         kept = f"{TAKEN}{await self._user.ref(project, source)}"
@@ -95,14 +95,14 @@ class Hubs:
         return commit, subject
 
     async def head(self, project: Project) -> str:
-        """The commit that the user has checked out, which the hub has now."""
+        """Copy the commit that the user has checked out into the hub, and return it."""
         hub = await self.open(project)
         commit = await self._user.ref(project, "HEAD")
         await self._fetch(hub, project.path, "HEAD", f"{TAKEN}{commit}")
         return commit
 
     async def ref(self, hub: Path, ref: str) -> str:
-        """The object that a ref of the hub is at, or nothing."""
+        """The object of a ref of the hub, or nothing."""
         return (await self._git.ours(hub, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
     async def contains(self, hub: Path, commit: str, ancestor: str) -> bool:
@@ -114,15 +114,15 @@ class Hubs:
         found = await self._git.ours(hub, "merge-base", main, head, ok=(0, 1))
         return found.text or await self.ref(hub, main)
 
-    def settle(self, project: Project, habits: Habits) -> None:
-        """Write the hub's settings, where they are not as they must be."""
+    def write_settings(self, project: Project, settings: UserGitSettings) -> None:
+        """Write the hub's settings, if they have changed."""
         hub = self._places.hub(project)
-        write_text(hub / "windlass.config", _settings(project, habits), only_if_new=True)
-        write_text(hub / "info" / "exclude", self.excludes(project, habits), only_if_new=True)
+        write_text(hub / "windlass.config", _settings(project, settings), only_if_new=True)
+        write_text(hub / "info" / "exclude", self.excludes(project, settings), only_if_new=True)
 
-    def excludes(self, project: Project, habits: Habits) -> str:
-        """What is no part of anyone's work: our own files, what worktrees were given, and what the user never wants."""
-        return RUNTIME + "".join(f"{pattern(each)}\n" for each in self.hidden(project)) + habits.excludes
+    def excludes(self, project: Project, settings: UserGitSettings) -> str:
+        """Patterns of files that are not work: ours, those that worktrees were given, and the user's own excludes."""
+        return RUNTIME + "".join(f"{exclude_pattern(name)}\n" for name in self.hidden(project)) + settings.excludes
 
     def hidden(self, project: Project) -> list[str]:
         """Paths that worktrees of this project were given."""
@@ -132,12 +132,9 @@ class Hubs:
     def hide(self, project: Project, names: Iterable[str]) -> None:
         """Remember more such paths. None is ever forgotten: some worktree may still have it."""
         known = self.hidden(project)
-        wanted = [
-            *known,
-            *(name for name in dict.fromkeys(names) if name not in known and "\n" not in name),
-        ]
-        if wanted != known:
-            write_text(self._places.hidden(project), "".join(f"{each}\n" for each in wanted))
+        new = [name for name in dict.fromkeys(names) if name not in known and "\n" not in name]
+        if new:
+            write_text(self._places.hidden(project), "".join(f"{name}\n" for name in (*known, *new)))
 
     async def bring(self, hub: Path, objects: Path, commits: Iterable[str]) -> None:
         """Take commits in from a clone's objects. Raises Conflict if they are damaged.
@@ -147,7 +144,7 @@ class Hubs:
         """
         tips = (await self._git.ours(hub, "for-each-ref", "--format=^%(objectname)", "refs/heads/")).out
         wanted = "".join(f"{commit}\n" for commit in commits).encode()
-        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(objects)}
+        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
         packing = ("pack-objects", "--revs", "--thin", "--stdout", "-q", "--delta-base-offset", "--threads=1")
         packed = await self._git.ours(hub, *packing, stdin=wanted + tips, extra=lent, ok=ANY, cut=True)
         if packed.cut or packed.code:
@@ -162,9 +159,12 @@ class Hubs:
             raise Conflict(f"The commits are not whole: {whole.words}.")
 
     async def _make(self, project: Project, hub: Path) -> None:
-        """Clone into a folder beside it, then rename: a hub is whole, or not there."""
+        """Clone into a folder beside it, then rename: a hub is whole, or does not exist."""
         with beside(hub) as made:
-            await self._clone(project, made)
+            # Objects are hard-linked and never borrowed, so that the user's own gc can't take them away.
+            how = ("--bare", "--single-branch", "--no-tags", "--template=", "--dissociate", "-q", UPLOAD)
+            source = (f"--branch={project.main}", "--", project.path, str(made))
+            await self._git.ours(None, "-c", "safe.directory=*", "clone", *how, *source)
             await self._git.ours(made, "config", "--remove-section", "remote.origin", ok=(0, 128))
             await self._git.ours(made, "config", "include.path", "windlass.config")
             for folder in ("info", "hooks", "windlass/indexes"):
@@ -172,34 +172,31 @@ class Hubs:
             write_text(made / "hooks" / "pre-receive", _REFUSAL, mode=0o755)
             made.rename(hub)
 
-    async def _clone(self, project: Project, made: Path) -> None:
-        """Objects are hard-linked and never borrowed, so that the user's own gc can't take them away."""
-        how = ("--bare", "--single-branch", "--no-tags", "--template=", "--dissociate", "-q", UPLOAD)
-        await self._git.ours(
-            None,
-            *("-c", "safe.directory=*"),
-            *("clone", *how, f"--branch={project.main}", "--", project.path, str(made)),
-        )
-
     async def _fetch(self, hub: Path, path: str, source: str, ref: str) -> None:
         how = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow", "-q", UPLOAD)
         await self._git.ours(hub, "fetch", *how, "--", path, f"+{source}:{ref}")
 
 
-def _settings(project: Project, habits: Habits) -> str:
+def _settings(project: Project, settings: UserGitSettings) -> str:
     """Agents see main and nothing else; nothing is ever pruned; lines end as the user wants."""
     lines = [
         ("gc", "auto", "0"),
         ("gc", "pruneExpire", "never"),
         ("transfer", "hideRefs", "refs/"),
         ("transfer", "hideRefs", f"!refs/heads/{project.main}"),
-        ("core", "autocrlf", habits.autocrlf),
-        ("core", "eol", habits.eol),
+        ("core", "autocrlf", settings.autocrlf),
+        ("core", "eol", settings.eol),
     ]
     return config_text(lines)
 
 
-def quoted(path: Path) -> str:
-    """A path for a list that is separated by colons."""
+def own_objects(hub: Path, folder: Path | str, *lent: str) -> dict[str, str]:
+    """Variables that let git write objects into a folder, and read those of the hub and of other folders."""
+    known = (hub / "objects", *(Path(path) for path in lent if path))
+    return {"GIT_OBJECT_DIRECTORY": str(folder), "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, known))}
+
+
+def _quoted(path: Path) -> str:
+    """Quote a path for a list that is separated by colons."""
     text = os.fspath(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'

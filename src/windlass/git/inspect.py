@@ -10,7 +10,7 @@ from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, NotAllowed
-from windlass.git.files import there
+from windlass.git.files import folder_exists
 from windlass.git.program import ANY, GitProgram, Ran
 from windlass.git.user_repository import UserRepository
 
@@ -18,14 +18,14 @@ _LFS = re.compile(rb"(?m)^\s*[^#\s].*\sfilter=lfs(?:\s|$)")
 
 
 class Inspection:
-    """Looks at repositories of the user's; what was found good is not read again while main stays where it is."""
+    """Looks at repositories of the user's; a good one is not read again until its main moves."""
 
     def __init__(self, git: GitProgram, user: UserRepository, home: Path) -> None:
         self._git = git
         self._user = user
         self._home = home
         self._good: dict[str, str] = {}
-        """The commit of main at which nothing stood in our way, by the repository's top."""
+        """By the repository's top: the commit of main at which it was good."""
 
     async def locate(self, path: str) -> str:
         """The top folder of the repository at a path, or a refusal in one sentence."""
@@ -35,7 +35,7 @@ class Inspection:
             raise NotAllowed(f"{top} is an agent's worktree.", hint="Run this in your own checkout.")
         return top
 
-    async def inspect(self, top: str, main: str) -> str:
+    async def inspect(self, top: str, /, *, main: str = "") -> str:
         """The main branch of a repository that we can work on, or a refusal in one sentence."""
         branches, elsewhere = await asyncio.gather(self._user.branches(top), _elsewhere(self._git, top))
         main = await _main(self._git, self._user, top, main, branches)
@@ -55,7 +55,7 @@ async def _top(git: GitProgram, user: UserRepository, path: str) -> str:
     """The primary worktree of the repository, so that it is one project from wherever it is asked for."""
     if not path.startswith("/"):
         raise BadInput(f"{path[:200]!r} is not the absolute path of a folder.")
-    if not there(path):
+    if not folder_exists(path):
         raise BadInput(f"There is no folder {path[:200]}.")
     asked = ("--is-bare-repository", "--is-inside-work-tree", "--show-toplevel", "--path-format=absolute")
     said = await git.theirs(path, "rev-parse", *asked, "--git-common-dir", ok=ANY)
@@ -104,9 +104,9 @@ async def _main(git: GitProgram, user: UserRepository, top: str, wanted: str, br
 
 
 async def _guess(git: GitProgram, user: UserRepository, top: str, branches: Collection[str]) -> str:
-    """What the remote says, then what the user calls main branches, then what is checked out."""
+    """Try the remote's HEAD, then the user's default branch, then the usual names, then the checked-out branch."""
     remote = (await git.theirs(top, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", ok=(0, 1, 128))).text
-    usual = (await user.habits(top)).default_branch
+    usual = (await user.settings(top)).default_branch
     here = (await git.theirs(top, "symbolic-ref", "-q", "--short", "HEAD", ok=(0, 1, 128))).text
     wishes = (remote.removeprefix("refs/remotes/origin/"), usual, "main", "master", here)
     return next((wish for wish in wishes if wish in branches), "")
@@ -120,7 +120,7 @@ async def _elsewhere(git: GitProgram, top: str) -> bool:
 
 async def _refuse_what_we_cannot_do(git: GitProgram, top: str, commit: str) -> None:
     listing = (await git.theirs(top, "ls-tree", "-r", "-z", "--full-tree", commit)).names
-    entries = [each.partition(b"\t")[::2] for each in listing]
+    entries = [entry.partition(b"\t")[::2] for entry in listing]
     if any(name == b".gitmodules" or facts.startswith(b"160000 ") for facts, name in entries):
         raise _unhandled(top, "submodules")
     for facts, name in entries:

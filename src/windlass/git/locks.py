@@ -1,4 +1,4 @@
-"""Locks that a killed git has left behind, where only we work."""
+"""Lock files that a killed git left in our own repositories."""
 
 from __future__ import annotations
 

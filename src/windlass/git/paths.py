@@ -1,4 +1,4 @@
-"""Where the daemon keeps what git needs, below its home."""
+"""Paths of hubs, worktrees and git's own files below the daemon's home."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class HubPaths:
         return self.worktrees(project) / key(agent)
 
     def index(self, project: Project, agent: Agent) -> Path:
-        """Our own index of an agent's worktree: it is where we left it, whatever the agent does to its own."""
+        """Our own index of an agent's worktree, whatever the agent does to its own."""
         return self.hub(project) / "windlass" / "indexes" / key(agent)
 
     def checkout_index(self, project: Project) -> Path:
         """Our own index of the user's checkout; theirs is never touched."""
         return self.hub(project) / "windlass" / "checkout"
 
-    def glimpse(self, project: Project, agent: Agent) -> Path:
-        """Objects of an agent's work that are only there until the next quick look."""
+    def quick_look(self, project: Project, agent: Agent) -> Path:
+        """Objects of the last quick look at an agent's work."""
         return self.hub(project) / "windlass" / "glimpses" / key(agent)
 
     def given(self, project: Project, agent: Agent) -> Path:
-        """A list of what an agent's worktree was given when it was new."""
+        """A list of the files that an agent's worktree was given when it was new."""
         return self.hub(project) / "windlass" / "given" / key(agent)
 
     def hidden(self, project: Project) -> Path:
-        """A list of paths in worktrees that are no part of anyone's work."""
+        """A list of paths in worktrees that are not work."""
         return self.hub(project) / "windlass" / "hidden"
 
     def settings(self, project: Project, agent: Agent) -> Path:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from windlass.core.errors import TimedOut, Unavailable
-from windlass.git.files import there
+from windlass.git.files import folder_exists
 from windlass.git.locks import freed, locked
 
 OLDEST = (2, 38)
@@ -57,7 +57,7 @@ QUESTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a git command answered."""
+    """The answer of a git command."""
 
     code: int
     out: bytes
@@ -75,14 +75,20 @@ class Ran:
         return [part for part in self.out.split(b"\0") if part]
 
     @property
+    def pairs(self) -> list[tuple[bytes, bytes]]:
+        """The same, two by two: such as the state and the name of a file."""
+        names = self.names
+        return list(zip(names[::2], names[1::2], strict=True))
+
+    @property
     def words(self) -> str:
-        """What git complained about, without its prefixes."""
+        """The last complaint of git, without its prefix."""
         lines = [re.sub(r"^(fatal|error|warning): ", "", line) for line in self.err.splitlines() if line.strip()]
         return " ".join(lines[-1:]) or f"exit code {self.code}"
 
 
 def no_step(name: str) -> None:
-    """What is called around each command that writes, where nobody wants to know."""
+    """Ignore a step."""
     del name
 
 
@@ -134,10 +140,14 @@ class GitProgram:
             raise Unavailable(f"git {args[0]} said more than {limit} bytes.")
         return ran if ran.cut or ran.code in ok else _raise(args, ran)
 
+    async def tree_of(self, hub: Path, commit: str) -> str:
+        """The tree of a commit."""
+        return (await self.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
+
     async def theirs(self, path: str, *args: str, ok: Sequence[int] = (0,)) -> Ran:
         """Run git in the user's repository with the user's own settings, hooks and fsmonitor off."""
-        if not there(path):
-            raise Unavailable(f"The folder {path} is not there.", hint="Put it back, or run `windlass init` elsewhere.")
+        if not folder_exists(path):
+            raise Unavailable(f"The folder {path} is missing.", hint="Put it back, or run `windlass init` elsewhere.")
         ran = await self._run([*_OFF, *args], self._theirs, cwd=path)
         return ran if ran.code in ok else _raise(args, ran)
 
@@ -210,8 +220,8 @@ async def _spawn(
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        if not there(cwd):
-            raise Unavailable(f"The folder {cwd} is not there.") from error
+        if not folder_exists(cwd):
+            raise Unavailable(f"The folder {cwd} is missing.") from error
         raise Unavailable("git is not installed.", hint=INSTALL) from error
     except OSError as error:
         raise Unavailable(f"git could not be started in {cwd}: {error.strerror}.") from error

@@ -12,7 +12,7 @@ from windlass.core.nouns.project import Project
 from windlass.git.program import GitProgram
 
 SOMEONE = ("Windlass agent", "agent@windlass.invalid")
-"""Who commits where the user has set no name: a commit fails without one."""
+"""The committer where the user has set no name: a commit fails without one."""
 
 _ASKED = r"^(user\.(name|email)|core\.(autocrlf|eol|excludesfile)|init\.defaultbranch)$"
 _LARGEST_EXCLUDES = 1 << 20
@@ -31,8 +31,8 @@ RECEIVE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
-    """What an agent's git takes over from the user's settings, and nothing else."""
+class UserGitSettings:
+    """The few settings of the user's that an agent's git takes over."""
 
     name: str
     email: str
@@ -72,7 +72,7 @@ class UserRepository:
         self._settings_folder = Path(environment.get("XDG_CONFIG_HOME") or self._home_folder / ".config")
 
     async def tip(self, project: Project) -> str:
-        """The commit that the user's main is at."""
+        """The commit of the user's main."""
         ref = f"refs/heads/{project.main}"
         found = await self._git.theirs(project.path, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}", ok=(0, 1))
         if found.code:
@@ -83,7 +83,7 @@ class UserRepository:
         return found.text
 
     async def ref(self, project: Project, ref: str) -> str:
-        """The commit that a ref of the user's is at, or nothing."""
+        """The commit of a ref of the user's, or nothing."""
         return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
     async def branches(self, path: str) -> dict[str, str]:
@@ -93,16 +93,16 @@ class UserRepository:
         return {ref.removeprefix("refs/heads/"): commit for commit, ref in pairs}
 
     async def contains(self, project: Project, commit: str, ancestor: str) -> bool:
-        """Whether a commit has another one in its history; one that is not even there any more, it has not."""
+        """Whether a commit has another one in its history; a commit that is gone is not in it."""
         asked = ("merge-base", "--is-ancestor", ancestor, commit)
         return (await self._git.theirs(project.path, *asked, ok=(0, 1, 128))).code == 0
 
-    async def habits(self, path: str) -> Habits:
+    async def settings(self, path: str) -> UserGitSettings:
         """The settings in force in the user's repository."""
         said = await self._git.theirs(path, "config", "-z", "--get-regexp", _ASKED, ok=(0, 1))
-        pairs = (each.decode("utf-8", "replace").partition("\n") for each in said.names)
+        pairs = (entry.decode("utf-8", "replace").partition("\n") for entry in said.names)
         found = {name: value for name, _, value in pairs}
-        return Habits(
+        return UserGitSettings(
             name=found.get("user.name", "").strip() or SOMEONE[0],
             email=found.get("user.email", "").strip() or SOMEONE[1],
             autocrlf=found.get("core.autocrlf", ""),

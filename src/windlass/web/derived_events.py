@@ -76,9 +76,9 @@ class DerivedEvents:
             self.project, look=False
         )  # the radar's tick looks, while someone asks
         found = {
-            (target.project.name, target.agent.id): _changed(seen.glimpse)
+            (target.project.name, target.agent.id): _changed(seen.look)
             for target, seen in picture.looks
-            if seen and seen.glimpse
+            if seen and seen.look
         }
         nothing: dict[str, list[str]] = {way: [] for way in _WAYS}
         fresh = {key: now for key, now in found.items() if now != self._files.get(key, nothing)}

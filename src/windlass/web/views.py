@@ -264,9 +264,9 @@ def radar(picture: Picture, *, now: float) -> dict[str, Any]:
             {
                 "agent": target.agent.id,
                 "project": target.project.name,
-                "files": len(seen.glimpse.files) if seen and seen.glimpse else None,
+                "files": len(seen.look.files) if seen and seen.look else None,
                 "paths": list(target.task.paths),
-                "age_seconds": round(max(0.0, now - seen.at), 3) if seen and seen.glimpse else None,
+                "age_seconds": round(max(0.0, now - seen.at), 3) if seen and seen.look else None,
             }
             for target, seen in picture.looks
         ],

@@ -19,9 +19,9 @@ LANDING = Landing(main="main", before="a", after="b", tree="T", commits=("c",), 
 def test_the_line_goes_by_rank_then_by_turn() -> None:
     """What a person wants first goes before what came earlier; among equals the turn counts."""
     ranked = replace(SECOND, rank=1)
-    assert sorted([SECOND, FIRST], key=rules.place_in_line) == [FIRST, SECOND]
-    assert sorted([FIRST, ranked], key=rules.place_in_line) == [ranked, FIRST]
-    assert sorted([ranked, replace(FIRST, rank=1)], key=rules.place_in_line) == [replace(FIRST, rank=1), ranked]
+    assert sorted([SECOND, FIRST], key=rules.place_in_queue) == [FIRST, SECOND]
+    assert sorted([FIRST, ranked], key=rules.place_in_queue) == [ranked, FIRST]
+    assert sorted([ranked, replace(FIRST, rank=1)], key=rules.place_in_queue) == [replace(FIRST, rank=1), ranked]
     assert [(entry.change, entry.rank) for entry in rules.entries([FIRST, ranked])] == [("c1", 0), ("c2", 1)]
 
 

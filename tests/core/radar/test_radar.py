@@ -13,12 +13,12 @@ from windlass.core.radar.collisions import (
     hold_reason,
     judge,
     judge_main,
-    rank,
+    weight,
 )
 
 
 def a_track(agent: str, *edited: str, added: str = "", removed: str = "", paths: str = "", at: float = 0.0) -> Track:
-    glimpse = QuickLook(
+    look = QuickLook(
         head=f"head-{agent}",
         commit=f"commit-{agent}",
         tree=f"tree-{agent}",
@@ -27,7 +27,7 @@ def a_track(agent: str, *edited: str, added: str = "", removed: str = "", paths:
         added=frozenset(added.split()),
         removed=frozenset(removed.split()),
     )
-    return Track(agent=agent, glimpse=glimpse, paths=tuple(paths.split()), at=at)
+    return Track(agent=agent, look=look, paths=tuple(paths.split()), at=at)
 
 
 def found(one: Track, other: Track, *clash: str) -> Collision:
@@ -112,7 +112,7 @@ class TestJudging:
         bad = found(a_track("a", "x"), a_track("b", "x"), "x")
         less = found(a_track("a", "x", "y"), a_track("e", "x", "y"))
         least = found(a_track("a", paths="x"), a_track("f", paths="x"))
-        assert rank([least, less, bad, worst]) == [worst, bad, less, least]
+        assert sorted([least, less, bad, worst], key=weight) == [worst, bad, less, least]
 
     def test_many_files_are_counted_and_not_listed(self) -> None:
         """A sentence stays one."""

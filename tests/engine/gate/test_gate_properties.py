@@ -124,7 +124,7 @@ class Play:
             f"data {len(branch)}\n{branch}\nfrom {parent}\nM 644 inline {name}\ndata {len(text)}\n{text}\n"
         )
         self.trail.git("fast-import", "--quiet", stdin=script)
-        await self.stage.engine.line.add(str(self.trail.repo), branch, branch)
+        await self.stage.engine.queue.add(str(self.trail.repo), branch, branch)
 
     async def move_main(self) -> None:
         self.count += 1

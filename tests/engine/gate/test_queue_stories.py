@@ -57,7 +57,7 @@ class TestAdd:
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="grep -q mine hand.txt")
             branch(repo, git, "by-hand", "hand.txt")
-            made = await stage.engine.line.add(str(repo), "by-hand")
+            made = await stage.engine.queue.add(str(repo), "by-hand")
             await stage.move()
 
             landed = await now(stage, made.id)
@@ -75,12 +75,12 @@ class TestAdd:
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home", checks="grep -q right hand.txt")
             branch(repo, git, "by-hand", "hand.txt", "wrong\n")
-            first = await stage.engine.line.add(str(repo), "by-hand")
+            first = await stage.engine.queue.add(str(repo), "by-hand")
             await stage.move()
             assert (await now(stage, first.id)).state is ChangeState.CLOSED
 
             branch(repo, git, "by-hand", "hand.txt", "right\n")
-            second = await stage.engine.line.add(str(repo), "by-hand")
+            second = await stage.engine.queue.add(str(repo), "by-hand")
             await stage.move()
             assert second.id != first.id
             assert (await now(stage, second.id)).state is ChangeState.LANDED
@@ -92,15 +92,15 @@ class TestAdd:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             branch(repo, git, "by-hand", "one.txt")
-            first = await stage.engine.line.add(str(repo), "by-hand")
+            first = await stage.engine.queue.add(str(repo), "by-hand")
             with pytest.raises(Conflict, match=first.id):
-                await stage.engine.line.add(str(repo), "by-hand")
+                await stage.engine.queue.add(str(repo), "by-hand")
             branch(repo, git, "by-hand", "two.txt")
-            second = await stage.engine.line.add(str(repo), "by-hand")
+            second = await stage.engine.queue.add(str(repo), "by-hand")
             assert (second.id, second.head) == (first.id, git("rev-parse", "by-hand", cwd=repo))
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             assert (repo / "two.txt").exists()
 
@@ -113,11 +113,11 @@ class TestAdd:
             stage = Stage(repo, tmp_path / "home")
             name = await stage.order()
             await stage.move()
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             await stage.finish(name, "a.txt", "a\n")
             await stage.move()
             with pytest.raises(Conflict, match=name):
-                await stage.engine.line.add(str(repo), f"work/{name}")
+                await stage.engine.queue.add(str(repo), f"work/{name}")
 
         play(story)
 
@@ -128,11 +128,11 @@ class TestHold:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             name = await finished(stage, "One", "a.txt")
             key = (await stage.change_of(name)).id
-            await stage.engine.line.hold(key, "after the release")
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.hold(key, "after the release")
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             held = await now(stage, key)
             assert (held.state, held.hold) == (ChangeState.HELD, Hold.HUMAN)
@@ -141,15 +141,15 @@ class TestHold:
                 f"{key} (One) is held by hand: after the release. `windlass queue release {key}` lets it go on."
             ]
             with pytest.raises(Conflict, match="is held"):
-                await stage.engine.line.hold(key, "")
+                await stage.engine.queue.hold(key, "")
 
-            await stage.engine.line.release(key)
+            await stage.engine.queue.release(key)
             await stage.move()
             assert (await now(stage, key)).state is ChangeState.LANDED
             assert await stage.engine.talk.questions() == []
             assert await stage.store.read(lambda store: store.open_asks()) == []
             with pytest.raises(Conflict, match=f"{key} has landed"):
-                await stage.engine.line.hold(key, "")
+                await stage.engine.queue.hold(key, "")
 
         play(story)
 
@@ -162,10 +162,10 @@ class TestHold:
             stage = Stage(repo, tmp_path / "home", checks=f"until [ -e {go} ]; do sleep 0.01; done; {verdict}")
             before = git("rev-parse", "main", cwd=repo)
             branch(repo, git, "by-hand", "hand.txt")
-            key = (await stage.engine.line.add(str(repo), "by-hand")).id
+            key = (await stage.engine.queue.add(str(repo), "by-hand")).id
             moving = asyncio.create_task(stage.move())
             await reaches(stage, key, ChangeState.TESTING)
-            await stage.engine.line.hold(key, "")
+            await stage.engine.queue.hold(key, "")
             go.touch()
             await moving
             assert (await now(stage, key)).state is ChangeState.HELD
@@ -183,12 +183,12 @@ class TestHold:
             check = f"until [ -e {go} ]; do sleep 0.01; done; grep -q right hand.txt"
             stage = Stage(repo, tmp_path / "home", checks=check)
             branch(repo, git, "by-hand", "hand.txt", "wrong\n")
-            key = (await stage.engine.line.add(str(repo), "by-hand")).id
+            key = (await stage.engine.queue.add(str(repo), "by-hand")).id
             moving = asyncio.create_task(stage.move())
             await reaches(stage, key, ChangeState.TESTING)
-            await stage.engine.line.hold(key, "")
+            await stage.engine.queue.hold(key, "")
             branch(repo, git, "by-hand", "hand.txt", "right\n")
-            assert (await stage.engine.line.add(str(repo), "by-hand")).id == key
+            assert (await stage.engine.queue.add(str(repo), "by-hand")).id == key
             go.touch()
             await moving
             assert (await now(stage, key)).state is ChangeState.LANDED
@@ -201,12 +201,12 @@ class TestHold:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             name = await finished(stage, "One", "a.txt")
             key = (await stage.change_of(name)).id
-            await stage.engine.line.hold(key, "later")
+            await stage.engine.queue.hold(key, "later")
             await stage.engine.reviews.comment("", key, compose("[BLOCKING] Say why."))
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             await stage.finish(name, "b.txt", "why\n")
             await stage.move()
@@ -214,7 +214,7 @@ class TestHold:
             assert (held.state, held.hold, held.reason) == (ChangeState.HELD, Hold.HUMAN, "held by hand: later")
             [comment] = [each for each in await stage.engine.reviews.said(held) if each.remark and each.remark.blocking]
             await stage.engine.reviews.resolve("", key, comment.id)
-            await stage.engine.line.release(key)
+            await stage.engine.queue.release(key)
             await stage.move()
             assert (repo / "b.txt").exists()
 
@@ -225,13 +225,13 @@ class TestHold:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             branch(repo, git, "by-hand", "hand.txt")
-            key = (await stage.engine.line.add(str(repo), "by-hand")).id
+            key = (await stage.engine.queue.add(str(repo), "by-hand")).id
             with pytest.raises(Conflict, match="queued"):
-                await stage.engine.line.release(key)
+                await stage.engine.queue.release(key)
             with pytest.raises(NotFound, match="c99"):
-                await stage.engine.line.release("c99")
+                await stage.engine.queue.release("c99")
 
         play(story)
 
@@ -246,7 +246,7 @@ class TestDrop:
             name = await finished(stage, "One", "a.txt")
             change = await stage.change_of(name)
             assert change.hold is Hold.CHECKS
-            await stage.engine.line.drop(change.id, "not wanted")
+            await stage.engine.queue.drop(change.id, "not wanted")
             stage.check_with("true")
             await stage.move()
             dropped = await now(stage, change.id)
@@ -283,7 +283,7 @@ class TestDrop:
             change = await stage.change_of(name)
             assert change.state is ChangeState.REJECTED
             with pytest.raises(Conflict, match="would only bring it again") as refused:
-                await stage.engine.line.drop(change.id, "")
+                await stage.engine.queue.drop(change.id, "")
             assert f"windlass stop {name}" in refused.value.hint
 
         play(story)
@@ -296,10 +296,10 @@ class TestDrop:
             stage = Stage(repo, tmp_path / "home", checks=f"until [ -e {go} ]; do sleep 0.01; done")
             before = git("rev-parse", "main", cwd=repo)
             branch(repo, git, "by-hand", "hand.txt")
-            key = (await stage.engine.line.add(str(repo), "by-hand")).id
+            key = (await stage.engine.queue.add(str(repo), "by-hand")).id
             moving = asyncio.create_task(stage.move())
             await reaches(stage, key, ChangeState.TESTING)
-            await stage.engine.line.drop(key, "")
+            await stage.engine.queue.drop(key, "")
             go.touch()
             await moving
             assert (await now(stage, key)).state is ChangeState.CLOSED
@@ -314,13 +314,13 @@ class TestOrder:
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             for name in ("one", "two", "three"):
                 branch(repo, git, name, f"{name}.txt")
-                await stage.engine.line.add(str(repo), name)
-            await stage.engine.line.first("c2")
-            await stage.engine.line.first("c3")
-            await stage.engine.line.resume(str(repo))
+                await stage.engine.queue.add(str(repo), name)
+            await stage.engine.queue.first("c2")
+            await stage.engine.queue.first("c3")
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             events = await stage.store.read(lambda store: store.events(after=0, limit=10_000))
             assert [event.subject for event in events if event.kind == "change.landed"] == ["c3", "c2", "c1"]
@@ -337,9 +337,9 @@ class TestOrder:
             change = await stage.change_of(name)
             assert change.state is ChangeState.REJECTED
             well.touch()
-            await stage.engine.line.retry(change.id)
+            await stage.engine.queue.retry(change.id)
             with pytest.raises(Conflict, match="about to be tried"):
-                await stage.engine.line.retry(change.id)
+                await stage.engine.queue.retry(change.id)
             await stage.move()
             assert (await now(stage, change.id)).state is ChangeState.LANDED
 
@@ -353,9 +353,9 @@ class TestPause:
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             before = git("rev-parse", "main", cwd=repo)
-            await stage.engine.line.pause(str(repo), "release day")
+            await stage.engine.queue.pause(str(repo), "release day")
             with pytest.raises(Conflict, match="paused already"):
-                await stage.engine.line.pause(str(repo), "")
+                await stage.engine.queue.pause(str(repo), "")
             name = await finished(stage, "One", "a.txt")
             await stage.restart()
             await stage.engine.projects.at(str(repo), main="main")
@@ -365,11 +365,11 @@ class TestPause:
             [view] = await stage.engine.status.every()
             assert view.evidence == "c1 is queued: the queue is paused: release day"
 
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             assert (await stage.change_of(name)).state is ChangeState.LANDED
             with pytest.raises(Conflict, match="not paused"):
-                await stage.engine.line.resume(str(repo))
+                await stage.engine.queue.resume(str(repo))
 
         play(story)
 
@@ -382,16 +382,16 @@ class TestPause:
             stage = Stage(repo, tmp_path / "home", checks=check)
             before = git("rev-parse", "main", cwd=repo)
             branch(repo, git, "by-hand", "hand.txt")
-            key = (await stage.engine.line.add(str(repo), "by-hand")).id
+            key = (await stage.engine.queue.add(str(repo), "by-hand")).id
             moving = asyncio.create_task(stage.move())
             await reaches(stage, key, ChangeState.TESTING)
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             go.touch()
             await moving
             assert (await now(stage, key)).state is ChangeState.QUEUED
             assert git("rev-parse", "main", cwd=repo) == before
 
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             assert (await now(stage, key)).state is ChangeState.LANDED
             assert tests.read_text() == "x\n"
@@ -406,13 +406,13 @@ class TestPause:
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
             branch(repo, git, "by-hand", "hand.txt")
-            change = await stage.engine.line.add(str(repo), "by-hand")
+            change = await stage.engine.queue.add(str(repo), "by-hand")
             project = await stage.engine.projects.at(str(repo))
             port = stage.engine.ports.git
             candidate = await port.stage(project, change.head, "Land it")
             await stage.engine._gate.verdicts.staged([(change, candidate)])
             await port.land(project, candidate)
-            await stage.engine.line.pause(str(repo), "")
+            await stage.engine.queue.pause(str(repo), "")
             await stage.restart()
             await stage.move()
             assert (await now(stage, change.id)).state is ChangeState.LANDED

@@ -52,7 +52,7 @@ def test_the_author_is_not_blamed_and_lands_when_main_is_green(repo: Path, tmp_p
         assert (change.state, change.returns, change.reason) == (ChangeState.QUEUED, 0, "main is red")
         assert (await project_of(stage)).red == f"main is red: exit code 1 ({CHECK})"
         [ask] = await stage.store.read(lambda store: store.open_asks())
-        assert "no agent could be asked to mend it" in ask.body
+        assert "no agent could be asked to repair it" in ask.body
 
         by_hand(repo, "whole\n")
         await stage.move()
@@ -136,7 +136,7 @@ def test_a_main_that_is_mended_while_nothing_waits_is_green_again(repo: Path, tm
     async def story() -> None:
         stage = Stage(repo, tmp_path / "home", checks=CHECK)
         name = await reddened(stage, repo)
-        await stage.engine.line.drop((await stage.change_of(name)).id, "not needed")
+        await stage.engine.queue.drop((await stage.change_of(name)).id, "not needed")
         by_hand(repo, "whole\n")
         await stage.move()
         assert not (await project_of(stage)).red

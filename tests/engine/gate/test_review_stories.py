@@ -169,7 +169,7 @@ class TestComment:
             author, key = await proposed(stage)
             made = await stage.engine.reviews.comment("", key, compose("I would call it b.", file="a.txt"))
             assert made.to == (author,)
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             assert (await now(stage, key)).state is ChangeState.LANDED
             assert (await stage.run_of(author)).number == 1
@@ -198,7 +198,7 @@ class TestComment:
             stage = Stage(repo, tmp_path / "home")
             author, key = await proposed(stage)
             comment = await stage.engine.reviews.comment("", key, compose("[BLOCKING] This loses the lock."))
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             assert (await now(stage, key)).hold is Hold.REVIEW
             await stage.commit(author, "a.txt", "with the lock\n")
@@ -222,7 +222,7 @@ class TestComment:
             stage = Stage(repo, tmp_path / "home", checks=f"until [ -e {go} ]; do sleep 0.01; done")
             before = git("rev-parse", "main", cwd=repo)
             _, key = await proposed(stage)
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             moving, ear = asyncio.create_task(stage.move()), stage.engine.bell.ear()
             while (await now(stage, key)).state is not ChangeState.TESTING:
                 await ear.wait()
@@ -243,7 +243,7 @@ class TestComment:
             author, key = await proposed(stage)
             comment = await stage.engine.reviews.comment("", key, BLOCKS)
             await stage.engine.reviews.resolve("", key, comment.id)
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             assert (await now(stage, key)).state is ChangeState.LANDED
             assert (await stage.run_of(author)).number == 1
@@ -259,7 +259,7 @@ class TestComment:
             stage = Stage(repo, tmp_path / "home")
             _, key = await proposed(stage)
             (repo / "a.txt").write_text("my own\n")
-            await stage.engine.line.resume(str(repo))
+            await stage.engine.queue.resume(str(repo))
             await stage.move()
             assert (await now(stage, key)).hold is Hold.CHECKOUT
             await stage.engine.reviews.comment("", key, BLOCKS)
@@ -268,7 +268,7 @@ class TestComment:
             await stage.move()
             assert (await now(stage, key)).hold is Hold.REVIEW
             with pytest.raises(Conflict, match="blocks"):
-                await stage.engine.line.release(key)
+                await stage.engine.queue.release(key)
 
         play(story)
 
@@ -385,7 +385,7 @@ class TestWanted:
             names = [each.name for each in await stage.store.read(lambda store: store.agents())]
             assert sorted(names) == sorted([author, reviewer])
 
-            await stage.engine.line.release(key)
+            await stage.engine.queue.release(key)
             await stage.move()
             assert (await now(stage, key)).state is ChangeState.LANDED
             assert await stage.store.read(lambda store: store.open_asks()) == []

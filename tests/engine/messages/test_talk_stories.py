@@ -178,7 +178,7 @@ class TestWaking:
             await room.begin("alice")
             name = await room.order()
             await room.move()
-            await room.engine.line.pause(str(room.repo), "")
+            await room.engine.queue.pause(str(room.repo), "")
             await room.finish(name, "b.txt", "b\n")
             await room.move()
             await room.send(to=(name,), body="One thing more.")
@@ -186,7 +186,7 @@ class TestWaking:
             assert (await room.run_of(name)).live
             stir, room.engine.runs.stir = room.engine.runs.stir, lambda _: None  # it takes a while to stop
             await room.engine.runs.stop(name, "stopped by hand")
-            await room.engine.line.resume(str(room.repo))
+            await room.engine.queue.resume(str(room.repo))
             await room.engine.ticks["land"].tick()
             await room.engine._landings.settle()
             await room.engine._tests.settle()

@@ -81,7 +81,7 @@ class History:
             if self.chance.random() < 0.3:
                 self._work(self.repository)
                 self._commit(self.repository)
-            tracks = [Track(agent=agent.id, glimpse=await self.git.quick_look(self.project, agent)) for agent in agents]
+            tracks = [Track(agent=agent.id, look=await self.git.quick_look(self.project, agent)) for agent in agents]
             await self._judge(tracks, turn)
         self.chance.shuffle(agents)
         while agents:

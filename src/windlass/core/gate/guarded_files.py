@@ -1,4 +1,4 @@
-"""Files that nobody changes alone: they say how changes are tested, or what agents are told and may do."""
+"""Guarded files, whose changes wait for a person: they say how changes are tested, or what agents may do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SETTINGS = ".windlass/config.toml"
 
 _APART = re.compile(r"[;&|()\n]+|\b(?:if|then|elif|else|do|while|until)\b")
 _BEFORE = re.compile(r"\w+=.*|!|time|exec|env|nice|nohup|command|timeout|-.*|[\d.]+[smh]?")
-"""What may stand before the name of a program."""
+"""Words that may come before the name of a program."""
 _INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|node|deno|bun|ruby|perl|php|Rscript|tsx|ts-node|\.|source")
 _RECIPES = {
     "make": ("Makefile", "makefile", "GNUmakefile"),
@@ -27,7 +27,7 @@ _RECIPES = {
     "bun": ("package.json",),
     "rake": ("Rakefile",),
 }
-"""Programs that do what a file of the repository says."""
+"""Programs that execute a file of the repository."""
 
 
 def guarded(files: Iterable[str], settings: Settings, always: Iterable[str]) -> str:
@@ -40,14 +40,14 @@ def decides(file: str, settings: Settings, always: Iterable[str]) -> str:
     """Why a file is guarded, after \"which\"."""
     if file == SETTINGS or file in _tests(settings):
         return "decides how changes are tested"
-    if any(_covers(file, each) for each in always):
+    if any(_covers(file, guard) for guard in always):
         return "decides what agents are told and may do"
     return "is guarded by the settings"
 
 
 def scripts(command: str) -> set[str]:
-    """The files of a repository that a shell command executes: not what it reads, but what it does."""
-    return {each.removeprefix("./") for part in _APART.split(command) for each in _executed(part)}
+    """The files of a repository that a shell command executes, not those that it reads."""
+    return {file.removeprefix("./") for part in _APART.split(command) for file in _executed(part)}
 
 
 def _tests(settings: Settings) -> set[str]:
@@ -55,7 +55,10 @@ def _tests(settings: Settings) -> set[str]:
 
 
 def _executed(part: str) -> Iterator[str]:
-    words = _words(part)
+    try:
+        words = shlex.split(part)
+    except ValueError:  # an open quote: the command was split inside it
+        words = part.split()
     while words and _BEFORE.fullmatch(words[0]):
         words = words[1:]
     if not words:
@@ -69,14 +72,7 @@ def _executed(part: str) -> Iterator[str]:
             yield script
 
 
-def _words(part: str) -> list[str]:
-    try:
-        return shlex.split(part)
-    except ValueError:  # an open quote: what it holds was cut in two
-        return part.split()
-
-
 def _covers(file: str, guard: str) -> bool:
-    """Whether a file is what is guarded, or in it; `ci`, `ci/`, `./ci` and `ci/**` are the same folder."""
+    """Whether a guard names a file, or a folder above it; `ci`, `ci/`, `./ci` and `ci/**` are the same folder."""
     name = guard.removeprefix("./").removesuffix("*").removesuffix("*").rstrip("/")
     return file == name or file.startswith(f"{name}/")

@@ -1,4 +1,4 @@
-"""Which stacks to test next: what tells most, on top of what is sure, and the first in line always among them."""
+"""Choose the stacks to test next: the most telling ones, on top of sure ones, always with the queue's first change."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SURE = 0.75
 _BOLD = 0.25
 """A stack that would land everything is worth a spare runner when it is as likely as this."""
 _WORTH = 0.2
-"""Something is not taken apart for a spare runner while it is less likely than this to fail."""
+"""A unit is not split for a spare runner while it is less likely than this to fail."""
 _FAINT = 0.1
-"""What is less likely to pass than this is better tested without others under it."""
+"""A stack that is less likely to pass than this is better tested without others under it."""
 
 
 class Draft:
@@ -25,7 +25,7 @@ class Draft:
 
     def __init__(
         self,
-        line: Sequence[QueuedChange],
+        queue: Sequence[QueuedChange],
         beliefs: Beliefs,
         rules: Rules,
         *,
@@ -33,19 +33,19 @@ class Draft:
         under_way: Sequence[Trial],
         passed: Sequence[Stack],
     ) -> None:
-        self.line = line
+        self.queue = queue
         self.beliefs = beliefs
         self.rules = rules
-        self.under_way = [each.stack for each in under_way if not each.old]
-        self.known = {*passed, *(each.stack for each in under_way)}
-        self.busy = {change for each in under_way for change in each.stack}.union(*passed)
-        self.needs = {each.change: self._needs(each) for each in line if each.needs}
+        self.under_way = [trial.stack for trial in under_way if not trial.old]
+        self.known = {*passed, *(trial.stack for trial in under_way)}
+        self.busy = {change for trial in under_way for change in trial.stack}.union(*passed)
+        self.needs = {entry.change: self._needs(entry) for entry in queue if entry.needs}
         self.clashes: dict[str, list[frozenset[str]]] = {}
         for clash in clashes:
             self.clashes.setdefault(clash.change, []).append(frozenset(clash.under))
 
     def _needs(self, entry: QueuedChange) -> frozenset[str]:
-        """What must be below it: of a circle, only what comes before it."""
+        """The changes that must be below it; in a circle of needs, only those before it."""
         places = self.beliefs.places
         return frozenset(need for need in entry.needs if places.get(need, len(places)) < places[entry.change])
 
@@ -55,26 +55,23 @@ class Draft:
             return []
         return (self._chain() if self.rules.strict else self._spread(free))[:free]
 
-    # every commit of main is tested
-
     def _chain(self) -> list[Stack]:
-        """One more change at a time, each on top of all before it; those that failed are tested alone."""
+        """Strict: one more change at a time, each on top of all before it; changes that failed are tested alone."""
         wanted: list[Stack] = []
         chain: list[str] = []
         odds, likely = Odds(self.beliefs), True
-        for each in (entry.change for entry in self.line):
-            if each in self.beliefs.group_of:
-                wanted += [(each,)] if self._fits(each, ()) else []
-            elif likely and len(chain) < self.rules.largest and self._fits(each, chain):
-                likely = odds.add(each) >= _BOLD or not chain
-                chain += [each] if likely else []
-                wanted += [tuple(chain)] if likely else []
-        return [each for each in wanted if each not in self.known]
-
-    # only what main moves to is tested
+        for change in (entry.change for entry in self.queue):
+            if change in self.beliefs.group_of:
+                wanted += [(change,)] if self._fits(change, ()) else []
+            elif likely and len(chain) < self.rules.largest and self._fits(change, chain):
+                likely = odds.add(change) >= _BOLD or not chain
+                if likely:
+                    chain.append(change)
+                    wanted.append(tuple(chain))
+        return [stack for stack in wanted if stack not in self.known]
 
     def _spread(self, free: int) -> list[Stack]:
-        """What tells most: parts of what failed, and of what nothing is known of yet, apart from one another."""
+        """Not strict: the most telling stacks, parts of failed ones and of unknown changes, apart from one another."""
         front = self._front()
         sure = self._sure(front)
         units = self._units()
@@ -94,12 +91,12 @@ class Draft:
         return max(likely, key=len, default=())
 
     def _sure(self, front: Stack) -> Stack:
-        """The front, and on it what has passed before."""
-        proven = (each.change for each in self.line if each.change in self.beliefs.proven)
-        return self._fit(front, [each for each in proven if self._idle(each)], aim=_SURE) or front
+        """The front, and on it the changes that have passed before."""
+        proven = (entry.change for entry in self.queue if entry.change in self.beliefs.proven)
+        return self._fit(front, [change for change in proven if self._idle(change)], aim=_SURE) or front
 
     def _sure_first(self, sure: Stack, front: Stack, units: list[list[str]], free: int) -> bool:
-        """Whether what has passed before is tested by itself, so that all else counts on top of it."""
+        """Whether changes that have passed before are tested by themselves first, with all others on top."""
         if free > 2 or not units:
             return True
         first = units[0]
@@ -108,28 +105,28 @@ class Draft:
 
     @cached_property
     def _pool(self) -> list[str]:
-        """Changes of which nothing is known, those that share parts side by side if so ruled."""
-        unknown = [each for each in self.line if self._idle(each.change) and each.change not in self.beliefs.proven]
+        """Changes without any trial; if the rules say so, those that share parts side by side."""
+        unknown = [each for each in self.queue if self._idle(each.change) and each.change not in self.beliefs.proven]
         return [part.change for part in (_by_parts(unknown) if self.rules.partition else unknown)]
 
     def _idle(self, change: str) -> bool:
         return change not in self.busy and change not in self.beliefs.group_of
 
     def _units(self) -> list[list[str]]:
-        """What can be tested apart from one another, in the order of the line."""
+        """Groups of changes that can be tested apart from one another, in the order of the queue."""
         groups = [list(group.members) for group in self.beliefs.groups if self.busy.isdisjoint(group.members)]
         units = [*groups, self._pool] if self._pool else groups
         return sorted(units, key=lambda each: self.beliefs.places[each[0]])
 
     def _bold(self, front: Stack, free: int) -> Stack:
-        """All that nothing is known of in one stack, if it is no more than a bet and a runner can be spared for it."""
+        """All unknown changes in one stack, if it may pass and a runner can be spared for it."""
         if free < 3 or len(self._pool) < 2:
             return ()
         stack = self._fit(front, self._pool, aim=0.0)
         return stack if self.beliefs.chance(stack) >= _BOLD else ()
 
     def _shares(self, units: list[list[str]], free: int) -> list[tuple[list[str], int]]:
-        """How many tests each unit gets: one, and what is left where a part is most likely to fail."""
+        """How many tests each unit gets: one, and the spare ones where a part is most likely to fail."""
         counts = [1] * min(len(units), free)
         for _ in range(free - len(counts)):
             failing = [self._failing(unit, count) for unit, count in zip(units, counts, strict=False)]
@@ -147,7 +144,7 @@ class Draft:
         return 1 - good
 
     def _parts(self, unit: list[str], count: int, front: Stack, carried: Stack) -> Iterator[Stack]:
-        """So many parts of a unit, each a stack; of what failed, the last part is known when the others are."""
+        """Split a unit into so many stacks; of a failed unit, the last part is known when the others are."""
         suspects = unit[0] in self.beliefs.group_of
         left = list(unit)
         for number in range(count):
@@ -157,10 +154,10 @@ class Draft:
             if not stack:
                 return
             yield stack
-            left = [each for each in left if each not in stack]
+            left = [change for change in left if change not in stack]
 
     def _part(self, left: list[str], size: int, front: Stack, carried: Stack) -> Stack:
-        """As much of a unit as makes an even bet: on what is carried along if it is several, else on the front."""
+        """As much of a unit as makes an even bet: several changes on the carried stack, a single one on the front."""
         if not left:
             return ()
         alone = self._fit((), left, size)
@@ -171,15 +168,15 @@ class Draft:
         return alone
 
     def _failed_with(self, stack: Stack) -> bool:
-        """Whether all of this has failed together: with others under it, it would do so again and tell nothing new."""
-        return any(set(each.stack) <= set(stack) for each in self.beliefs.failed if not each.old)
+        """Whether these changes have failed together: with others under them, they would fail again."""
+        return any(set(trial.stack) <= set(stack) for trial in self.beliefs.failed if not trial.old)
 
     def _fit(self, base: Stack, candidates: Iterable[str], size: int = 0, *, aim: float = _EVEN) -> Stack:
         """As many of these on top of the base as bring the odds nearest to the aim; nothing if none fits."""
         stack, odds = list(base), Odds(self.beliefs)
         before = 1.0
-        for each in base:
-            before = odds.add(each)
+        for change in base:
+            before = odds.add(change)
         room = min(self.rules.largest, len(base) + size if size else self.rules.largest)
         for candidate in candidates:
             if len(stack) >= room:
@@ -194,7 +191,7 @@ class Draft:
         return tuple(stack) if len(stack) > len(base) else ()
 
     def _fits(self, change: str, stack: Sequence[str]) -> bool:
-        """Whether all it needs is below, and nothing that it clashes with."""
+        """Whether the changes that it needs are below, and none that it clashes with."""
         if change not in self.needs and change not in self.clashes:
             return True
         below = set(stack)
@@ -204,7 +201,7 @@ class Draft:
 
 
 def _by_parts(entries: Sequence[QueuedChange]) -> list[QueuedChange]:
-    """The same, with those side by side that share parts, directly or through others."""
+    """The same changes, with those side by side that share parts, directly or through others."""
     owner: dict[str, str] = {}
 
     def root(part: str) -> str:

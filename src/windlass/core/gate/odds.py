@@ -1,4 +1,4 @@
-"""How likely a stack is to pass: from the rates, from what has passed, and from what has failed."""
+"""How likely a stack is to pass: from the rates, and from the trials that passed and failed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Changes of which one at least is bad, unless all the failures that say so were chance."""
+    """Changes of which at least one is bad, unless all their failures were chance."""
 
     members: tuple[str, ...]
     clean: float
@@ -32,30 +32,30 @@ class Suspects:
 
 
 class Beliefs:
-    """What is known of each change in line."""
+    """The odds of each change in the queue."""
 
-    def __init__(self, line: Sequence[QueuedChange], trials: Iterable[Trial], rates: Rates, *, strict: bool) -> None:
-        self.places = {each.change: place for place, each in enumerate(line)}
+    def __init__(self, queue: Sequence[QueuedChange], trials: Iterable[Trial], rates: Rates, *, strict: bool) -> None:
+        self.places = {each.change: place for place, each in enumerate(queue)}
         self.flaky = max(rates.flaky, _LEAST)
         known = [trial for trial in trials if trial.verdict and self.places.keys() >= set(trial.stack)]
         self.failed = [each for each in known if each.verdict is TrialVerdict.FAILED]
         earlier = [each.stack for each in known if each.verdict is TrialVerdict.PASSED and each.old]
         self.passed = [frozenset(each.stack) for each in known if each.verdict is TrialVerdict.PASSED and not each.old]
-        self.proven_before = {each.change for each in line if each.proven}.union(*earlier)
+        self.proven_before = {entry.change for entry in queue if entry.proven}.union(*earlier)
         self.proven = self.proven_before.union(*self.passed)
         self.strict = strict
         self.good = {each: 1 - max(rates.bad * (_SURE if each in self.proven else 1), _LEAST) for each in self.places}
-        self.alone = self._alone(line)
+        self.alone = self._alone(queue)
         self.groups = self._groups(rates)
         self.group_of = {member: group for group in self.groups for member in group.members}
 
-    def _alone(self, line: Sequence[QueuedChange]) -> dict[str, int]:
+    def _alone(self, queue: Sequence[QueuedChange]) -> dict[str, int]:
         """How often each failed by itself."""
         seen = Counter(each.stack[0] for each in self.failed if len(each.stack) == 1 and not each.mixed)
-        return {each.change: seen[each.change] for each in line}
+        return {entry.change: seen[entry.change] for entry in queue}
 
     def _groups(self, rates: Rates) -> list[Suspects]:
-        """Disjoint groups of suspects, the smallest first: what holds suspects already needs no others."""
+        """Disjoint groups of suspects, the smallest first."""
         found: Counter[frozenset[str]] = Counter()
         for failed, times in self._unexplained().items():
             found[failed - self.proven or failed] += times
@@ -68,7 +68,7 @@ class Beliefs:
         return groups
 
     def _unexplained(self) -> Counter[frozenset[str]]:
-        """Sets that failed, and how often; but none that a smaller one in it explains, or that a larger one lands."""
+        """Sets that failed, and how often, without those that a smaller failed set or a larger passed set explains."""
         counted = Counter(frozenset(each.stack) for each in self.failed)
         counted |= Counter({frozenset((each,)): times for each, times in self.alone.items() if times})
         sets = list(counted)
@@ -90,8 +90,8 @@ class Beliefs:
     def chance(self, stack: Iterable[str]) -> float:
         """How likely a stack is to pass."""
         odds = Odds(self)
-        for each in stack:
-            odds.add(each)
+        for change in stack:
+            odds.add(change)
         return odds.passing
 
 

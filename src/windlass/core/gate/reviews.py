@@ -1,4 +1,4 @@
-"""Reviews: comments on a change, which of them still stand in its way, and what a reviewer's report comes to."""
+"""Reviews: comments on a change, which of them still block it, and how a reviewer's report is read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SETTLED = re.compile(r"(m[1-9]\d{0,17})\b[.:,]?\s*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """What someone has to say about a change."""
+    """A comment on a change."""
 
     body: str
     file: str = ""
@@ -36,7 +36,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a reviewer's last words hold: comments, what it takes as settled, and all of it as a summary."""
+    """The comments in a reviewer's last words, and the ids of those that it settles."""
 
     comments: tuple[Comment, ...] = ()
     settled: tuple[str, ...] = ()
@@ -112,15 +112,12 @@ def _blocks(message: Message) -> bool:
 
 
 def is_reviewed(change: Change, said: Iterable[Message]) -> bool:
-    """Whether someone has looked at the change as it is now, and come to an end."""
+    """Whether a review of the change as it is now has ended."""
     return any(each.remark.opinion is not None and each.remark.head == change.head for each in said if each.remark)
 
 
 def objection(change: Change, said: Sequence[Message], *, wanted: bool, reviewers: Sequence[str] = ()) -> str:
-    """Why reviews keep a change from landing; nothing if they do not.
-
-    `wanted`: it must be reviewed. `reviewers`: who looks at it now.
-    """
+    """Why reviews keep a change from landing, or nothing. `wanted`: it must be reviewed. `reviewers`: those at it."""
     if blocking := open_blocking(said):
         more = f" (and {len(blocking) - 1} more)" * (len(blocking) > 1)
         return f"{blocking[0].id} by {blocking[0].sender} blocks it: {excerpt(blocking[0].body)}{more}"
@@ -130,8 +127,8 @@ def objection(change: Change, said: Sequence[Message], *, wanted: bool, reviewer
 
 
 def opinion(reviewer: str, said: Iterable[Message]) -> Opinion:
-    """What a review comes to: what its reviewer has left open counts, not how it is called."""
-    open_ones = [each for each in open_blocking(said) if each.sender == reviewer]
+    """A review's opinion: its reviewer's open comments count, not the words."""
+    open_ones = [comment for comment in open_blocking(said) if comment.sender == reviewer]
     return Opinion.CHANGES if open_ones else Opinion.APPROVE
 
 
@@ -150,18 +147,18 @@ def rounds(comment: Message, said: Iterable[Message], author: str) -> int:
 
 
 def check_comment(who: str, change: Change, *, reviews: bool, blocking: bool) -> None:
-    """People may say anything; a reviewer may object; an author may only answer."""
+    """Raise NotAllowed unless a person, a reviewer, or the author without blocking comments."""
     if who == str(HUMAN) or (reviews and who != change.agent):
         return
     if who != change.agent:
         hint = f"A person may ask for it: `windlass review {change.id}`."
         raise NotAllowed(f"{who} does not review {change.id}.", hint=hint)
     if blocking:
-        raise NotAllowed(f"{who} wrote {change.id}, and can't block it.", hint="Mend it, or signal an error.")
+        raise NotAllowed(f"{who} wrote {change.id}, and can't block it.", hint="Repair it, or signal an error.")
 
 
 def check_settling(who: str, change: Change, comment: Message) -> None:
-    """A comment is settled by who made it, or by a person; never by who wrote the change."""
+    """Raise NotAllowed unless a comment is settled by who made it, or by a person."""
     if who == str(HUMAN):
         return
     if who == change.agent:
@@ -191,7 +188,7 @@ def place_of(message: Message) -> str:
 
 
 def review_brief(change: Change, main: str, said: Sequence[Message]) -> str:
-    """What a reviewer is told about the change it looks at."""
+    """A reviewer's brief about a change."""
     lines = [
         f"Review the change {change.id}: {change.title}",
         "",
@@ -209,7 +206,7 @@ def review_brief(change: Change, main: str, said: Sequence[Message]) -> str:
 
 
 def passed_on(change: Change, comment: Message, answer: str) -> str:
-    """What a reviewer is told when the author has brought the change again."""
+    """Tell a reviewer that the author has brought the change again."""
     moved = comment.remark is not None and comment.remark.head != change.head
     commits = "There are new commits: look at them." if moved else "There is no new commit."
     said = answer.strip() or "(The author said nothing.)"
@@ -225,7 +222,7 @@ def passed_on(change: Change, comment: Message, answer: str) -> str:
 
 
 def asked_person(change: Change, comment: Message, answer: str, why: str) -> str:
-    """What a person is asked about a blocking comment that nobody else will settle."""
+    """Ask a person about a blocking comment that nobody else will settle."""
     said = f" The author says: {excerpt(answer)}" if answer.strip() else ""
     what = f"{excerpt(comment.body)}{said}"
     return (

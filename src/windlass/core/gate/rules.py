@@ -1,4 +1,4 @@
-"""Which change is next, and what becomes of it. Pure; the landing tick only carries it out."""
+"""Rules of the gate: the queue for the planner, known results, releases and refusals."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from windlass.core.nouns.project import Project
 from windlass.core.settings.schema import CheckSettings, GateSettings, Limits
 
 NOT_RUN = (126, 127)
-"""Exit codes by which a shell says that there was no such program, or that it is none."""
+"""Exit codes of a shell for a program that is missing, or can't be executed."""
 MOST_RUNNERS = 8
 ALIKE = 3
 _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 
 def entries(queue: Sequence[Change]) -> list[QueuedChange]:
-    """The line as the planner sees it."""
+    """The queue as the planner sees it."""
     return [
         QueuedChange(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each), parts=_parts(each))
         for each in queue
@@ -28,12 +28,12 @@ def entries(queue: Sequence[Change]) -> list[QueuedChange]:
 
 
 def _parts(change: Change) -> frozenset[str]:
-    """The top folders that a change touches, and files at the top, as far as it was put together once."""
+    """The top folders and top files that a change touches, if it was staged once."""
     return frozenset(file.partition("/")[0] for file in change.candidate.files) if change.candidate else frozenset()
 
 
-def place_in_line(change: Change) -> tuple[int, int]:
-    """What the line is ordered by."""
+def place_in_queue(change: Change) -> tuple[int, int]:
+    """The sort key of the queue."""
     return -change.rank, change.turn
 
 
@@ -42,20 +42,20 @@ def _proven(change: Change) -> bool:
     return any(check.passed and check.stack == (change.id,) for check in change.checks)
 
 
-def may_mend(change: Change, project: Project) -> bool:
-    """Whether a change may go on while main is red: the one that was asked for, and what a person brings or undoes."""
+def may_repair(change: Change, project: Project) -> bool:
+    """Whether a change may go on while main is red: the repair that was asked for, or a person's own change."""
     return not change.agent or change.title == project.mending
 
 
 def fail_alike(trials: Iterable[Trial]) -> bool:
-    """Whether so many different changes fail alone, and nothing passes, that it may not be their fault."""
+    """Whether so many changes fail alone, and none passes, that main may be the reason."""
     known = [trial for trial in trials if not trial.old and trial.verdict]
     alone = {each.stack for each in known if each.verdict is TrialVerdict.FAILED and len(each.stack) == 1}
     return len(alone) >= ALIKE and not any(each.verdict is TrialVerdict.PASSED for each in known)
 
 
 def tests_of(past: Sequence[Change]) -> Tally | None:
-    """How many tests ran on main when something last landed; the newest of these comes first."""
+    """How many tests ran at the last landing; `past` has the newest change first."""
     landed = next((each for each in past if each.landing), None)
     if landed is None or landed.landing is None:
         return None
@@ -64,7 +64,7 @@ def tests_of(past: Sequence[Change]) -> Tally | None:
 
 
 def rates(past: Sequence[Change]) -> Rates:
-    """How often changes were bad, and checks failed by chance, as far as these tell."""
+    """Estimate how often changes are bad, and checks fail by chance."""
     results = [each for change in past for each in change.checks]
     green = {(result.tree, result.command) for result in results if result.passed}
     return measure(
@@ -76,72 +76,72 @@ def rates(past: Sequence[Change]) -> Rates:
 
 
 def rules(settings: GateSettings, *, processors: int, alone: bool) -> Rules:
-    """How the planner is to work."""
+    """The planner's rules, from the settings."""
     runners = settings.runners or max(1, min(MOST_RUNNERS, processors // 2))
     made = Rules(runners=runners, strict=settings.strict, retries=settings.retries, partition=settings.partition)
     return replace(made, largest=1) if alone else made
 
 
 def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container[str]) -> list[Change]:
-    """Held changes to look at again: the reason is gone, or it is due to find out."""
+    """Held changes to look at again: the reason is gone, or the next look is due."""
 
     def free(change: Change) -> bool:
-        if change.hold is Hold.CHECKS and not _knows_no_better(change, checks):
+        if change.hold is Hold.CHECKS and not _same_command(change, checks):
             return bool(checks.command)
         return change.id in due
 
     return [each for each in queue if each.state is ChangeState.HELD and free(each)]
 
 
-def _knows_no_better(change: Change, checks: CheckSettings) -> bool:
+def _same_command(change: Change, checks: CheckSettings) -> bool:
     """Whether the command that could not be run is still the one in the settings."""
     return any(check.exit_code in NOT_RUN and check.command == checks.command for check in change.checks)
 
 
 def blames_author(result: CheckResult, files: Iterable[str]) -> bool:
-    """Whether a failed check speaks against the changes: not where its command is missing, unless they took it."""
+    """Whether a failed check is the changes' fault: not where its command is missing, unless they removed it."""
     return result.exit_code not in NOT_RUN or not named(result.command).isdisjoint(files)
 
 
 def named(command: str) -> set[str]:
-    """What a command names that may be a file of the repository."""
+    """The words of a command that may be files of the repository."""
     return {each.removeprefix("./") for each in _WORD.findall(command)}
 
 
 def known_results(
     queue: Sequence[Change], tree: str, checks: CheckSettings, health: CheckResult | None = None
 ) -> list[CheckResult]:
-    """What this very command said of this very tree, which need not be asked for again.
+    """Results of this command on this tree, so that it need not run again.
 
-    Not what could not be run, nor what failed before main itself was last looked at: that may have been main's fault.
+    Without commands that could not run, and failures before main was last tested: main may have been the reason.
     """
     since = health.started_at if health else -1.0
     said = (result for change in queue for result in change.checks)
     return [
-        name
-        for name in dict.fromkeys(said)
-        if (name.tree, name.command) == (tree, checks.command)
-        and (name.passed or (name.exit_code not in NOT_RUN and name.started_at > since))
+        result
+        for result in dict.fromkeys(said)
+        if (result.tree, result.command) == (tree, checks.command)
+        and (result.passed or (result.exit_code not in NOT_RUN and result.started_at > since))
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """It goes back to its author."""
+    """The change goes back to its author."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """There is no author to mend it; whoever asked is told."""
+    """The change has no author who could repair it; whoever asked is told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Escalate:
-    """It went back often enough; a person must look."""
+    """The change went back often enough; a person must look."""
 
 
 def decide_refusal(change: Change, limits: Limits, *, over: bool = False) -> Return | Refuse | Escalate:
-    """What becomes of a change that conflicts or fails its checks; `over`: its author's task has ended."""
+    """Choose what happens to a change that conflicts or fails its checks; `over`: its author's task has ended."""
     if not change.agent or over:
         return Refuse()
     return Return() if change.returns < limits.returns else Escalate()

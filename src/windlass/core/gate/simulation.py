@@ -1,4 +1,4 @@
-"""The gate in a world of chance: the very planner of production lands changes of which some are bad, and is watched."""
+"""Simulate the gate with random failures: the planner of production lands changes of which some are bad."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windlass.core.gate.stacks import (
 )
 
 _PATIENCE = 5
-"""Rounds for each change and each of its tries after which something must be wrong with the planner."""
+"""Rounds for each change and each of its tries after which the planner counts as stuck."""
 
 
 class Chance(Protocol):
@@ -33,7 +33,7 @@ class Chance(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What kind of world it is."""
+    """The shares of bad changes, flaky checks and conflicts in a world."""
 
     branches: int = 100
     bad: float = 0.05
@@ -45,7 +45,7 @@ class Setting:
     together: float = 0.0
     """Share of changes that are green alone, and red together with some other one."""
     proven: bool = False
-    """Every change passed its own check before: bad ones never get into line."""
+    """Every change passed its own check before: bad ones never enter the queue."""
     spread: float = 0.0
     """Some checks take longer than others, up to this share: the planner must decide while some are under way."""
     rules: Rules = field(default_factory=Rules)
@@ -74,7 +74,7 @@ class World:
 
 
 def imagine(setting: Setting, chance: Chance) -> World:
-    """One world of that kind."""
+    """Make one random world of that kind."""
     changes = tuple(f"c{number}" for number in range(1, setting.branches + 1))
     bad = frozenset(change for change in changes if chance.random() < setting.bad)
     conflicts = _pairs(changes, setting.conflict, chance)
@@ -91,7 +91,7 @@ def _pairs(changes: Sequence[str], share: float, chance: Chance) -> frozenset[fr
 
 @dataclass(slots=True)
 class WorldResult:
-    """What became of one world."""
+    """The counts of one simulation."""
 
     runs: int = 0
     rounds: int = 0
@@ -109,11 +109,11 @@ class WorldResult:
     unlucky_rejections: int = 0
     """… of which each failure was chance, and the budget of retries used up."""
     stuck: int = 0
-    """Changes for which the planner had no plan; they are left in line."""
+    """Changes left in the queue without a plan."""
 
 
 def summed(outcomes: Iterable[WorldResult]) -> WorldResult:
-    """All of these in one."""
+    """The sum of these results."""
     total = WorldResult()
     for outcome in outcomes:
         for count in fields(WorldResult):
@@ -122,7 +122,7 @@ def summed(outcomes: Iterable[WorldResult]) -> WorldResult:
 
 
 def play(setting: Setting, chance: Chance) -> WorldResult:
-    """One world, landed by the planner; and once more one change after the other, to compare."""
+    """Simulate one world with the planner; and once more one change after the other, to compare."""
     world = imagine(setting, chance)
     outcome = live(world, setting, chance)
     outcome.serial_rounds = serial(world, setting, chance)
@@ -130,9 +130,9 @@ def play(setting: Setting, chance: Chance) -> WorldResult:
 
 
 def live(world: World, setting: Setting, chance: Chance, *, flaky: Flaky | None = None) -> WorldResult:
-    """What the planner makes of this very world; `flaky` says which checks fail by chance, if not chance itself."""
+    """Simulate this world with the planner; `flaky` says which checks fail by chance, if not chance itself."""
     gate = _Gate(world, setting, chance, flaky or (lambda _: chance.random() < setting.flaky))
-    while gate.line and not gate.outcome.stuck:
+    while gate.queue and not gate.outcome.stuck:
         gate.step()
     gate.outcome.rounds = ceil(gate.now)
     return gate.outcome
@@ -156,17 +156,17 @@ def serial(world: World, setting: Setting, chance: Chance) -> int:
 
 @dataclass(slots=True, eq=False)
 class _Test:
-    """A check that is under way."""
+    """A running check."""
 
     trial: Trial
-    """What it is now: those below may have landed since."""
+    """Its stack now: changes below may have landed since."""
     tree: frozenset[str]
     flaked: bool
     over_at: float
 
 
 class _Gate:
-    """What the engine does, with a world instead of git and checks."""
+    """The steps of the engine, with a world instead of git and checks."""
 
     def __init__(self, world: World, setting: Setting, chance: Chance, flaky: Flaky) -> None:
         self.world = world
@@ -175,8 +175,9 @@ class _Gate:
         self.flaky = flaky
         self.outcome = WorldResult()
         self.now = 0.0
-        self.line = {
-            each: QueuedChange(change=each, turn=turn, proven=setting.proven) for turn, each in enumerate(world.changes)
+        self.queue = {
+            change: QueuedChange(change=change, turn=turn, proven=setting.proven)
+            for turn, change in enumerate(world.changes)
         }
         self.main: list[str] = []
         self.tests: list[_Test] = []
@@ -187,31 +188,31 @@ class _Gate:
         self.failed: list[frozenset[str]] = []
 
     def step(self) -> None:
-        """Plan and land; test what can be put together; and when that is all, wait for what ends next."""
+        """Plan and land, start tests, and if nothing else is left to do, wait for the next test to end."""
         done = self.outcome
         rates = measure(landed=done.landed, rejected=done.rejected, runs=done.runs, flaked=self.flaked)
         trials = (*self.trials, *(test.trial for test in self.tests))
-        plans = plan(tuple(self.line.values()), trials, self.clashes, rates, self.setting.rules)
+        plans = plan(tuple(self.queue.values()), trials, self.clashes, rates, self.setting.rules)
         self.tests = [test for test in self.tests if test.trial.stack not in plans.stop]
         for change in plans.reject:
             self._reject(change)
         if plans.land:
             self._land(plans.land)
-        started = [self._stages(each) and self._start(each) for each in plans.start]
+        started = [self._stages(stack) and self._start(stack) for stack in plans.start]
         if not plans.land and not plans.reject and all(started):
             self._wait()
 
     def _stages(self, stack: Stack) -> bool:
-        """Whether a stack can be made; if not, what is in the way is known from now on."""
+        """Whether a stack can be staged; if not, remember the clash."""
         for place, change in enumerate(stack):
             if self.world.conflicting(change, self.main):
-                self.outcome.returned += change in self.line
+                self.outcome.returned += change in self.queue
                 self._leave((change,))
                 return False
             if self.world.conflicting(change, stack[:place]):
                 self.clashes.append(Clash(under=stack[:place], change=change))
                 return False
-        return self.line.keys() >= set(stack)
+        return self.queue.keys() >= set(stack)
 
     def _start(self, stack: Stack) -> bool:
         tree = frozenset((*self.main, *stack))
@@ -222,13 +223,13 @@ class _Gate:
         return True
 
     def _wait(self) -> None:
-        """Until the next tests end. If there are none, the planner does not know what to do with the rest."""
+        """Wait until the next tests end. Without any, the planner is stuck."""
         patience = _PATIENCE * len(self.world.changes) * (self.setting.rules.retries + 1)
         if not self.tests or self.now > patience * (1 + self.setting.spread):
-            self.outcome.stuck = len(self.line)
+            self.outcome.stuck = len(self.queue)
             return
-        self.now = min(each.over_at for each in self.tests)
-        for test in [each for each in self.tests if each.over_at <= self.now]:
+        self.now = min(test.over_at for test in self.tests)
+        for test in [test for test in self.tests if test.over_at <= self.now]:
             self.tests.remove(test)
             passed = not test.flaked and not self.world.broken(test.tree)
             if not passed:
@@ -247,11 +248,11 @@ class _Gate:
         self.flaked += flakes(self.trials, stack)
         self.trials = rebase(self.trials, stack)
         moved = [(test, rebase((test.trial,), stack)) for test in self.tests]
-        self.tests = [each for each, left in moved if left]
-        for each, left in moved:
-            each.trial = left[0] if left else each.trial
+        self.tests = [test for test, left in moved if left]
+        for test, left in moved:
+            test.trial = left[0] if left else test.trial
         for change in stack:
-            del self.line[change]
+            del self.queue[change]
         self._keep_clashes()
 
     def _reject(self, change: str) -> None:
@@ -264,10 +265,10 @@ class _Gate:
 
     def _leave(self, gone: Stack) -> None:
         for change in gone:
-            self.line.pop(change, None)
+            self.queue.pop(change, None)
         self.trials = forget(self.trials, gone)
         self.tests = [test for test in self.tests if forget((test.trial,), gone)]
         self._keep_clashes()
 
     def _keep_clashes(self) -> None:
-        self.clashes = [clash for clash in self.clashes if self.line.keys() >= {clash.change, *clash.under}]
+        self.clashes = [clash for clash in self.clashes if self.queue.keys() >= {clash.change, *clash.under}]

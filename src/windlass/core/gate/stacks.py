@@ -1,4 +1,4 @@
-"""What the planner of the gate looks at, and what it answers: changes in line, trials of stacks, and a plan."""
+"""The planner's input and answer: changes in the queue, trials of stacks, and a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Stack = tuple[str, ...]
 
 _BAD = (0.15, 6.0)
 _FLAKY = (1.0, 50.0)
-"""What is believed before anything was measured: how many, of how many."""
+"""Assumed before anything was measured: how many, of how many."""
 
 
 class TrialVerdict(StrEnum):
@@ -21,7 +21,7 @@ class TrialVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedChange:
-    """A change in line."""
+    """A change in the queue."""
 
     change: str
     turn: int
@@ -29,7 +29,7 @@ class QueuedChange:
     rank: int = 0
     """Goes before turns: the higher, the sooner."""
     needs: frozenset[str] = frozenset()
-    """Changes that must be below it, or have landed; one that is not in line counts as landed."""
+    """Changes that must be below it, or have landed; one that is not in the queue counts as landed."""
     proven: bool = False
     """A check of it passed, on its own tree or in a stack on an earlier main."""
     parts: frozenset[str] = frozenset()
@@ -44,9 +44,9 @@ class Trial:
     verdict: TrialVerdict | None = None
     """None while it is under way."""
     old: bool = False
-    """Main has moved since it began: it still tells who is bad, but nothing lands on it."""
+    """Main has moved since it began: it still tells which change is bad, but nothing lands on it."""
     mixed: bool = False
-    """Some of it has landed in another stack: what is left says nothing about a change alone."""
+    """A part of it has landed in another stack: the rest says nothing about a change alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How the gate is to work."""
+    """The gate's rules."""
 
     runners: int = 1
     """How many trials may be under way at once."""
@@ -83,7 +83,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do now."""
+    """The next steps."""
 
     land: Stack = ()
     """Main may move to this stack: it passed as it is."""
@@ -96,19 +96,19 @@ class Plan:
 
 
 def rebase(trials: Iterable[Trial], landed: Stack) -> tuple[Trial, ...]:
-    """Trials as they count after this stack landed: what begins with it is the same tree still, the rest is old."""
+    """Trials after this stack landed: those that begin with it have the same tree still, the others are old."""
     return tuple(kept for trial in trials if (kept := _rebased(trial, landed)).stack)
 
 
 def _rebased(trial: Trial, landed: Stack) -> Trial:
     if not trial.old and trial.stack[: len(landed)] == landed:
         return replace(trial, stack=trial.stack[len(landed) :])
-    left = tuple(each for each in trial.stack if each not in landed)
+    left = tuple(change for change in trial.stack if change not in landed)
     return replace(trial, stack=left, old=True, mixed=trial.mixed or left != trial.stack)
 
 
 def forget(trials: Iterable[Trial], gone: Collection[str]) -> tuple[Trial, ...]:
-    """Trials without those that held a change which has left the line: it may have been the reason."""
+    """Trials without those of a change that has left the queue: it may have been the reason."""
     return tuple(trial for trial in trials if not set(gone).intersection(trial.stack))
 
 
@@ -119,29 +119,29 @@ def flakes(trials: Iterable[Trial], landed: Stack) -> int:
 
 
 def measure(*, landed: int, rejected: int, runs: int, flaked: int) -> Rates:
-    """The rates that these numbers speak for. Without any, they are those of an ordinary project."""
+    """Estimate the rates from these numbers; without any, those of an ordinary project."""
     bad = (rejected + _BAD[0]) / (landed + rejected + _BAD[1])
     return Rates(bad=bad, flaky=(flaked + _FLAKY[0]) / (runs + _FLAKY[1]))
 
 
 def in_order(entries: Iterable[QueuedChange]) -> list[QueuedChange]:
-    """The line: by rank and turn, but what is needed comes first. A circle of needs is broken at its first."""
+    """Order the queue by rank and turn, with needs first. A circle of needs is broken at its first change."""
     ranked = sorted(entries, key=lambda each: (-each.rank, each.turn, each.change))
     places = {each.change: place for place, each in enumerate(ranked)}
-    line: dict[str, QueuedChange] = {}
+    queue: dict[str, QueuedChange] = {}
     for entry in ranked:
-        for need in _with_needs(entry, ranked, places, line) if entry.needs else (entry,):
-            line.setdefault(need.change, need)
-    return list(line.values())
+        for need in _with_needs(entry, ranked, places, queue) if entry.needs else (entry,):
+            queue.setdefault(need.change, need)
+    return list(queue.values())
 
 
 def _with_needs(
-    first: QueuedChange, ranked: Sequence[QueuedChange], places: Mapping[str, int], line: Container[str]
+    first: QueuedChange, ranked: Sequence[QueuedChange], places: Mapping[str, int], queue: Container[str]
 ) -> Iterator[QueuedChange]:
-    """All that it needs and that is not in line yet, and itself, in an order that puts needs first."""
+    """A change and the changes that it needs and that are not in the queue yet, needs first."""
     path, seen = [first], {first.change}
     while path:
-        needs = (need for need in path[-1].needs if need in places and need not in line and need not in seen)
+        needs = (need for need in path[-1].needs if need in places and need not in queue and need not in seen)
         place = min((places[need] for need in needs), default=None)
         if place is None:
             yield path.pop()

@@ -1,4 +1,4 @@
-"""Which agents are about to collide, and on what. Pure; the radar's tick looks at their trees and carries it out."""
+"""Which agents are about to collide, and in which files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windlass.core.radar import path_patterns
 
 
 class Act(StrEnum):
-    """What is done about a collision."""
+    """What the radar does about a collision."""
 
     SHOW = "show"
     TELL = "tell"
@@ -28,7 +28,7 @@ class Severity(StrEnum):
     OVERLAP = "overlap"
     """Both change the same file, and for now it merges."""
     DECLARED = "declared"
-    """Only what they are to change overlaps."""
+    """Only the paths that their tasks declare overlap."""
 
 
 _ORDER = tuple(Severity)
@@ -36,12 +36,12 @@ _ORDER = tuple(Severity)
 
 @dataclass(frozen=True, kw_only=True)
 class QuickLook:
-    """Work as it was at one moment, against the commit of main that it stands on."""
+    """Work at one moment, compared with the commit of main that it began from."""
 
     head: str
     """The branch's commit."""
     commit: str
-    """What holds the work with all that is not committed; it can be merged by `Git.clash`."""
+    """A commit of the work with all uncommitted files; `Git.clash` can merge it."""
     tree: str
     base: str
     added: frozenset[str] = frozenset()
@@ -52,27 +52,27 @@ class QuickLook:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """All that differs from its base."""
+        """All files that differ from the base."""
         return self.added | self.removed | self.edited
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """Every folder that something of it is in."""
+        """Every folder with a changed file."""
         return frozenset(each for name in self.files for each in _above(name))
 
     @cached_property
     def filled(self) -> frozenset[str]:
-        """Every folder that something new is in, near or far."""
+        """Every folder with a new file, near or far."""
         return frozenset(each for name in self.added for each in ("", *_above(name)))
 
     @cached_property
     def emptied(self) -> frozenset[str]:
-        """Every folder that something was taken out of: it may have been renamed, and then what is new there moves."""
+        """Every folder with a removed file: if it was renamed, git moves new files of others along."""
         return frozenset(name.rpartition("/")[0] for name in self.removed)
 
     @property
     def work(self) -> tuple[str, str, str]:
-        """What merging it depends on: while that is the same, so is what comes out."""
+        """The inputs of a merge: the same inputs give the same result."""
         return self.head, self.tree, self.base
 
 
@@ -83,27 +83,27 @@ def _above(name: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """An agent at work: what it has changed, what it is to change, and when that was seen."""
+    """An agent at work: its last look, and the paths that its task declares."""
 
     agent: str
-    glimpse: QuickLook
+    look: QuickLook
     paths: tuple[str, ...] = ()
     at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """What two agents, or one agent and main, are about to meet in."""
+    """A collision of two agents, or of one agent and main."""
 
     severity: Severity
     agents: tuple[str, ...]
-    """Two of them; one, where it collides with main."""
+    """Two agents; one, if it collides with main."""
     files: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    """What was declared, if that is all there is."""
+    """The declared paths, if nothing else overlaps."""
     sentence: str
     at: float = 0.0
-    """When the older of the two looks was taken."""
+    """The time of the older look."""
 
     @property
     def with_main(self) -> bool:
@@ -111,14 +111,14 @@ class Collision:
 
 
 def decide_pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
-    """The pairs that could collide at all: the others are not worth a merge."""
+    """The pairs that could collide; the others need no merge."""
     return [(one, other) for one, other in combinations(tracks, 2) if may_clash(one, other) or _declared(one, other)]
 
 
 def may_clash(one: Track, other: Track) -> bool:
     """Whether git could find anything to merge: a file of both, a file where the other has a folder, or something new
     in a folder that the other has moved."""
-    here, there = one.glimpse, other.glimpse
+    here, there = one.look, other.look
     return not (
         here.files.isdisjoint(there.files)
         and here.files.isdisjoint(there.folders)
@@ -129,12 +129,12 @@ def may_clash(one: Track, other: Track) -> bool:
 
 
 def judge(one: Track, other: Track, clash: Sequence[str]) -> Collision | None:
-    """What a pair comes to, given the files that git could not merge."""
+    """Judge a pair, given the files that git could not merge."""
     names, at = (one.agent, other.agent), min(one.at, other.at)
     if clash:
         words = f"{_both(names)} conflict in {some(clash)}: whoever lands second has to merge."
         return Collision(severity=Severity.CONFLICT, agents=names, files=tuple(clash), sentence=words, at=at)
-    if shared := tuple(sorted(one.glimpse.files & other.glimpse.files)):
+    if shared := tuple(sorted(one.look.files & other.look.files)):
         words = f"{_both(names)} both change {some(shared)}; for now that merges."
         return Collision(severity=Severity.OVERLAP, agents=names, files=shared, sentence=words, at=at)
     if paths := _declared(one, other):
@@ -144,43 +144,39 @@ def judge(one: Track, other: Track, clash: Sequence[str]) -> Collision | None:
 
 
 def judge_main(track: Track, main: str, clash: Sequence[str]) -> Collision | None:
-    """What an agent and main as it is now come to: only a conflict is worth a word, the gate merges the rest."""
+    """Judge an agent against main: only a conflict counts, the gate merges the rest."""
     if not clash:
         return None
     words = f"{track.agent} conflicts with {main} in {some(clash)}: {main} has moved since it began."
-    severity = Severity.CONFLICT
-    return Collision(severity=severity, agents=(track.agent,), files=tuple(clash), sentence=words, at=track.at)
-
-
-def rank(collisions: Iterable[Collision]) -> list[Collision]:
-    """The worst first; of those that are alike, the largest."""
-    return sorted(collisions, key=weight)
+    names, files = (track.agent,), tuple(clash)
+    return Collision(severity=Severity.CONFLICT, agents=names, files=files, sentence=words, at=track.at)
 
 
 def weight(collision: Collision) -> tuple[int, int, tuple[str, ...]]:
-    """What a collision's place in a list depends on."""
+    """Sort key: the worst first; of equal ones, the largest."""
     return _ORDER.index(collision.severity), -len(collision.files), collision.agents
 
 
 def _declared(one: Track, other: Track) -> tuple[str, ...]:
-    """What one is to change, and the other is to change or has changed."""
+    """The paths that one declares, and the other declares or has changed."""
     both = ((one, other), (other, one))
-    return tuple(dict.fromkeys(path for mine, its in both for path in mine.paths if _in_the_way(path, its)))
+    shared = (path for one, other in both for path in one.paths if _meets(path, other))
+    return tuple(dict.fromkeys(shared))
 
 
-def _in_the_way(path: str, other: Track) -> bool:
-    return bool(first_meeting((path,), other.paths, other.glimpse.files))
+def _meets(path: str, other: Track) -> bool:
+    return bool(first_meeting((path,), other.paths, other.look.files))
 
 
 def first_meeting(wanted: Sequence[str], paths: Sequence[str], files: Iterable[str]) -> str:
-    """The first file, or else declared path, of another's that someone wants to change; nothing if there is none."""
+    """The first changed file, or else declared path, of another agent that meets the wanted paths; or nothing."""
     changed = sorted(file for file in files if any(path_patterns.names(path, file) for path in wanted))
     declared = (each for each in paths if any(path_patterns.meet(path, each) for path in wanted))
     return next(iter(changed), "") or next(declared, "")
 
 
 def hold_reason(wanted: Sequence[str], other: str, paths: Sequence[str], files: Iterable[str] | None) -> str:
-    """Why a task with these paths does not begin beside another agent's work; nothing if it may.
+    """Why a task with these paths does not begin beside another agent's work, or nothing.
 
     `files` is None where that work has not been looked at yet.
     """

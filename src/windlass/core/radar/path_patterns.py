@@ -10,12 +10,12 @@ from windlass.core.errors import BadInput
 MOST, LONGEST = 50, 300
 """Patterns of one task, and characters of one pattern."""
 _ANY, _NAME = "any", "name"
-"""Every character, and every one but a slash; a single character stands for itself."""
+"""Any character, and any but a slash; a single character means itself."""
 _FORM = "Name files or folders from the top of the repository, such as src/auth or 'src/**/*.py'."
 
 
 def checked(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Patterns in their plain form, each once; or a refusal."""
+    """Check patterns, and return their plain forms, each once. Raises BadInput."""
     found = tuple(dict.fromkeys(map(_checked, patterns)))
     if len(found) > MOST:
         raise BadInput(f"A task declares at most {MOST} paths, not {len(found)}.", hint="Name the folders they are in.")
@@ -44,7 +44,7 @@ def meet(one: str, other: str) -> bool:
 
 @dataclass(slots=True)
 class _Machine:
-    """Where reading can go from each place: by a character, or for nothing."""
+    """A state machine: the steps from each state by a character, and the skips without one."""
 
     steps: list[list[tuple[str, int]]] = field(default_factory=lambda: [[]])
     skips: list[list[int]] = field(default_factory=lambda: [[]])
@@ -56,18 +56,18 @@ class _Machine:
         return len(self.steps) - 1
 
     def one(self, kind: str) -> None:
-        """One character."""
+        """Accept one character."""
         here = len(self.steps) - 1
         self.steps[here].append((kind, self.add()))
 
     def many(self, kind: str) -> None:
-        """As many characters as one likes."""
+        """Accept any number of characters."""
         here = len(self.steps) - 1
         self.steps[here].append((kind, here))
         self.skips[here].append(self.add())
 
     def folders(self) -> None:
-        """As many folders as one likes, each with its slash."""
+        """Accept any number of folders, each with its slash."""
         here = len(self.steps) - 1
         inside, after = self.add(), self.add()
         self.skips[here] += [inside, after]
@@ -103,7 +103,7 @@ def _compiled(pattern: str) -> _Machine:
 
 
 def _share(one: _Machine, other: _Machine) -> bool:
-    """Whether both can read the same text to its end. Each pair of places is looked at once."""
+    """Whether both machines accept a common text. Each pair of states is visited once."""
     seen, todo = {(0, 0)}, [(0, 0)]
     while todo:
         here, there = todo.pop()

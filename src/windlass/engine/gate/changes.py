@@ -136,7 +136,7 @@ class Changes:
 def _after(change: Change) -> str:
     if change.landing is not None:
         return f"`windlass undo {change.id}` takes it back."
-    return f"`windlass queue add {change.branch}` puts its branch into the line again."
+    return f"`windlass queue add {change.branch}` puts its branch into the queue again."
 
 
 def _wanted(store: Reading, agent: str) -> list[Change]:

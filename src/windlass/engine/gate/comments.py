@@ -18,20 +18,20 @@ SETTLED = "Settled."
 
 
 def said_about(store: Reading, change: str) -> list[Message]:
-    """All that was said about a change, in order."""
+    """All messages about a change, in order."""
     return store.messages(review_channel(change))
 
 
 def reviewers_of(store: Reading, change: str, *states: TaskState) -> list[Task]:
-    """The reviews of a change that have not ended; of these states, where any are named."""
+    """The unfinished reviews of a change; only those in these states, if any are named."""
     found = [task for task in store.unfinished_tasks() if task.reviews == change]
-    return [each for each in found if not states or each.state in states]
+    return [task for task in found if not states or task.state in states]
 
 
 def comment(
     store: Writing, who: str, change: Change, given: reviews.Comment, *, now: float, reply_to: str = ""
 ) -> Message:
-    """Say something about a change to whom it concerns; what blocks, holds it at once."""
+    """Comment on a change; a blocking comment holds it at once."""
     made = say(
         store,
         sender=who,
@@ -63,36 +63,36 @@ def _readers(store: Reading, who: str, change: Change, reply_to: str) -> tuple[s
 
 
 def _hears(store: Reading, agent: str) -> bool:
-    """Whether an agent is still at something, so that it can be woken."""
+    """Whether an agent has an unfinished task, so that it can be woken."""
     task = current_task(store, agent) if agent else None
     return task is not None and not task.ended
 
 
-_ELSE = (Hold.CHECKS, Hold.CHECKOUT, Hold.TROUBLE)
-"""What a change may wait for that goes away by itself."""
+_PASSING_HOLDS = (Hold.CHECKS, Hold.CHECKOUT, Hold.TROUBLE)
+"""Holds that end by themselves."""
 
 
 def hold(store: Writing, change: Change, reason: str) -> None:
-    """What is on its way to main stops; what a person holds waits for them first."""
+    """Hold a change for its review, unless a person holds it."""
     if change.state in (ChangeState.QUEUED, ChangeState.TESTING):
         store.record("change.held", change.id, change.move(ChangeState.HELD, reason=reason, hold=Hold.REVIEW))
-    elif change.hold in _ELSE or (change.hold is Hold.REVIEW and change.reason != reason):
+    elif change.hold in _PASSING_HOLDS or (change.hold is Hold.REVIEW and change.reason != reason):
         held = replace(change, hold=Hold.REVIEW, reason=reason, candidate=None)
         store.record("change.held", change.id, held)
 
 
 def settle(store: Writing, who: str, change: Change, blocking: Message, *, words: str, now: float) -> None:
-    """A blocking comment is settled; who has not heard of it need not; if it was the last one, the change goes on."""
+    """Settle a blocking comment, and drop it where it is undelivered; after the last one, the change goes on."""
     _note(store, change, who, words or SETTLED, now, kind=Kind.ANSWER, reply_to=blocking.id)
-    unheard = [each for each in store.undelivered(reader=change.agent) if each.message == blocking.id]
+    unheard = [delivery for delivery in store.undelivered(reader=change.agent) if delivery.message == blocking.id]
     if change.agent and unheard:
-        dropped = [each.move(Receipt.FAILED) for each in unheard]
+        dropped = [delivery.move(Receipt.FAILED) for delivery in unheard]
         store.record("message.dropped", change.agent, *dropped, reason=f"{blocking.id} is settled")
     free(store, change.id, now)
 
 
 def free(store: Writing, key: str, now: float) -> None:
-    """Put a change that reviews held back into the line, if nothing that was said blocks it any more."""
+    """Put a change that reviews held back into the queue, unless a comment still blocks it."""
     change = store.find(Change, key)
     if change is None or change.hold is not Hold.REVIEW:
         return
@@ -104,7 +104,7 @@ def free(store: Writing, key: str, now: float) -> None:
 
 
 def approve(store: Writing, who: str, change: Change, words: str, now: float) -> None:
-    """Someone has looked at the change as it is, and it may land."""
+    """Record that someone approved a change as it is."""
     _note(store, change, who, words, now, kind=Kind.REPORT, opinion=Opinion.APPROVE)
 
 
@@ -132,7 +132,7 @@ def _note(
 
 
 def conclude(store: Writing, run: Run, task: Task, words: str, now: float) -> None:
-    """A reviewer has said all: its comments, and a summary to the gate. Where it objects, it waits for the answer."""
+    """End a review: take its comments and its summary. A reviewer who objects waits for the answer."""
     change = store.find(Change, task.reviews)
     if change is None or change.ended:
         end_task(store, task, TaskState.DONE, now=now, reason=f"{task.reviews} is {change.state if change else 'gone'}")
@@ -148,20 +148,20 @@ def conclude(store: Writing, run: Run, task: Task, words: str, now: float) -> No
         end_task(store, task, TaskState.DONE, now=now, reason="approved")
         free(store, change.id, now)
         return
-    own = [each for each in reviews.open_blocking(said) if each.sender == run.agent]
+    own = [blocking for blocking in reviews.open_blocking(said) if blocking.sender == run.agent]
     waits = f"waits for an answer to {', '.join(each.id for each in own)}"
     store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=waits))
     _insist(store, run, change, [each for each in own if each.id in before], words=words, now=now)
 
 
 def _take_report(store: Writing, run: Run, change: Change, words: str, now: float) -> None:
-    """What a reviewer wrote into its last words counts like what it said by command; twice is once."""
+    """Take the comments in a reviewer's last words like those it made by command, each once."""
     report = reviews.read_report(words)
     said = said_about(store, change.id)
-    for each in reviews.open_blocking(said):
-        if each.id in report.settled and each.sender == run.agent:
-            settle(store, run.agent, change, each, words="", now=now)
-    known = {each.body for each in said if each.sender == run.agent and each.kind is Kind.COMMENT}
+    for blocking in reviews.open_blocking(said):
+        if blocking.id in report.settled and blocking.sender == run.agent:
+            settle(store, run.agent, change, blocking, words="", now=now)
+    known = {message.body for message in said if message.sender == run.agent and message.kind is Kind.COMMENT}
     for given in report.comments:
         current = store.find(Change, change.id) or change
         if given.body not in known and current.agent != run.agent:
@@ -169,44 +169,41 @@ def _take_report(store: Writing, run: Run, change: Change, words: str, now: floa
 
 
 def _insist(store: Writing, run: Run, change: Change, kept: list[Message], *, words: str, now: float) -> None:
-    """The author hears what is still missing, where its answer was not taken."""
+    """Tell the author which of its answers were not enough."""
     said = said_about(store, change.id)
-    for each in kept:
-        answered = reviews.rounds(each, said, change.agent or str(HUMAN)) > 0
+    for blocking in kept:
+        answered = reviews.rounds(blocking, said, change.agent or str(HUMAN)) > 0
         if answered and _hears(store, change.agent):
-            to = (change.agent,)
-            _note(store, change, run.agent, words or each.body, now, kind=Kind.COMMENT, to=to, reply_to=each.id)
+            to, body = (change.agent,), words or blocking.body
+            _note(store, change, run.agent, body, now, kind=Kind.COMMENT, to=to, reply_to=blocking.id)
 
 
 # ── the author's answer ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def pass_on(store: Writing, key: str, most: int, now: float) -> None:
-    """The author has brought the change again: who objected hears its answer, once; or a person is asked."""
+    """Pass the answer of an author who has brought a change again on to those who objected, or ask a person."""
     change = store.find(Change, key)
     if change is None or change.hold is not Hold.REVIEW:
         return
     said = said_about(store, key)
-    for each in reviews.open_blocking(said):
-        if reviews.brought_again(change, each, said):
-            _pass_on(store, change, each, said, most=most, now=now)
+    for blocking in reviews.open_blocking(said):
+        if reviews.brought_again(change, blocking, said):
+            _pass_on(store, change, blocking, said, most=most, now=now)
 
 
-def _pass_on(store: Writing, change: Change, each: Message, said: list[Message], *, most: int, now: float) -> None:
-    author, answer = change.agent or str(HUMAN), _last_words(store, change.agent)
-    often = reviews.rounds(each, said, author)
-    if each.sender != str(HUMAN) and _hears(store, each.sender) and often < most:
-        body = reviews.passed_on(change, each, answer)
-        _note(store, change, author, body, now, kind=Kind.COMMENT, to=(each.sender,), reply_to=each.id)
+def _pass_on(store: Writing, change: Change, blocking: Message, said: list[Message], *, most: int, now: float) -> None:
+    author, reviewer = change.agent or str(HUMAN), blocking.sender
+    run = store.latest_runs([change.agent]).get(change.agent) if change.agent else None
+    answer = run.result if run else ""
+    often = reviews.rounds(blocking, said, author)
+    if reviewer != str(HUMAN) and _hears(store, reviewer) and often < most:
+        body = reviews.passed_on(change, blocking, answer)
+        _note(store, change, author, body, now, kind=Kind.COMMENT, to=(reviewer,), reply_to=blocking.id)
         return
     why = f" after {often} answers" if often >= most else ""
-    body = reviews.asked_person(change, each, answer, why)
-    _note(store, change, str(SYSTEM), body, now, kind=Kind.ASK, to=(str(HUMAN),), reply_to=each.id)
-
-
-def _last_words(store: Reading, agent: str) -> str:
-    run = store.latest_runs([agent]).get(agent) if agent else None
-    return run.result if run else ""
+    body = reviews.asked_person(change, blocking, answer, why)
+    _note(store, change, str(SYSTEM), body, now, kind=Kind.ASK, to=(str(HUMAN),), reply_to=blocking.id)
 
 
 def begin(store: Writing, change: Change, reviewer: str, now: float) -> None:
@@ -215,7 +212,7 @@ def begin(store: Writing, change: Change, reviewer: str, now: float) -> None:
 
 
 def ask_about_review(store: Writing, change: Change, problem: str, now: float) -> None:
-    """The review that a change needs can't be had: a person is asked, once for each commit."""
+    """Ask a person about a change whose review can't begin or end, once for each commit."""
     said = said_about(store, change.id)
     current = store.find(Change, change.id)
     asked = any(each.kind is Kind.ASK and each.remark and each.remark.head == change.head for each in said)

@@ -1,4 +1,4 @@
-"""What keeps a change from landing that is no fault of its own, and when that is over."""
+"""Hold changes for reasons that are not their own fault, and release them when the reason is gone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from windlass.engine.gate.record import GateRecord
 from windlass.engine.gate.reviews import Reviews
 
 RETRY_SECONDS = 10.0
-"""How often a change that something outside stood in the way of is tried again."""
+"""Seconds after which a change is tried again whose way was blocked, such as by the user's checkout."""
 CHECKS_RETRY_SECONDS = 300.0
-"""How often a change whose check command could not be run is tried again: what is missing may have been installed."""
+"""Seconds after which a check command that could not run is tried again: it may have been installed."""
 MISSING = (
     'Install what is missing, or set another command with `windlass config set checks.command "…"`. '
     "It is tried again when the command changes, when the daemon starts, and every five minutes."
@@ -23,7 +23,7 @@ MISSING = (
 
 
 class Holds:
-    """Sets changes aside, and lets them go on."""
+    """Holds changes, and releases them."""
 
     def __init__(self, ports: Ports, moves: Moves, verdicts: GateRecord, reviews: Reviews) -> None:
         self.store = ports.store
@@ -36,14 +36,14 @@ class Holds:
         self._tried_at: dict[str, float] = {}
 
     async def landed_before(self, project: Project, change: Change) -> bool:
-        """Main may have moved without our recording it: a crash, or an error right after. Then record it."""
+        """Record a landing that a crash kept from being recorded. Returns whether there was one."""
         if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
             return False
         await self.verdicts.landed([(change, await self.git.receipt(project, change.candidate))])
         return True
 
     async def given_up(self, project: Project, change: Change) -> bool:
-        """Whether its task was given up, as one with several repositories may be while this change is still at it."""
+        """Close a change whose task was cancelled, as one with several repositories may be. Returns whether it was."""
         task = await self.store.read(lambda store: store.find(Task, change.task))
         if task is None or task.state is not TaskState.CANCELLED:
             return False
@@ -52,9 +52,9 @@ class Holds:
         return True
 
     async def in_doubt(self, change: Change) -> bool:
-        """Whether its author is being stopped just now: if so, it is given up as soon as that is done."""
+        """Whether the author is being stopped just now: then the change is given up soon."""
         latest = await self.store.read(lambda store: store.latest_runs([change.agent] if change.agent else []))
-        return any(each.live and each.stopping for each in latest.values())
+        return any(run.live and run.stopping for run in latest.values())
 
     async def hold(self, change: Change, hold: Hold, reason: str, hint: str) -> None:
         self.tried(change.id)
@@ -62,7 +62,7 @@ class Holds:
         await self.verdicts.held(change, hold, reason, ask)
 
     async def for_checks(self, project: Project, change: Change) -> None:
-        """Nothing lands untested: keep it, and ask the person how to test."""
+        """Hold a change of a project without a check command, and ask the person for one."""
         ask = (
             f"{change.id} ({change.title}) waits: {project.name} has no check command, and nothing lands untested. "
             'Set one with `windlass config set checks.command "…"`.'
@@ -70,17 +70,17 @@ class Holds:
         await self.verdicts.held(change, Hold.CHECKS, "the project has no check command", ask)
 
     async def release(self, project: Project, queue: list[Change]) -> None:
-        """Let held changes go on when what held them is gone."""
+        """Release held changes whose reason is gone."""
         for change in queue:
             if change.state is ChangeState.HELD:
                 await self.given_up(project, change)
-        due = {each.id for each in queue if self._is_due(each)}
+        due = {change.id for change in queue if self._is_due(change)}
         for change in rules.to_release(queue, self.settings.at(project.path).checks, due=due):
             if await self._is_free(project, change):
                 await self.verdicts.again(change, "" if change.hold is Hold.REVIEW else change.reason)
 
     async def _is_free(self, project: Project, change: Change) -> bool:
-        """Whether it may go back into the line."""
+        """Whether a held change may go back into the queue."""
         match change.hold:
             case Hold.HUMAN | Hold.REVIEW | Hold.GUARD if await self._landed_elsewhere(project, change):
                 return False
@@ -96,7 +96,7 @@ class Holds:
         return self.is_over(change.id, CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS)
 
     def is_over(self, key: str, pause: float) -> bool:
-        """Whether a pause since the last time is over. If so, this is the last time."""
+        """Whether a pause since the last try is over. If so, this counts as a try."""
         now = self.clock.monotonic()
         if now - self._tried_at.get(key, -pause) < pause:
             return False
@@ -104,15 +104,15 @@ class Holds:
         return True
 
     async def _way_is_free(self, project: Project, change: Change) -> bool:
-        """Try to land what has been tested already. False: it has landed, or something is still in the way."""
+        """Try to land a tested change. Returns False if it has landed, or something is still in the way."""
         async with self.moves[project.id]:
-            held = await self._now(change)
+            held = await self.store.read(lambda store: store.find(Change, change.id)) or change
             if held.candidate is None or held.state is not ChangeState.HELD:
                 return not held.ended
             if await self.landed_before(project, held):
                 return False
             if await self.reviews.objection(held) or not self._is_proven(project, held):
-                return True  # back in line it is held for that, or tested with what is the check now
+                return True  # in the queue it is held for that, or tested with the new command
             current = await self.store.read(lambda store: store.find(Project, project.id)) or project
             if current.paused:
                 return False
@@ -131,7 +131,7 @@ class Holds:
         return any(check.passed and (check.tree, check.command) == (tree, command) for check in change.checks)
 
     async def _landed_elsewhere(self, project: Project, change: Change) -> bool:
-        """A person took a held change into main by hand, or we had moved main before it was held."""
+        """Whether a person merged a held change by hand, or main had moved to it before it was held."""
         if await self.landed_before(project, change):
             return True
         landed = await self.git.landed(project, change.head)
@@ -140,8 +140,5 @@ class Holds:
         return landed
 
     def tried(self, key: str) -> None:
-        """Something was looked at now."""
+        """Remember the time of a try."""
         self._tried_at[key] = self.clock.monotonic()
-
-    async def _now(self, change: Change) -> Change:
-        return await self.store.read(lambda store: store.find(Change, change.id)) or change

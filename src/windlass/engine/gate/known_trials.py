@@ -1,4 +1,4 @@
-"""What the gate knows of one project's line since main last moved. Memory only: all of it can be found out again."""
+"""Trials of one project's queue since main last moved. Memory only: all of it can be found out again."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from dataclasses import dataclass, field, replace
 
 from windlass.core.gate.stacks import Clash, Stack, Trial, TrialVerdict, rebase
 from windlass.core.nouns.change import Candidate, CheckResult
+from windlass.core.nouns.project import Project
+from windlass.core.settings.schema import Settings
 
 
 @dataclass(slots=True, eq=False)
 class RunningCheck:
-    """A check that is under way."""
+    """A check that is running."""
 
     began: Stack
-    """What was put together for it."""
+    """The stack that it was started for."""
     trial: Trial
-    """What it is now: those below may have landed since."""
+    """Its stack now: changes below may have landed since."""
     dropped: bool = False
-    """Nobody waits for its verdict any more."""
+    """Its verdict is not needed any more."""
     doubtful: bool = False
-    """What it was put on may have been red itself, and nobody will find out: if it fails, that says nothing."""
+    """Main may have been red below it: a failure says nothing."""
 
     @property
     def stack(self) -> Stack:
@@ -29,52 +31,53 @@ class RunningCheck:
 
 @dataclass(slots=True)
 class KnownTrials:
-    """Stacks that were put together, and what is known of them, all on one tip of main."""
+    """Staged stacks, their clashes and their trials, all on one tip of main."""
 
     tip: str = ""
     heads: dict[str, str] = field(default_factory=dict)
     staged: dict[Stack, Candidate] = field(default_factory=dict)
     """The candidate on top of each stack."""
     clashes: list[Clash] = field(default_factory=list)
-    trials: list[Trial] = field(default_factory=list)
+    finished: list[Trial] = field(default_factory=list)
     tests: list[RunningCheck] = field(default_factory=list)
     told: set[Stack] = field(default_factory=set)
-    """Stacks whose stored results are among the trials."""
+    """Stacks whose stored results are among the finished trials."""
     sound: bool | None = None
-    """Whether the tip itself passes the checks; None while nobody knows."""
+    """Whether the tip itself passes the checks; None if that is unknown."""
     looking: bool = False
     """Whether the tip is being tested."""
     doubted: bool = False
-    """Whether so much failed on a sound tip that it was tested once more."""
+    """Whether so many changes failed on a sound tip that it was tested once more."""
     refused: int = 0
-    """How many changes have gone back since something landed here."""
+    """How many changes were rejected since the last landing."""
     settings: object = None
-    """What all of this was found out with."""
+    """The settings that all of this was found with."""
     alone: bool = False
-    """Something was in the way of a stack: until one has landed, each is tried by itself."""
+    """A stack could not land: until a change has landed, each is tried by itself."""
 
     def use(self, settings: object) -> None:
-        """What was found out with other settings does not count."""
+        """Forget what was found with other settings."""
         if settings != self.settings:
             self.settings, self.tip = settings, ""
 
     def follow(self, tip: str, heads: Mapping[str, str]) -> None:
-        """Main may have moved without us; changes may have left, or were brought again: `heads` says what, and when."""
+        """Forget changes that have left or have other commits now (`heads`), and everything if main has moved."""
         if tip != self.tip:
             self._main_moved(tip)
-        other = {each for each, head in self.heads.items() if heads.get(each) != head}
+        other = {change for change, head in self.heads.items() if heads.get(change) != head}
         self.heads = dict(heads)
         if other:
             self.forget(other)
 
     def landed(self, stack: Stack, tip: str) -> None:
-        """Main is now where this stack ended. What stands on it stays what it is."""
+        """Main is at the top of this stack now. Stacks that begin with it keep their trials."""
         size = len(stack)
-        self.staged = {each[size:]: it for each, it in self.staged.items() if each[:size] == stack and each != stack}
+        on_it = [each for each in self.staged if each[:size] == stack and each != stack]
+        self.staged = {each[size:]: self.staged[each] for each in on_it}
         self.told = {each[size:] for each in self.told if each[:size] == stack and each != stack}
         over = [clash for clash in self.clashes if clash.under[:size] == stack and clash.under != stack]
-        self.clashes = [Clash(under=each.under[size:], change=each.change) for each in over]
-        self.trials = [*rebase(self.trials, stack)]
+        self.clashes = [Clash(under=clash.under[size:], change=clash.change) for clash in over]
+        self.finished = [*rebase(self.finished, stack)]
         for test in self.tests:
             moved = rebase([test.trial], stack)
             test.trial, test.dropped = (moved[0], test.dropped) if moved else (test.trial, True)
@@ -83,49 +86,49 @@ class KnownTrials:
         self.alone = self.doubted = False
         self.sound, self.refused = True, 0
 
-    def known(self) -> list[Trial]:
-        """All trials, those that have ended and those under way."""
-        return [*self.trials, *(test.trial for test in self.tests if not test.dropped)]
+    def all(self) -> list[Trial]:
+        """All trials, finished and running."""
+        return [*self.finished, *(test.trial for test in self.tests if not test.dropped)]
 
-    def tell(self, stack: Stack, results: Iterable[CheckResult]) -> bool:
-        """Take stored results of a stack's tree for trials, once. True: there were some."""
+    def add_stored(self, stack: Stack, results: Iterable[CheckResult]) -> bool:
+        """Take stored results of a stack's tree as trials, once. Returns whether there were any."""
         if stack in self.told:
             return False
         self.told.add(stack)
         found = [Trial(stack=stack, verdict=_verdict(result)) for result in results]
-        self.trials += found
+        self.finished += found
         return bool(found)
 
     def ended(self, test: RunningCheck, result: CheckResult) -> None:
-        """A check has said something."""
+        """Keep the verdict of a check."""
         if test.dropped or (test.doubtful and not result.passed):
             return
-        self.trials.append(replace(test.trial, verdict=_verdict(result)))
+        self.finished.append(replace(test.trial, verdict=_verdict(result)))
         if not test.trial.old:
-            self.told.add(test.stack)  # what is stored of it now is among the trials
+            self.told.add(test.stack)  # its stored result is a trial now
 
     def pardon(self) -> None:
-        """Main itself is red: whatever failed on it says nothing about anyone."""
-        self.trials = [trial for trial in self.trials if trial.verdict is TrialVerdict.PASSED]
+        """Main itself is red: forget all that failed on it."""
+        self.finished = [trial for trial in self.finished if trial.verdict is TrialVerdict.PASSED]
         for test in self.tests:
             test.dropped = True
 
     def over(self, test: RunningCheck) -> None:
-        """A check is not under way any more. One that is broken off before its first step says so only here."""
+        """A check has ended, or was stopped before its first step."""
         if test in self.tests:
             self.tests.remove(test)
 
     def chain(self, stack: Stack) -> list[Candidate]:
-        """The candidates of a stack that was put together, bottom first."""
+        """The candidates of a staged stack, bottom first."""
         return [self.staged[stack[: count + 1]] for count in range(len(stack))]
 
     def forget(self, changes: Iterable[str]) -> None:
-        """Whatever these were part of says nothing any more."""
+        """Forget every stack that contains one of these changes."""
         gone = set(changes)
         self.staged = {each: it for each, it in self.staged.items() if gone.isdisjoint(each)}
         self.told = {each for each in self.told if gone.isdisjoint(each)}
         self.clashes = [clash for clash in self.clashes if gone.isdisjoint((*clash.under, clash.change))]
-        self.trials = [trial for trial in self.trials if gone.isdisjoint(trial.stack)]
+        self.finished = [trial for trial in self.finished if gone.isdisjoint(trial.stack)]
         for test in self.tests:
             test.dropped = test.dropped or not gone.isdisjoint(test.stack)
 
@@ -133,7 +136,7 @@ class KnownTrials:
         self.staged.clear()
         self.told.clear()
         self.clashes.clear()
-        self.trials = [replace(trial, old=True) for trial in self.trials]
+        self.finished = [replace(trial, old=True) for trial in self.finished]
         for test in self.tests:
             test.trial = replace(test.trial, old=True)
         self._doubt()
@@ -141,11 +144,20 @@ class KnownTrials:
         self.sound, self.doubted, self.refused = None, False, 0
 
     def _doubt(self) -> None:
-        """Main leaves a tip that was not found sound: nobody is blamed for what has failed, or fails, on it."""
+        """Main leaves a tip that was not found sound: no change is blamed for a failure on it."""
         if not self.sound:
-            self.trials = [trial for trial in self.trials if not trial.old or trial.verdict is TrialVerdict.PASSED]
+            self.finished = [trial for trial in self.finished if not trial.old or trial.verdict is TrialVerdict.PASSED]
             for test in self.tests:
                 test.doubtful = test.doubtful or test.trial.old
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """A project's queue as one step of the gate sees it."""
+
+    project: Project
+    settings: Settings
+    trials: KnownTrials
 
 
 def _verdict(result: CheckResult) -> TrialVerdict:

@@ -1,4 +1,4 @@
-"""The land tick: changes are put on one another, tested on the very trees that main will have, and landed."""
+"""The land tick: stack the changes of a queue, test the very trees that main will have, and land them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from windlass.core.settings.schema import Settings
 from windlass.engine.background import Background, Moves
 from windlass.engine.bell import Bell
 from windlass.engine.gate.holds import CHECKS_RETRY_SECONDS, MISSING, Holds
-from windlass.engine.gate.known_trials import KnownTrials, RunningCheck
+from windlass.engine.gate.known_trials import KnownTrials, QueueView, RunningCheck
 from windlass.engine.gate.main_health import Health
-from windlass.engine.gate.record import IN_LINE, GateRecord, Refusal
+from windlass.engine.gate.record import IN_QUEUE, GateRecord, Refusal
 from windlass.engine.gate.reviews import Reviews
 from windlass.engine.gate.stage import Staging
 from windlass.engine.projects.tasks import Tasks
 
 PAST = 100
-"""How many changes that are over tell how often checks fail."""
+"""How many ended changes are counted to estimate how often checks fail."""
 TRIES = 3
-"""How often something unexpected may happen to a change before the others go on without it."""
+"""How many unexpected errors a change may have before the others go on without it."""
 
 
 class Gate:
-    """Moves main, one lane per project. Every step can be repeated after a crash."""
+    """Moves main; projects do not wait for each other. Every step can be repeated after a crash."""
 
     def __init__(
         self,
@@ -64,194 +64,183 @@ class Gate:
         self.verdicts = GateRecord(ports, bell)
         self.staging = Staging(ports, self.verdicts)
         self.holds = Holds(ports, moves, self.verdicts, reviews)
-        self._boards: dict[str, KnownTrials] = {}
+        self._trials: dict[str, KnownTrials] = {}
         self._failures: Counter[str] = Counter()
 
     async def tick(self) -> bool:
-        """Begin a lane for each project that has changes waiting or tests under way; see to those that are reviewed."""
+        """Advance the reviews, and the queue of each project that has changes, running tests or a red main."""
         await self.reviews.tend()
-        queue = await self.store.read(lambda store: store.changes())
-        at_work = [key for key, board in self._boards.items() if board.tests]
-        at_work += [each.id for each in await self.store.read(lambda store: store.projects()) if each.red]
-        for project in dict.fromkeys([*(each.project for each in queue), *at_work]):
-            self.background.begin(project, partial(self.advance, project))
+        changes, projects = await self.store.read(lambda store: (store.changes(), store.projects()))
+        wanted = [change.project for change in changes]
+        wanted += [key for key, trials in self._trials.items() if trials.tests]
+        wanted += [project.id for project in projects if project.red]
+        for key in dict.fromkeys(wanted):
+            self._advance_later(key)
         return False
+
+    def _advance_later(self, project_id: str) -> None:
+        self.background.begin(project_id, partial(self.advance, project_id))
 
     async def advance(self, project_id: str) -> None:
         """Take one project's queue as far as it goes without waiting for a check."""
         project = await self.projects.get(project_id)
         if project.paused:
-            await self._rest(project)
+            await self._pause(project)
             return
         await self.holds.release(project, await self._queue(project))
         while not (await self.projects.get(project_id)).paused and await self._step(project):
             pass
 
-    async def _rest(self, project: Project) -> None:
-        """Nothing is tested while the queue is paused; what has landed before a crash is written down all the same."""
-        board = self._boards.setdefault(project.id, KnownTrials())
-        self._stop(board, board.tests)
+    async def _pause(self, project: Project) -> None:
+        """Stop the tests of a paused queue; record changes that landed before a crash all the same."""
+        trials = self._trials.setdefault(project.id, KnownTrials())
+        self._stop(trials, trials.tests)
         for change in await self._queue(project):
             if change.state is ChangeState.TESTING and not await self.holds.landed_before(project, change):
                 await self.verdicts.again(change, "")
 
     async def _step(self, project: Project) -> bool:
-        """Look, let the planner decide, and act. True: something has changed, so look again."""
+        """Look, let the planner decide, and act. Returns True if something has changed, so that one must look again."""
         settings = self.settings.at(project.path)
-        board = self._boards.setdefault(project.id, KnownTrials())
-        board.use((settings.checks, settings.gate.guarded, settings.gate.shape))
+        trials = self._trials.setdefault(project.id, KnownTrials())
+        trials.use((settings.checks, settings.gate.guarded, settings.gate.shape))
         tip = await self.git.main(project)
-        queue = await self._admitted(project, known=board.heads if tip == board.tip else ())
+        queue = await self._admitted(project, known=trials.heads if tip == trials.tip else ())
         if not settings.checks.command:
-            for each in queue:
-                await self.holds.for_checks(project, each)
+            for change in queue:
+                await self.holds.for_checks(project, change)
             return False
-        queue = await self._unless_red(project, board, tip, queue, settings)
-        sound = board.sound
-        board.follow(tip, {each.id: f"{each.head} {each.turn}" for each in queue})
-        rules = gate_rules.rules(settings.gate, processors=self.processors, alone=board.alone)
-        trials = [each for each in board.known() if not board.alone or len(each.stack) == 1]
+        view = QueueView(project, settings, trials)
+        queue = await self._unless_red(view, tip, queue)
+        sound = trials.sound
+        trials.follow(tip, {change.id: f"{change.head} {change.turn}" for change in queue})
+        rules = gate_rules.rules(settings.gate, processors=self.processors, alone=trials.alone)
+        counted = [trial for trial in trials.all() if not trials.alone or len(trial.stack) == 1]
         rates = gate_rules.rates(await self.store.read(partial(_past, project.id)))
-        if board.sound is False and sound is not False:  # main was found red while we looked elsewhere
+        if trials.sound is False and sound is not False:  # main was found red while we looked elsewhere
             return True
-        decided = plan(gate_rules.entries(queue), trials, board.clashes, rates, rules)
-        self._stop(board, [test for test in board.tests if test.dropped or test.stack in decided.stop])
-        if self._is_main_to_blame(project, board, decided, trials, settings):
+        decided = plan(gate_rules.entries(queue), counted, trials.clashes, rates, rules)
+        self._stop(trials, [test for test in trials.tests if test.dropped or test.stack in decided.stop])
+        if self._is_main_to_blame(view, decided, counted):
             decided = replace(decided, reject=())
-        done = await self._act(project, board, decided, {each.id: each for each in queue}, settings)
+        done = await self._act(view, decided, {change.id: change for change in queue})
         red = (await self.projects.get(project.id)).red
-        if (queue or red) and not done and board.sound is None and len(board.tests) < rules.runners:
-            self._look(project, board, settings)
+        if (queue or red) and not done and trials.sound is None and len(trials.tests) < rules.runners:
+            self._test_main(view)
         return done
 
-    async def _act(
-        self, project: Project, board: KnownTrials, decided: Plan, changes: Mapping[str, Change], settings: Settings
-    ) -> bool:
-        for each in decided.reject:
-            await self._reject(board, changes[each], settings)
-            board.refused += 1
+    async def _act(self, view: QueueView, decided: Plan, changes: Mapping[str, Change]) -> bool:
+        for key in decided.reject:
+            await self._reject(view, changes[key])
+            view.trials.refused += 1
         if decided.land:
-            landed = await self._land(project, board, [changes[each] for each in decided.land], settings)
+            landed = await self._land(view, [changes[key] for key in decided.land])
             return landed or bool(decided.reject)
         if decided.reject:
             return True
-        started = [await self._start(project, board, stack, changes, settings) for stack in decided.start]
+        started = [await self._start(view, stack, changes) for stack in decided.start]
         return not all(started)
 
-    # ── main itself ──
-
-    async def _unless_red(
-        self, project: Project, board: KnownTrials, tip: str, queue: list[Change], settings: Settings
-    ) -> list[Change]:
-        """While main is red only what may mend it goes on; the others are back in line."""
-        if tip != board.tip or (board.sound is None and not board.doubted):
-            board.follow(tip, board.heads)
-            board.sound = await self.health.known(project, tip, settings)
-        if board.sound is not False:
+    async def _unless_red(self, view: QueueView, tip: str, queue: list[Change]) -> list[Change]:
+        """While main is red, only changes that may repair it go on; the others wait in the queue."""
+        project, trials = view.project, view.trials
+        if tip != trials.tip or (trials.sound is None and not trials.doubted):
+            trials.follow(tip, trials.heads)
+            trials.sound = await self.health.known(project, tip, view.settings)
+        if trials.sound is not False:
             return queue
         if self.holds.is_over(f"{project.id} red", CHECKS_RETRY_SECONDS):
-            self._look(project, board, settings)
-        others = [each for each in queue if not gate_rules.may_mend(each, project)]
-        for other in others:
-            if other.state is ChangeState.TESTING:
-                await self.verdicts.again(other, f"{project.main} is red")
-        return [each for each in queue if each not in others]
+            self._test_main(view)
+        for change in queue:
+            if change.state is ChangeState.TESTING and not gate_rules.may_repair(change, project):
+                await self.verdicts.again(change, f"{project.main} is red")
+        return [change for change in queue if gate_rules.may_repair(change, project)]
 
-    def _is_main_to_blame(
-        self, project: Project, board: KnownTrials, decided: Plan, trials: list[Trial], settings: Settings
-    ) -> bool:
-        """Before a change goes back: whether main is red itself, or that is still to be found out."""
-        if decided.reject and board.sound and not board.doubted and (board.refused or gate_rules.fail_alike(trials)):
-            board.sound, board.doubted = None, True
-        if not decided.reject or board.sound is not None:
+    def _is_main_to_blame(self, view: QueueView, decided: Plan, counted: list[Trial]) -> bool:
+        """Before a change is rejected: whether main itself is red, or must be tested first."""
+        trials = view.trials
+        doubtful = trials.refused or gate_rules.fail_alike(counted)
+        if decided.reject and trials.sound and not trials.doubted and doubtful:
+            trials.sound, trials.doubted = None, True
+        if not decided.reject or trials.sound is not None:
             return False
-        self._look(project, board, settings)
+        self._test_main(view)
         return True
 
-    def _look(self, project: Project, board: KnownTrials, settings: Settings) -> None:
-        """Test main's tip, beside everything else."""
-        if not board.looking:
-            board.looking = True
-            self.tests.begin(f"main {project.id}", partial(self._look_at, project, board, settings))
+    def _test_main(self, view: QueueView) -> None:
+        """Test main's tip in the background, unless that is running."""
+        if not view.trials.looking:
+            view.trials.looking = True
+            self.tests.begin(f"main {view.project.id}", partial(self._run_main_test, view))
 
-    async def _look_at(self, project: Project, board: KnownTrials, settings: Settings) -> None:
-        tip = board.tip
+    async def _run_main_test(self, view: QueueView) -> None:
+        project, trials, tip = view.project, view.trials, view.trials.tip
         try:
-            sound = await self.health.test(project, tip, settings)
+            sound = await self.health.test(project, tip, view.settings)
             self.holds.tried(f"{project.id} red")
-            if tip == board.tip:
-                board.sound = sound
+            if tip == trials.tip:
+                trials.sound = sound
             if sound is False:
-                board.pardon()
+                trials.pardon()
         finally:
-            board.looking = False
-            self.background.begin(project.id, partial(self.advance, project.id))
-
-    # ── the line ──
+            trials.looking = False
+            self._advance_later(project.id)
 
     async def _admitted(self, project: Project, *, known: Container[str]) -> list[Change]:
-        """What is in the line, without what has landed, was given up, or has an objection to be answered."""
-        queue = [each for each in await self._queue(project) if each.state in IN_LINE]
-        return [each for each in queue if not await self._leaves(project, each, known=each.id in known)]
+        """The queue without changes that have landed, were given up, or have an open objection."""
+        queue = [change for change in await self._queue(project) if change.state in IN_QUEUE]
+        return [change for change in queue if not await self._leaves(project, change, known=change.id in known)]
 
     async def _leaves(self, project: Project, change: Change, *, known: bool) -> bool:
-        """One that was in line with main where it is now can't have landed."""
+        """Whether a change leaves the queue. A change known since main last moved can't have landed."""
         if not known and await self.holds.landed_before(project, change):
             return True
         return await self.holds.given_up(project, change) or await self._objected(change)
 
     async def _objected(self, change: Change) -> bool:
-        """Whether a reviewer has something against it that is not answered yet; then it waits for that."""
+        """Hold a change to which a reviewer objects. Returns whether one does."""
         objection = await self.reviews.objection(change)
         if objection:
             await self.verdicts.held(change, Hold.REVIEW, objection, "")
         return bool(objection)
 
-    # ── testing ──
-
-    async def _start(
-        self, project: Project, board: KnownTrials, stack: Stack, changes: Mapping[str, Change], settings: Settings
-    ) -> bool:
-        """Put a stack together and test it. False: what is known of the line has changed."""
+    async def _start(self, view: QueueView, stack: Stack, changes: Mapping[str, Change]) -> bool:
+        """Stage a stack and test it. Returns False if the queue must be looked at again."""
+        trials = view.trials
         for part in (stack[: count + 1] for count in range(len(stack))):
-            if part not in board.staged and not await self._put(project, board, part, changes[part[-1]], settings):
+            if part not in trials.staged and not await self._put(view, part, changes[part[-1]]):
                 return False
-        chain = board.chain(stack)
-        health = (await self.projects.get(project.id)).health
-        results = gate_rules.known_results([*changes.values()], chain[-1].tree, settings.checks, health)
-        if board.tell(stack, results):
+        chain = trials.chain(stack)
+        health = (await self.projects.get(view.project.id)).health
+        results = gate_rules.known_results([*changes.values()], chain[-1].tree, view.settings.checks, health)
+        if trials.add_stored(stack, results):
             return False
-        pairs = [(changes[each], candidate) for each, candidate in zip(stack, chain, strict=True)]
+        pairs = [(changes[key], candidate) for key, candidate in zip(stack, chain, strict=True)]
         if not await self.verdicts.staged(pairs):
             return False
         test = RunningCheck(began=stack, trial=Trial(stack=stack))
-        board.tests.append(test)
-        self.tests.begin(_key(test), partial(self._test, project, board, test, pairs, settings))
+        trials.tests.append(test)
+        self.tests.begin(_key(test), partial(self._test, view, test, pairs))
         return True
 
-    async def _put(self, project: Project, board: KnownTrials, part: Stack, change: Change, settings: Settings) -> bool:
+    async def _put(self, view: QueueView, part: Stack, change: Change) -> bool:
         try:
-            return await self.staging.put(project, board, part, change, settings)
+            return await self.staging.put(view, part, change)
         except Exception as error:
             await self._blame(change, error)
-            raise  # the lane reports it and pauses
+            raise  # the background reports it and pauses
 
-    async def _test(
-        self,
-        project: Project,
-        board: KnownTrials,
-        test: RunningCheck,
-        pairs: list[tuple[Change, Candidate]],
-        settings: Settings,
-    ) -> None:
-        """Run the checks on the tree of a stack, and write down what they said."""
+    async def _test(self, view: QueueView, test: RunningCheck, pairs: list[tuple[Change, Candidate]]) -> None:
+        """Run the checks on the tree of a stack, and record the result."""
         top, candidate = pairs[-1]
         try:
-            result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
+            checks = view.settings.checks
+            result, output = await self.checks.run(view.project, candidate, checks, self.clock.now())
             result = replace(result, document=f"checks/{top.id}", stack=test.began, tests=tally(output))
             await self.verdicts.tested(top, result, output)
-            if result.passed or gate_rules.blames_author(result, [file for _, it in pairs for file in it.files]):
-                board.ended(test, result)
+            files = [file for _, staged in pairs for file in staged.files]
+            if result.passed or gate_rules.blames_author(result, files):
+                view.trials.ended(test, result)
             else:
                 for change, _ in pairs:
                     await self.holds.hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
@@ -260,37 +249,36 @@ class Gate:
             await self._blame(top, error)
             raise
         finally:
-            board.over(test)
-            self.background.begin(project.id, partial(self.advance, project.id))
+            view.trials.over(test)
+            self._advance_later(view.project.id)
 
-    def _stop(self, board: KnownTrials, tests: list[RunningCheck]) -> None:
-        """Break off tests whose verdict nobody needs."""
+    def _stop(self, trials: KnownTrials, tests: list[RunningCheck]) -> None:
+        """Stop tests whose verdict is not needed."""
         for test in [*tests]:
             test.dropped = True
-            board.over(test)
+            trials.over(test)
             self.tests.stop(_key(test))
 
     async def _blame(self, change: Change, error: Exception) -> None:
-        """What fails again and again is set aside, so that the others can land."""
+        """Hold a change that fails again and again, so that the others can land."""
         self._failures[change.id] += 1
         if self._failures[change.id] < TRIES:
             await self.verdicts.delayed(change, f"not tried yet: {error}")
         else:
             await self.holds.hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
 
-    async def _reject(self, board: KnownTrials, change: Change, settings: Settings) -> None:
-        """Its checks fail on main, by its own fault: back to its author, with the exact output."""
+    async def _reject(self, view: QueueView, change: Change) -> None:
+        """Send a change whose checks fail on main back to its author, with the exact output."""
         result, output = await self.store.read(partial(_last_failure, change.id))
-        if result is None:  # nothing that was found before counts any more: it was brought again since
-            board.forget([change.id])
+        if result is None:  # its author has brought it again since
+            view.trials.forget([change.id])
         else:
             refusal = Refusal(result.reason, rejection(change, result, output), by_checks=True)
-            await self.verdicts.refused(change, refusal, settings.limits)
+            await self.verdicts.refused(change, refusal, view.settings.limits)
 
-    # ── landing ──
-
-    async def _land(self, project: Project, board: KnownTrials, changes: list[Change], settings: Settings) -> bool:
-        """Move main to a stack that has passed, and write down the receipts. False: it has to wait a little."""
+    async def _land(self, view: QueueView, changes: list[Change]) -> bool:
+        """Move main to a stack that has passed, and record the receipts. Returns False if it has to wait a little."""
+        project = view.project
         async with self.moves[project.id]:
             if (await self.projects.get(project.id)).paused:
                 return True
@@ -299,41 +287,41 @@ class Gate:
             if any([await self.holds.in_doubt(change) for change in changes]):
                 return False
             stack = tuple(change.id for change in changes)
-            chain = board.chain(stack)
+            chain = view.trials.chain(stack)
             top = chain[-1]
             if len(chain) > 1:
-                chain = [replace(each, top=top.commit, proof=top.tree) for each in chain]
+                chain = [replace(candidate, top=top.commit, proof=top.tree) for candidate in chain]
             pairs = [*zip(changes, chain, strict=True)]
-            passed = [result for result in await self._results(project, top.tree, settings) if result.passed]
+            results = await self._results(project, top.tree, view.settings)
+            passed = [result for result in results if result.passed]
             if not passed or not await self.verdicts.chosen(pairs, passed[-1]):
-                board.forget(stack)
+                view.trials.forget(stack)
                 return True
             try:
-                await self._move(project, board, pairs, passed[-1])
+                await self._move(view, pairs, passed[-1])
                 return True
             except Exception as error:
                 await self._blame(changes[-1], error)
                 raise
 
-    async def _move(
-        self, project: Project, board: KnownTrials, pairs: list[tuple[Change, Candidate]], proof: CheckResult
-    ) -> None:
+    async def _move(self, view: QueueView, pairs: list[tuple[Change, Candidate]], proof: CheckResult) -> None:
+        project, trials = view.project, view.trials
         chain = [candidate for _, candidate in pairs]
         try:
             await self.git.land(project, *chain)
         except Conflict:
-            if await self.git.main(project) == board.tip:
+            if await self.git.main(project) == trials.tip:
                 raise
-            return  # main has moved: all of it is put together and tested again
+            return  # main has moved: the stack is staged and tested again
         except (NotAllowed, Unavailable) as error:
-            board.alone = len(pairs) > 1
-            if not board.alone:
+            trials.alone = len(pairs) > 1
+            if not trials.alone:
                 await self.holds.hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
             return
         before = gate_rules.tests_of(await self.store.read(partial(_past, project.id)))
         landings = [replace(await self.git.receipt(project, each), tests_before=before) for each in chain]
         await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
-        board.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
+        trials.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
         await self.health.recovered(project, proof)
 
     async def _results(self, project: Project, tree: str, settings: Settings) -> list[CheckResult]:
@@ -344,12 +332,12 @@ class Gate:
 
 
 def _past(project: str, store: Reading) -> list[Change]:
-    """What has lately become of changes, and what is known of those in line."""
+    """Changes that ended lately, and those in the queue."""
     return [*store.changes(project=project, ended=True, limit=PAST), *store.changes(project=project)]
 
 
 def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]:
-    """The newest test with this change on top that failed, and what it printed."""
+    """The newest failed test with this change on top, and its output."""
     found = store.find(Change, change)
     failed = [check for check in found.checks if not check.passed] if found else []
     kept = store.find(Document, f"{found.project}/{failed[-1].document}") if found and failed else None

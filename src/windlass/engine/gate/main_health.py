@@ -1,4 +1,4 @@
-"""Whether main itself passes its checks. While it does not, nothing else lands, and someone is asked to mend it."""
+"""Whether main itself passes its checks. While it does not, only repairs land, and an agent is asked for one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import tell_person, withdraw
 
 OUTPUT = "checks/main"
-"""The document that holds what the checks printed about main."""
+"""The document with the output of main's checks."""
 
 
 class Health:
-    """Tests main's own tip, and has it mended."""
+    """Tests main's own tip, and asks for a repair."""
 
     def __init__(self, ports: Ports, bell: Bell, tasks: Tasks) -> None:
         self.store = ports.store
@@ -35,7 +35,7 @@ class Health:
         self.tasks = tasks
 
     async def known(self, project: Project, tip: str, settings: Settings) -> bool | None:
-        """Whether main's tip is green, if that was ever found out."""
+        """Whether main's tip is green; None if it was never tested."""
         candidate = await self._itself(project, tip)
         if candidate is None:
             return None
@@ -47,7 +47,7 @@ class Health:
         return True if landed else None
 
     async def _itself(self, project: Project, tip: str) -> Candidate | None:
-        """Main as it is; nothing if it has moved on."""
+        """Main's tip as a candidate; None if main has moved."""
         try:
             candidate = await self.git.stage(project, tip, "")
         except Conflict:
@@ -55,7 +55,7 @@ class Health:
         return candidate if candidate.before == tip and not candidate.commits else None
 
     async def test(self, project: Project, tip: str, settings: Settings) -> bool | None:
-        """Run the checks on main as it is, again if they fail, and write down what they said. None: it has moved."""
+        """Run the checks on main's tip, again if they fail, and record the result. Returns None if main has moved."""
         candidate = await self._itself(project, tip)
         if candidate is None:
             return None
@@ -64,12 +64,12 @@ class Health:
             if result.passed:
                 break
         if not result.passed:
-            await self._have_it_mended(project, result, output)
+            await self._ask_for_repair(project, result, output)
         await self._note(project, replace(result, document=OUTPUT), output)
         return result.passed
 
     async def recovered(self, project: Project, proof: CheckResult) -> None:
-        """Main has moved to a tree that passed."""
+        """Record that main is green again, after it moved to a tree that passed."""
         current = await self.store.read(lambda store: store.find(Project, project.id)) or project
         if current.red:
             await self._note(project, proof, "")
@@ -90,8 +90,8 @@ class Health:
         await self.store.write(step)
         self.bell.ring()
 
-    async def _have_it_mended(self, project: Project, result: CheckResult, output: str) -> None:
-        """One task is about one red tree; it is known by its title, so a crash does not make it two."""
+    async def _ask_for_repair(self, project: Project, result: CheckResult, output: str) -> None:
+        """Add a task to repair main, one for each red tree; a crash adds no second one with the same title."""
         current = await self.store.read(lambda store: store.find(Project, project.id)) or project
         if current.red and current.health and current.health.tree == result.tree:
             return
@@ -106,7 +106,7 @@ class Health:
             brief = red_main(project.main, result, output)
             await self.tasks.add(Order(path=project.path, title=project.mending, brief=brief))
         except WindlassError as error:
-            words = f"{project.main} is red, and no agent could be asked to mend it: {error} {error.hint}".strip()
+            words = f"{project.main} is red, and no agent could be asked to repair it: {error} {error.hint}".strip()
             await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
             self.bell.ring()
 
@@ -120,15 +120,17 @@ def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind
 
 
 def _ask(store: Writing, project: Project, body: str, now: float) -> None:
-    """Once, until it is answered or over."""
+    """Ask the person, unless a question is open."""
     if not any(ask.channel == _channel(project) for ask in store.open_asks(limit=1000)):
         _tell(store, project, body, now, kind=Kind.ASK)
 
 
 def _landed_on(project: str, tree: str, command: str, store: Reading) -> Change | None:
-    """A change that landed on the test of this very tree."""
+    """A change that landed with a passed test of this tree."""
     landed = (change for change in store.changes(project=project, ended=True, limit=20) if change.landing)
     green = (
-        each for each in landed if any(it.passed and (it.tree, it.command) == (tree, command) for it in each.checks)
+        change
+        for change in landed
+        if any(check.passed and (check.tree, check.command) == (tree, command) for check in change.checks)
     )
     return next(green, None)

@@ -1,4 +1,4 @@
-"""The line before the gate, as people arrange it: who enters, who waits, who goes first, and whether it moves."""
+"""The queue, as people arrange it: add, hold, release, drop and rank changes, pause and resume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from windlass.core.address import HUMAN
 from windlass.core.errors import Conflict
 from windlass.core.gate import reviews
-from windlass.core.gate.rules import place_in_line
+from windlass.core.gate.rules import place_in_queue
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
@@ -48,20 +48,20 @@ class Queue:
         def question(store: Reading) -> tuple[list[Project], list[Change]]:
             projects = [found for found in store.projects() if project in ("", found.id)]
             known = {found.id for found in projects}
-            changes = sorted(store.changes(project=project), key=place_in_line)
+            changes = sorted(store.changes(project=project), key=place_in_queue)
             changes += store.changes(project=project, ended=True, limit=MOST_ENDED) if ended else []
             return projects, [change for change in changes if change.project in known]
 
         return await self.store.read(question)
 
     async def add(self, path: str, branch: str, title: str = "") -> Change:
-        """Put a person's own branch into the line, as it is now; there again, if it has moved on since."""
+        """Queue a person's own branch as it is now, or its new commits. Raises Conflict if it is queued like that."""
         project = await self.projects.at(path)
         self.settings.check(project.path)
         head, subject = await self.git.take(project, branch)
         words = " ".join((title or subject or branch).split())[:LONGEST_TITLE]
         wanted = Change(id="", project=project.id, branch=branch, head=head, title=words, queued_at=self.clock.now())
-        async with self.moves[project.id]:  # no other commits are put in the place of those that land, or have landed
+        async with self.moves[project.id]:  # the commits of a change that lands are not replaced
             if known := await self.store.read(partial(_of_branch, wanted)):
                 await self.changes.must_not_have_landed(known)
             made = await self.store.write(partial(_enter, wanted))
@@ -69,7 +69,7 @@ class Queue:
         return made
 
     async def drop(self, key: str, reason: str) -> Change:
-        """Give a change up; what it was made for is given up with it."""
+        """Close a change, and cancel its task. Raises NotFound, or Conflict if it has ended or its agent is at work."""
         return await self.changes.arrange(key, partial(_drop, reason or "dropped by hand"))
 
     async def hold(self, key: str, reason: str) -> Change:
@@ -120,7 +120,7 @@ def _of_branch(wanted: Change, store: Reading) -> Change | None:
 
 
 def _enter(wanted: Change, store: Writing) -> Change:
-    """A branch has one change at a time: where it waits, its new commits take the place of the old ones."""
+    """Queue a branch. It has one change at a time: new commits take the place of those that wait."""
     known = _of_branch(wanted, store)
     if known is None:
         return queue_change(store, wanted)
@@ -135,7 +135,7 @@ def _enter(wanted: Change, store: Writing) -> Change:
 
 
 def _queue(store: Writing, change: Change) -> Change:
-    """Into the line at its end, to be staged anew."""
+    """Put a change at the end of the queue, to be staged anew."""
     return queue_change(store, replace(change, candidate=None, checks=()))
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a change: each step one transaction that looks at the rows as they are now."""
+"""Record the steps of a change: each one transaction on the rows as they are now."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from windlass.engine.records.messages import (
 
 T = TypeVar("T")
 
-IN_LINE = (ChangeState.QUEUED, ChangeState.TESTING)
+IN_QUEUE = (ChangeState.QUEUED, ChangeState.TESTING)
 MOST_RESULTS = 8
 """How many results of its tests a change keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a change is sent back: in a word for lists, and in full for its author."""
+    """Why a change is sent back: in few words for lists, and in full for its author."""
 
     reason: str
     body: str
     by_checks: bool = False
-    """Its checks failed; otherwise it could not even be put on main."""
+    """Its checks failed; otherwise it could not be staged on main."""
 
 
 class GateRecord:
-    """Writes down what the gate has found."""
+    """Writes the gate's findings into the store."""
 
     def __init__(self, ports: Ports, bell: Bell) -> None:
         self.store = ports.store
@@ -51,11 +51,11 @@ class GateRecord:
         self.bell = bell
 
     async def staged(self, stack: Sequence[tuple[Change, Candidate]]) -> bool:
-        """They are about to be tested together. False: one of them was given up since we looked."""
+        """These changes are about to be tested together. Returns False if one was given up."""
         return await self._all(stack, lambda current, candidate: replace(current, candidate=candidate, reason=""))
 
     async def chosen(self, stack: Sequence[tuple[Change, Candidate]], proof: CheckResult) -> bool:
-        """Main is about to move to the last of them, whose tree passed. False: one of them was given up."""
+        """Main is about to move to the last of these, whose tree passed. Returns False if one was given up."""
 
         def intended(current: Change, candidate: Candidate) -> Change:
             others = tuple(check for check in current.checks if check != proof)
@@ -66,10 +66,10 @@ class GateRecord:
     async def _all(
         self, stack: Sequence[tuple[Change, Candidate]], made: Callable[[Change, Candidate], Change]
     ) -> bool:
-        """One transaction on changes that are all still in the line; those that it does not alter are left alone."""
+        """Alter changes in one transaction, if all of them are still in the queue. Returns whether they are."""
 
         def step(store: Writing) -> bool:
-            rows = [row for change, _ in stack if (row := _in_line(store, change))]
+            rows = [row for change, _ in stack if (row := _in_queue(store, change))]
             if len(rows) < len(stack):
                 return False
             for row, (_, candidate) in zip(rows, stack, strict=True):
@@ -83,7 +83,7 @@ class GateRecord:
         return result
 
     async def tested(self, change: Change, result: CheckResult, output: str) -> None:
-        """Keep the result, and the output as a document."""
+        """Record a check's result, and its output as a document."""
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
@@ -94,7 +94,7 @@ class GateRecord:
         await self._write(change, step)
 
     async def landed(self, stack: Sequence[tuple[Change, Landing]]) -> None:
-        """Main has moved: the receipts, and the tasks are done."""
+        """Record the receipts of changes that have landed, and end their tasks."""
         now = self.clock.now()
 
         def step(store: Writing) -> None:
@@ -107,7 +107,7 @@ class GateRecord:
         self.bell.ring()
 
     async def closed(self, change: Change, reason: str) -> None:
-        """There is nothing left to land."""
+        """Close a change that has nothing left to land."""
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
@@ -117,11 +117,11 @@ class GateRecord:
         await self._write(change, step)
 
     async def refused(self, change: Change, refusal: Refusal, limits: Limits) -> None:
-        """Send it back to its author with the exact words, or to a person when that has not helped."""
+        """Send a change back to its author with the exact words, or to a person when that has not helped."""
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state not in IN_LINE or _superseded(store, current, now):
+            if current.state not in IN_QUEUE or _superseded(store, current, now):
                 return
             current = replace(current, failures=current.failures + refusal.by_checks)
             task = store.find(Task, current.task)
@@ -139,17 +139,17 @@ class GateRecord:
         await self._write(change, step)
 
     async def held(self, change: Change, hold: Hold, reason: str, ask: str) -> None:
-        """It waits, and a person is asked, if there is something to ask."""
+        """Hold a change, and ask a person, if there is a question."""
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
-            if current.state in IN_LINE and not _superseded(store, current, now):
+            if current.state in IN_QUEUE and not _superseded(store, current, now):
                 _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
 
         await self._write(change, step)
 
     async def again(self, change: Change, reason: str) -> None:
-        """Put it back into the line, unless it was given up since we looked."""
+        """Put a change back into the queue, unless its state has changed meanwhile."""
         now = self.clock.now()
 
         def step(store: Writing, current: Change) -> None:
@@ -160,7 +160,7 @@ class GateRecord:
         await self._write(change, step)
 
     async def delayed(self, change: Change, reason: str) -> None:
-        """Say on the change why nothing happens to it."""
+        """Record on a change why it waits."""
 
         def step(store: Writing, current: Change) -> None:
             if current.reason != reason:
@@ -169,7 +169,7 @@ class GateRecord:
         await self._write(change, step)
 
     async def _write(self, change: Change, step: Callable[[Writing, Change], T]) -> T | None:
-        """One transaction on the change as it is now; nothing where it has ended, or has other commits by now."""
+        """One transaction on a change as it is now; none if it has ended, or has other commits now."""
 
         def current(store: Writing) -> T | None:
             found = store.find(Change, change.id)
@@ -183,21 +183,21 @@ class GateRecord:
 
 
 def _superseded(store: Writing, change: Change, now: float) -> bool:
-    """Whether its author has brought a later one since. Then nobody mends this one, and it is closed."""
+    """Close a change whose author has brought a later one since. Returns whether there is one."""
     others = store.changes_of_task(change.task) if change.task else []
     later = [other for other in others if other.project == change.project and other.turn > change.turn]
     if later:
         reason = f"{later[-1].id} has taken its place"
         store.record("change.closed", change.id, change.move(ChangeState.CLOSED, reason=reason))
-        landed = any(each.landing for each in later)
+        landed = any(other.landing for other in later)
         _finish_task(store, change, reason, now, state=TaskState.DONE if landed else TaskState.CANCELLED)
     return bool(later)
 
 
-def _in_line(store: Writing, change: Change) -> Change | None:
-    """A change as it is now, if it still waits to land with the same commits."""
+def _in_queue(store: Writing, change: Change) -> Change | None:
+    """A change as it is now, if it is still in the queue with the same commits."""
     found = store.find(Change, change.id)
-    return found if found and found.state in IN_LINE and found.head == change.head else None
+    return found if found and found.state in IN_QUEUE and found.head == change.head else None
 
 
 def _land(store: Writing, change: Change, head: str, landing: Landing, now: float) -> None:
@@ -210,13 +210,13 @@ def _land(store: Writing, change: Change, head: str, landing: Landing, now: floa
 
 
 def _tested(change: Change) -> Change:
-    """A change whose test is known, at the end of that test: it may have been held or queued again since."""
+    """Move a change to TESTING: it may have been held or queued again since its test."""
     queued = change.move(ChangeState.QUEUED) if change.state is ChangeState.HELD else change
     return queued.move(ChangeState.TESTING) if queued.state is ChangeState.QUEUED else queued
 
 
 def _queue_rest(store: Writing, change: Change, now: float) -> None:
-    """What its author brought while the commits before were landing is a change of its own."""
+    """Queue the commits that the author brought during the landing as a change of their own."""
     blank = replace(change, id="", state=ChangeState.QUEUED, hold=None, reason="", candidate=None, checks=())
     queue_change(store, replace(blank, queued_at=now))
 

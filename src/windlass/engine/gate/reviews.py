@@ -1,4 +1,4 @@
-"""Reviews: who looks at a change, what is said about it, and what of that keeps it from landing."""
+"""Reviews: begin them, take comments, and tell the gate which comments keep a change from landing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from windlass.engine.projects.tasks import Order, Tasks
 from windlass.engine.records.closing import end_task
 
 REVIEWER = "reviewer"
-"""The agent that reviews where nobody is named, if the repository defines one."""
+"""The agent that reviews by default, if the repository defines one."""
 
 _BUSY = (TaskState.OPEN, TaskState.ACTIVE)
 
@@ -40,7 +40,7 @@ class Look:
 
 
 class Reviews:
-    """Begins reviews, takes comments, and tells the gate what stands in the way."""
+    """Begins reviews, takes comments, and tells the gate about objections."""
 
     def __init__(
         self, ports: Ports, bell: Bell, projects: Projects, tasks: Tasks, changes: Changes, *, talk: Talk
@@ -55,16 +55,13 @@ class Reviews:
         self.changes = changes
         self.talk = talk
 
-    # ── for the gate ──
-
     async def objection(self, change: Change) -> str:
-        """Why reviews keep a change from landing now; nothing if they do not. Asked before it is staged, and again
-        right before main moves."""
+        """Why reviews keep a change from landing now, or nothing. Asked before staging, and right before main moves."""
         wanted = await self._wanted(change)
         return await self.store.read(lambda store: _objection(store, change, wanted=wanted))
 
     async def tend(self) -> None:
-        """End reviews that nobody waits for, pass authors' answers on, and begin the reviews that must be."""
+        """End reviews that are settled, pass authors' answers on, and begin the reviews that settings want."""
         for task in await self.store.read(_over):
             await self.store.write(partial(_end, task.id, self.clock.now()))
             self.bell.ring()
@@ -101,8 +98,6 @@ class Reviews:
     async def _wanted(self, change: Change) -> bool:
         project = await self.projects.get(change.project)
         return bool(change.agent) and self.settings.at(project.path).gate.review is Reviewing.AGENT
-
-    # ── for people and agents ──
 
     async def start(self, key: str, look: Look) -> tuple[Task, Agent]:
         """Let an agent review a change: it works on a worktree of it, and may only read."""
@@ -141,7 +136,7 @@ class Reviews:
         return REVIEWER if (await self.library.roster(project.path)).find(REVIEWER) else ""
 
     async def comment(self, run: str, key: str, given: reviews.Comment, reply_to: str = "") -> Message:
-        """Say something about a change: a person, one who reviews it, or its author in reply. `run`: the caller's."""
+        """Comment on a change: a person, a reviewer, or its author in reply. Raises NotAllowed. `run`: the caller's."""
         who = await self._who(run, key)
 
         def step(store: Writing, change: Change, now: float) -> Message:
@@ -154,7 +149,7 @@ class Reviews:
         return await self.changes.arrange(key, step)
 
     async def resolve(self, run: str, key: str, comment: str, words: str = "") -> Message:
-        """Take a blocking comment as settled; returns it."""
+        """Settle a blocking comment: who made it, or a person. Returns it. Raises NotAllowed, NotFound, Conflict."""
         who = await self._who(run, key)
 
         def step(store: Writing, change: Change, now: float) -> Message:
@@ -173,7 +168,7 @@ class Reviews:
         return await self.store.read(lambda store: comments.said_about(store, change.id))
 
     async def _who(self, run: str, key: str) -> str:
-        """The agent whose run calls; a person where none does. What it has said before in other ways is said first."""
+        """The agent whose run calls, or a person. Reads its chat file first, so that messages keep their order."""
         speaker = await self.talk.speaker(run)
         await self.talk.catch_up(speaker, await self.projects.get((await self.changes.get(key)).project))
         return speaker.address
@@ -194,15 +189,15 @@ def _objection(store: Reading, change: Change, *, wanted: bool) -> str:
 
 
 def _others(store: Reading, change: Change) -> list[str]:
-    """Earlier changes of the same branch that have not ended: what blocks one of them is in this one, too."""
+    """Earlier unfinished changes of the same branch: a comment that blocks one of them blocks this one, too."""
     found = store.changes_of_task(change.task) if change.task else []
     return [each.id for each in found if each.project == change.project and not each.ended and each.id != change.id]
 
 
 def _over(store: Reading) -> list[Task]:
-    """Reviews that wait for nothing any more: the change has ended, or all is settled."""
+    """Waiting reviews whose change has ended, or whose comments are settled."""
     waiting = [task for task in store.unfinished_tasks() if task.reviews and task.state is TaskState.WAITING]
-    return [each for each in waiting if _is_over(store, each)]
+    return [task for task in waiting if _is_over(store, task)]
 
 
 def _is_over(store: Reading, task: Task) -> bool:
@@ -223,7 +218,7 @@ def _brought_again(store: Reading, change: Change) -> bool:
 
 
 def _begun(store: Reading, change: Change) -> bool | None:
-    """Whether this commit's review was begun, and has ended without an opinion; None: nothing is to be done."""
+    """Whether this commit's review was begun and ended without an opinion; None if no review is needed now."""
     said = comments.said_about(store, change.id)
     done = reviews.is_reviewed(change, said) or reviews.open_blocking(said)
     if done or comments.reviewers_of(store, change.id) or change.state is ChangeState.TESTING:

@@ -1,4 +1,4 @@
-"""Finding out what works at hand come to: only merges that were not made yet are made, and no others are remembered."""
+"""Test-merge each pair of agents' trees; reuse results whose inputs have not changed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Work = tuple[str, str, str]
 Clashes = dict[tuple[Work, Work], tuple[str, ...]]
 """The files in which two works can't be merged, by both of them."""
 Mains = dict[tuple[str, str], QuickLook]
-"""What main has become, by the commit it is seen from and its tip."""
+"""Main's changes, by the commit they start from and main's tip."""
 
 
 class Collisions:
-    """Judges pairs, and remembers of each project what its present pairs came to."""
+    """Judges pairs, and remembers the results of each project's present pairs."""
 
     def __init__(self, git: Git) -> None:
         self.git = git
@@ -28,35 +28,35 @@ class Collisions:
     async def among(self, project: Project, tracks: Sequence[Track]) -> list[Collision]:
         """Every collision in one project, the worst first."""
         kept: Clashes = {}
-        found = [await self._pair(project, one, other, kept) for one, other in collisions.decide_pairs(tracks)]
+        found = [
+            collisions.judge(one, other, await self._clash(project, one, other, kept))
+            for one, other in collisions.decide_pairs(tracks)
+        ]
         found += await self._with_main(project, tracks, kept)
         self._clashes[project.id] = kept
-        return collisions.rank(each for each in found if each)
-
-    async def _pair(self, project: Project, one: Track, other: Track, kept: Clashes) -> Collision | None:
-        return collisions.judge(one, other, await self._clash(project, one, other, kept))
+        return sorted((collision for collision in found if collision), key=collisions.weight)
 
     async def _with_main(self, project: Project, tracks: Sequence[Track], kept: Clashes) -> list[Collision | None]:
-        """Each agent against main as it is, where that has moved since."""
+        """Judge each agent against main, where main has moved since the agent began."""
         tip = await self.git.main(project)
         known, mains = self._mains.get(project.id, {}), Mains()
         found = []
         for track in tracks:
-            key = (track.glimpse.base, tip)
-            if track.glimpse.base != tip and track.glimpse.files:
+            key = (track.look.base, tip)
+            if track.look.base != tip and track.look.files:
                 mains[key] = mains.get(key) or known.get(key) or await self.git.since(project, key[0])
-                main = Track(agent=project.main, glimpse=mains[key])
+                main = Track(agent=project.main, look=mains[key])
                 found.append(collisions.judge_main(track, project.main, await self._clash(project, main, track, kept)))
         self._mains[project.id] = mains
         return found
 
     async def _clash(self, project: Project, one: Track, other: Track, kept: Clashes) -> tuple[str, ...]:
-        """The files in which two can't be merged, from memory where both are as they were."""
+        """The files in which two works can't be merged; remembered, while both are unchanged."""
         if not collisions.may_clash(one, other):
             return ()
-        key = (one.glimpse.work, other.glimpse.work)
+        key = (one.look.work, other.look.work)
         known = self._clashes.get(project.id, {}).get(key)
-        kept[key] = await self._merge(project, one.glimpse, other.glimpse) if known is None else known
+        kept[key] = await self._merge(project, one.look, other.look) if known is None else known
         return kept[key]
 
     async def _merge(self, project: Project, one: QuickLook, other: QuickLook) -> tuple[str, ...]:

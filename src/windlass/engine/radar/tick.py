@@ -1,4 +1,4 @@
-"""The radar: looks at the work of agents that are at it, tells who is about to collide, and acts on it as it is set."""
+"""The radar: look at the work of busy agents, tell which are about to collide, and act on it as set."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from windlass.engine.troubles import Troubles
 EVERY = 1.0
 """Seconds between two looks of the tick, at least."""
 SHARE = 9.0
-"""How many times as long as a look took nothing is looked at after it: a tenth of a core, however large the trees."""
+"""The tick rests this many times as long as a look took: a tenth of a core, however large the trees."""
 WATCHED = 60.0
 """Seconds for which the tick goes on looking after a person asked."""
 FRESH, STALE = 2.0, 10.0
-"""Seconds for which a look at a running agent is good enough for a person who asks, and for one who watches."""
+"""Seconds for which a look at a running agent is fresh for a person who asks, and for one who watches."""
 PATIENCE = 5.0
-"""Seconds that a person waits for looks; what was not reached by then is shown as it was."""
+"""Seconds that a person waits for looks; the other agents are shown as they were."""
 AT_ONCE = 4
-AT_IT = (TaskState.ACTIVE, TaskState.WAITING, TaskState.LANDING)
+AT_WORK = (TaskState.ACTIVE, TaskState.WAITING, TaskState.LANDING)
 
 Key = tuple[str, str]
 """A project and an agent."""
@@ -44,14 +44,14 @@ Stamp = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """An agent whose work may land in a project one day."""
+    """An agent whose work may land in a project."""
 
     agent: Agent
     project: Project
     task: Task
     run: Run | None
     stamp: Stamp
-    """What is known of it; while that is the same, there is no news."""
+    """Facts about the agent; while they are the same, it has no news."""
 
     @property
     def key(self) -> Key:
@@ -64,28 +64,28 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the last look at a target came to."""
+    """The last look at a target."""
 
     stamp: Stamp
-    glimpse: QuickLook | None
-    """None, if it could not be looked at."""
+    look: QuickLook | None
+    """None, if the look failed."""
     at: float
     ticks: float
-    """The same on the clock that never jumps."""
+    """The time of the look on the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What a person is shown of one project or all."""
+    """Collisions and looks of one project or all, for a person."""
 
     collisions: Sequence[tuple[Project, Collision]]
     """The worst first."""
     looks: Sequence[tuple[Target, Seen | None]]
-    """Everyone that was compared, and when it was last looked at."""
+    """All compared agents, and the last look at each."""
 
 
 class Radar:
-    """Remembers the last look at each agent in this daemon's life. Where nobody wants to know, it does not look."""
+    """Remembers the last look at each agent in this daemon's life. It looks only where somebody wants to know."""
 
     def __init__(self, ports: Ports, bell: Bell, troubles: Troubles) -> None:
         self.store = ports.store
@@ -98,17 +98,15 @@ class Radar:
         self._seen: dict[Key, Seen] = {}
         self._found: dict[str, list[Collision]] = {}
         self.ear = asyncio.Event()
-        """Set when it is time for the next look; where nobody wants to know, it never is."""
+        """Set when it is time for the next look."""
         self._alarm: asyncio.TimerHandle | None = None
         self._one_at_a_time = asyncio.Lock()
         self._rests_until = 0.0
         self._watched_until = 0.0
         self._read = -1
 
-    # ── looking ──
-
     async def tick(self) -> bool:
-        """Look at one agent that there is news of, and judge anew what it is in."""
+        """Look at one agent that has news, and judge its projects anew."""
         wanted = True
         if self.clock.monotonic() >= self._rests_until:
             async with self._one_at_a_time:
@@ -118,14 +116,14 @@ class Radar:
         return False
 
     def _wake(self) -> None:
-        """Have the tick woken when it has rested; one such wish at a time is enough."""
+        """Set one alarm that wakes the tick when it has rested."""
         loop = asyncio.get_running_loop()
         if self._alarm is None or self._alarm.when() <= loop.time():
             rest = max(EVERY, self._rests_until - self.clock.monotonic())
             self._alarm = loop.call_later(rest, self.ear.set)
 
     async def _look_at_one(self) -> bool:
-        """Says whether anyone wants to know."""
+        """Look at the most due agent. Returns whether anyone wants to know."""
         last, projects = await self.store.read(lambda store: (store.last_seq(), store.projects()))
         wanted = {project.id for project in projects if self._is_wanted(project)}
         watched = self.clock.monotonic() < self._watched_until
@@ -142,7 +140,7 @@ class Radar:
         return True
 
     async def picture(self, project: str = "", *, look: bool = True) -> Picture:
-        """Who is about to collide with whom. With `look`, whatever may have changed is looked at first, for a while."""
+        """Show who is about to collide. With `look`, agents that may have changed are looked at first, for a while."""
         began = self.clock.monotonic()
         async with self._one_at_a_time:
             targets = await self._targets()
@@ -161,12 +159,12 @@ class Radar:
         )
 
     def held(self, store: Reading, task: Task) -> str:
-        """Why the radar keeps a task from beginning; nothing if it does not."""
+        """Why the radar keeps a task from beginning, or nothing."""
         project = store.find(Project, task.project)
         if not task.paths or project is None or self._act(project) is not Act.HOLD:
             return ""
         for other in store.unfinished_tasks():
-            agent = store.find(Agent, other.agent) if other.state in AT_IT and other.agent != task.agent else None
+            agent = store.find(Agent, other.agent) if other.state in AT_WORK and other.agent != task.agent else None
             if agent is not None and agent.permissions is not Permissions.READ and project.id in agent.projects:
                 paths = other.paths if other.project == project.id else ()
                 if reason := foreseen.hold_reason(task.paths, agent.id, paths, self._files(project, agent)):
@@ -174,11 +172,11 @@ class Radar:
         return ""
 
     def _files(self, project: Project, agent: Agent) -> frozenset[str] | None:
-        """What an agent has changed; None if that is still to be found out."""
+        """The files that an agent has changed; None before the first look."""
         seen = self._seen.get((project.id, agent.id))
         if seen is None:
             return None if self.git.has_worktree(project, agent) else frozenset()
-        return seen.glimpse.files if seen.glimpse else frozenset()
+        return seen.look.files if seen.look else frozenset()
 
     async def _targets(self) -> list[Target]:
         found = await self.store.read(_at_work)
@@ -194,7 +192,7 @@ class Radar:
         return self.clock.monotonic() < self._watched_until or self._act(project) is not Act.SHOW
 
     def _may_have_changed(self, target: Target, stale: float) -> bool:
-        """There is news; or it runs, which need not make a sound, and the last look is so many seconds old."""
+        """Whether an agent has news, or runs silently and its last look is so many seconds old."""
         seen = self._seen.get(target.key)
         if seen is None or seen.stamp != target.stamp:
             return True
@@ -207,7 +205,7 @@ class Radar:
         self._rests_until = ended + max(EVERY, SHARE * (ended - began))
 
     async def _look_at_many(self, targets: Sequence[Target]) -> None:
-        """The longest unseen first, several at once, until a person's patience is over."""
+        """Look at several agents at once, the longest unseen first, until a person's patience is over."""
         turns = asyncio.Semaphore(AT_ONCE)
         until = self.clock.monotonic() + PATIENCE
 
@@ -223,26 +221,24 @@ class Radar:
         return seen.ticks if seen else -1.0
 
     async def _look(self, target: Target) -> None:
-        """Take a glimpse; one that can't be looked at is looked at again when there is news of it."""
-        glimpse: QuickLook | None = None
+        """Look at an agent; after a failed look, look again when it has news."""
+        look: QuickLook | None = None
         try:
-            glimpse = await self.git.quick_look(target.project, target.agent)
+            look = await self.git.quick_look(target.project, target.agent)
         except NotFound:  # its worktree has gone since
             self._seen.pop(target.key, None)
             return
         except WindlassError as error:
             self.troubles.report("radar", error)
         now, ticks = self.clock.now(), self.clock.monotonic()
-        self._seen[target.key] = Seen(stamp=target.stamp, glimpse=glimpse, at=now, ticks=ticks)
+        self._seen[target.key] = Seen(stamp=target.stamp, look=look, at=now, ticks=ticks)
 
     def _forget(self, targets: Iterable[Target]) -> set[str]:
-        """Drop what is over. Returns the projects in which that may have made a difference."""
+        """Forget agents that are not at work. Returns the projects to judge anew."""
         gone = self._seen.keys() - {target.key for target in targets}
         for key in gone:
             del self._seen[key]
         return {project for project, _ in gone}
-
-    # ── judging and acting ──
 
     async def _judge_all(self, projects: Iterable[str], targets: Sequence[Target]) -> None:
         for key in projects:
@@ -264,10 +260,10 @@ class Radar:
 
     def _track(self, target: Target) -> Track | None:
         seen = self._seen.get(target.key)
-        if seen is None or seen.glimpse is None:
+        if seen is None or seen.look is None:
             return None
         paths = target.task.paths if target.task.project == target.project.id else ()
-        return Track(agent=target.agent.id, glimpse=seen.glimpse, paths=paths, at=seen.at)
+        return Track(agent=target.agent.id, look=seen.look, paths=paths, at=seen.at)
 
     async def _tell_all(self, project: Project, targets: Sequence[Target], found: Sequence[Collision]) -> bool:
         """Tell those that are running of conflicts that they have not been told of; says whether there were any.
@@ -288,7 +284,7 @@ class Radar:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one agent is told about one collision."""
+    """A message to one agent about one collision."""
 
     project: Project
     task: str
@@ -297,7 +293,7 @@ class Note:
     now: float
 
     def tell(self, store: Writing) -> bool:
-        """Within a transaction: say it, and remember the files, unless the agent was told of all of them before."""
+        """Within a transaction: tell the agent, and remember the files, unless it was told of all of them before."""
         other = next((agent for agent in self.collision.agents if agent != self.reader), self.project.main)
         name = f"radar/{self.reader}/{other}"
         known = store.find(Document, f"{self.project.id}/{name}")
@@ -313,8 +309,8 @@ class Note:
 
 
 def _at_work(store: Reading) -> list[Target]:
-    """Every agent with a task that has begun and is not over, in each project that it works in."""
-    tasks = {each.agent: each for each in store.unfinished_tasks() if each.state in AT_IT}
+    """Every agent with a begun, unfinished task, in each project that it works in."""
+    tasks = {task.agent: task for task in store.unfinished_tasks() if task.state in AT_WORK}
     runs = store.latest_runs(list(tasks))
     spoke = store.last_output([each.id for each in runs.values()])
     found = []
@@ -333,5 +329,5 @@ def _at_work(store: Reading) -> list[Target]:
 
 
 def _alike(before: Sequence[Collision], after: Sequence[Collision]) -> bool:
-    """Whether two findings are the same but for their age."""
+    """Whether two lists of collisions are the same but for their age."""
     return [replace(each, at=0.0) for each in before] == [replace(each, at=0.0) for each in after]

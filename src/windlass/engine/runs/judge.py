@@ -26,7 +26,7 @@ from windlass.core.runs.workdir import Site, WorktreeState
 from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.gate.comments import conclude
-from windlass.engine.gate.record import IN_LINE
+from windlass.engine.gate.record import IN_QUEUE
 from windlass.engine.messages.talk import Talk
 from windlass.engine.records import instances
 from windlass.engine.records.changes import queue_change
@@ -203,7 +203,7 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
         known = mine[-1] if mine else None
         for each in mine[:-1]:
             _supersede(store, each)
-        landing = known is not None and (known.state in IN_LINE or known.hold is Hold.CHECKOUT)
+        landing = known is not None and (known.state in IN_QUEUE or known.hold is Hold.CHECKOUT)
         if known is None or (landing and known.head != head):
             _queue_new(store, run, task, project, head=head, now=now)
         elif landing:

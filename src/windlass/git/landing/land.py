@@ -10,10 +10,10 @@ from pathlib import Path
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack, Unavailable, WindlassError
 from windlass.core.nouns.change import Candidate, Landing, LandingShape
 from windlass.core.nouns.project import Project
-from windlass.git.files import shown, there
+from windlass.git.files import folder_exists, shown
 from windlass.git.hub import LOST, Hubs, Locks
 from windlass.git.landing.merge import explain, merge
-from windlass.git.landing.shapes import Making, second_parent, stands_on
+from windlass.git.landing.shapes import LandingCommits, stands_on
 from windlass.git.locks import locked
 from windlass.git.program import ANY, GitProgram, Ran
 from windlass.git.user_repository import RECEIVE, UserRepository
@@ -23,7 +23,7 @@ _MOST_NAMED = 20
 _IN_THE_WAY = ("would be overwritten", "would lose untracked", "not concluded your", "unmerged", "needs merge")
 
 
-class Gateway:
+class MainLanding:
     """Stages changes in the hub and lands them in the user's repository."""
 
     def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository, now: Callable[[], float]) -> None:
@@ -36,26 +36,26 @@ class Gateway:
     async def stage(
         self, project: Project, head: str, message: str, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
     ) -> Candidate:
-        """Bring a commit onto main, or onto a candidate."""
+        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
         main = await self._hubs.main(project)
         before = onto or main
         hub = await self._hubs.open(project)
-        for each in (head, before):
-            await self._require(hub, each)
+        for commit in (head, before):
+            await self._require(hub, commit)
         if await self._hubs.contains(hub, before, head):
-            tree = await self._tree(hub, before)
+            tree = await self._git.tree_of(hub, before)
             return Candidate(commit=before, tree=tree, before=before, commits=(), files=(), head=head)
         await self._refuse_taken_back(hub, main, head)
         merged = await merge(self._git, hub, before, head)
         if merged.files:
             raise Conflict(
                 await explain(self._git, hub, merged, before, head),
-                hint="Merge origin/main into the branch, mend the conflict and commit.",
+                hint="Merge origin/main into the branch, resolve the conflict and commit.",
             )
         files = await self._files(hub, before, merged.tree)
-        habits = await self._user.habits(project.path)
-        made = Making(self._git, hub, before, head, merged.tree, message, habits.environment)
-        commit, shape = await made.commit(shape)
+        settings = await self._user.settings(project.path)
+        landing = LandingCommits(self._git, hub, before, head, merged.tree, message, settings.environment)
+        commit, shape = await landing.commit(shape)
         await self._git.ours(hub, "update-ref", f"refs/windlass/candidates/{commit}", commit)
         commits = (await self._git.ours(hub, "rev-list", f"{before}..{head}")).text.split()
         return Candidate(
@@ -69,7 +69,7 @@ class Gateway:
         )
 
     async def land(self, project: Project, *stack: Candidate) -> Landing:
-        """Move the user's main to the last candidate, or to nowhere. Landing what has landed changes nothing."""
+        """Move the user's main to the last candidate, or not at all. A stack that has landed only gets its receipt."""
         top = stack[-1]
         async with self._locks(project.id):
             hub = await self._hubs.open(project)
@@ -89,30 +89,31 @@ class Gateway:
             raise NotFound(f"The hub has no commit {commit}.", hint="Run `windlass doctor`.")
 
     async def _refuse_taken_back(self, hub: Path, main: str, head: str) -> None:
-        """A person who rewrites main takes commits out of it: they do not come back in an agent's history."""
+        """Raise TakenBack if an agent's history would bring back commits that a person has taken out of main."""
         lost = (await self._git.ours(hub, "for-each-ref", "--format=%(objectname)", LOST)).text.split()
         if not lost:
             return
         gone = set((await self._git.ours(hub, "rev-list", *lost, "--not", main)).text.split())
         own = (await self._git.ours(hub, "log", "--format=%H %s", head, "--not", main)).text.splitlines()
-        if back := [each for each in own if each.partition(" ")[0] in gone]:
+        if back := [line for line in own if line.partition(" ")[0] in gone]:
             raise TakenBack("\n".join(back[:_MOST_NAMED]))
 
     async def _prove(self, project: Project, hub: Path, stack: Sequence[Candidate], tip: str) -> None:
         """Ask git again for all that must be true before main may move, whatever was computed before."""
         below = tip
-        for each in stack:
-            await self._prove_one(project, hub, each, below)
-            below = each.commit
+        for candidate in stack:
+            await self._prove_one(project, hub, candidate, below)
+            below = candidate.commit
 
     async def _prove_one(self, project: Project, hub: Path, candidate: Candidate, below: str) -> None:
-        """One change stands on what is below it, and brings its own difference and nothing else."""
+        """Prove that a change is on the commit below it, and brings its own difference and nothing else."""
         if below != candidate.before:
             raise Conflict(f"{project.main} has moved to {below[:12]} since the change was tested.")
         if not await stands_on(self._git, hub, candidate, below):
             raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
-        again = await merge(self._git, hub, below, candidate.head or await second_parent(self._git, hub, candidate))
-        if again.files or not (candidate.tree == again.tree == await self._tree(hub, candidate.commit)):
+        head = candidate.head or (await self._git.ours(hub, "rev-parse", f"{candidate.commit}^2")).text
+        again = await merge(self._git, hub, below, head)
+        if again.files or not (candidate.tree == again.tree == await self._git.tree_of(hub, candidate.commit)):
             raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
 
     async def _move(self, project: Project, hub: Path, candidate: Candidate) -> None:
@@ -125,19 +126,16 @@ class Gateway:
             )
         if busy := await self._user.occupied(project):
             raise NotAllowed(f"{busy}.", hint="Finish that, or give it up; then it lands.")
-        if here and not there(here[0]):
-            raise NotAllowed(f"{project.main} is checked out at {here[0]}, which is not there now.")
-        await self._lend(project, hub, candidate.commit)
+        if here and not folder_exists(here[0]):
+            raise NotAllowed(f"{project.main} is checked out at {here[0]}, which is missing now.")
+        # The user's repository gets the objects under a hidden ref, so that no gc takes them.
+        lent = f"{candidate.commit}:{_lent(candidate.commit)}"
+        await self._git.ours(hub, "push", "-q", "--no-verify", RECEIVE, "--", project.path, lent)
         try:
             await (self._forward(project, here[0], candidate) if here else self._swap(project, candidate))
         except WindlassError:
             await self._drop(project, candidate)
             raise
-
-    async def _lend(self, project: Project, hub: Path, commit: str) -> None:
-        """Give the user's repository the objects, under a hidden ref so that no gc takes them."""
-        refspec = f"{commit}:{_lent(commit)}"
-        await self._git.ours(hub, "push", "-q", "--no-verify", RECEIVE, "--", project.path, refspec)
 
     async def _forward(self, project: Project, checkout: str, candidate: Candidate) -> None:
         how = ("--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-squash", "--no-verify-signatures", "-q")
@@ -159,7 +157,7 @@ class Gateway:
         await self._git.theirs(project.path, "update-ref", "-d", _lent(candidate.commit), ok=(0, 1, 128))
 
     async def receipt(self, project: Project, candidate: Candidate) -> Landing:
-        """What a landing brought; the same whenever it is asked."""
+        """The receipt of a candidate that main has, or had. Moves nothing; the same whenever it is asked."""
         hub = await self._hubs.open(project)
         files = await self._files(hub, candidate.before, candidate.tree)
         return Landing(
@@ -175,27 +173,24 @@ class Gateway:
         )
 
     async def _landed_at(self, hub: Path, commit: str) -> float:
-        """When it landed: said once, and the same whenever it is asked again."""
+        """When a commit landed: written once, and read from then on."""
         ref = f"refs/windlass/landed/{commit}"
         if not await self._hubs.ref(hub, ref):
             blob = await self._git.ours(hub, "hash-object", "-w", "--stdin", stdin=repr(self._now()).encode())
             await self._git.ours(hub, "update-ref", ref, blob.text)
         return float((await self._git.ours(hub, "cat-file", "blob", ref)).text)
 
-    async def _tree(self, hub: Path, commit: str) -> str:
-        return (await self._git.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
-
     async def _files(self, hub: Path, before: str, tree: str) -> tuple[str, ...]:
         """The files that differ. A nested repository among them is refused: only its name would land."""
-        said = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", before, tree)).names
-        for facts, name in zip(said[::2], said[1::2], strict=True):
+        entries = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", before, tree)).pairs
+        for facts, name in entries:
             if facts.split()[1] == b"160000":
                 raise Conflict(
                     f"{shown(name)} is a nested repository: its files would not land, and Windlass does not handle"
                     " submodules yet.",
                     hint=f"Take it out of the branch: git rm --cached '{shown(name)}'",
                 )
-        return tuple(shown(each) for each in said[1::2])
+        return tuple(shown(name) for _, name in entries)
 
 
 def _lent(commit: str) -> str:
@@ -206,7 +201,7 @@ def _refusal(project: Project, checkout: str, ran: Ran) -> WindlassError:
     """Git's reason for leaving a checkout as it is, in our words."""
     if problem := locked(ran.err):
         return problem
-    if any(each in ran.err for each in _IN_THE_WAY):
+    if any(words in ran.err for words in _IN_THE_WAY):
         return NotAllowed(
             f"Your checkout {checkout} is in the way: {_reason(ran.err)}",
             hint="Commit, stash or move what is named there; then it lands.",

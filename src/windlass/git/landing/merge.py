@@ -17,7 +17,7 @@ _AROUND = 3
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What merging two commits gave: a tree, and the files in it that have conflicts."""
+    """The result of a merge: a tree, and the files in it that have conflicts."""
 
     tree: str
     files: tuple[bytes, ...] = ()
@@ -27,7 +27,7 @@ class Merged:
 async def merge(git: GitProgram, hub: Path, main: str, head: str, *, apart: Mapping[str, str] | None = None) -> Merged:
     """Merge two commits of the hub. No merge driver is defined there, so none that a file names can execute.
 
-    What comes out is written into the hub, or where `apart` says.
+    The result is written into the hub, or where `apart` says.
     """
     ran = await git.ours(hub, "merge-tree", "--write-tree", "--messages", "-z", main, head, extra=apart, ok=ANY)
     if ran.code not in (0, 1):
@@ -66,7 +66,7 @@ def _parse(ran: Ran) -> Merged:
     if ran.code == 0:
         return Merged(tree)
     end = rest.index(b"")
-    files = dict.fromkeys(each.partition(b"\t")[2] for each in rest[:end])
+    files = dict.fromkeys(entry.partition(b"\t")[2] for entry in rest[:end])
     return Merged(tree, tuple(files), tuple(_notes(rest[end + 1 :])))
 
 

@@ -1,4 +1,4 @@
-"""Asking git again for all that was true when a change landed. Nothing is written, not even an object of the hub."""
+"""Ask git again whether a change landed as its receipt says. Nothing is written, not even an object of the hub."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from windlass.core.errors import Unavailable
 from windlass.core.nouns.change import Change, Landing
 from windlass.core.nouns.project import Project
 from windlass.core.ports.archive import Proof, Whereabouts
-from windlass.git.files import there
-from windlass.git.hub import quoted
+from windlass.git.files import folder_exists
+from windlass.git.hub import own_objects
+from windlass.git.landing.shapes import straight_commits
 from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
 
@@ -23,7 +24,7 @@ _MOVE = re.compile(rb"([0-9a-f]+) .*@\{(\d+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What stands in a commit."""
+    """The tree, the parents and the time of a commit."""
 
     tree: str
     parents: tuple[str, ...]
@@ -31,8 +32,8 @@ class Commit:
 
 
 async def commits(git: GitProgram, hub: Path, names: Iterable[str]) -> dict[str, Commit]:
-    """Those of these commits that the hub has."""
-    asked = "".join(f"{each}\n" for each in set(names) if _NAME.fullmatch(each)).encode()
+    """Read those of these commits that the hub has."""
+    asked = "".join(f"{name}\n" for name in set(names) if _NAME.fullmatch(name)).encode()
     if not asked:
         return {}
     said = await git.ours(hub, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
@@ -47,14 +48,14 @@ async def commits(git: GitProgram, hub: Path, names: Iterable[str]) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch of the user's, as far as landings are concerned."""
+    """A branch of the user's: the landings in its history, and its log."""
 
     landings: frozenset[str]
-    """Every commit in its history that can be a landing: merges, and what it went through itself."""
+    """Every commit in its history that can be a landing: merges, and its first parents."""
     log: frozenset[str] = frozenset()
-    """Where it has been, as far as it remembers."""
+    """The commits that the branch was at, as far as its log goes back."""
     since: float = 0.0
-    """How far back it remembers."""
+    """How far back its log goes."""
 
     def knows(self, landing: Landing) -> Whereabouts:
         if landing.after in self.landings:
@@ -73,12 +74,12 @@ class Proofs:
         self._places = places
 
     async def of(self, project: Project, landed: Sequence[Change]) -> list[Proof]:
-        """The proof of each change; what has no receipt has none."""
+        """The proof of each change; a change without a receipt has none."""
         hub = self._places.hub(project)
-        landings = [each.landing for each in landed if each.landing]
-        names = (name for each in landings for name in (each.after, each.top))
-        known = await commits(self._git, hub, names) if there(hub) else {}
-        branches = {each: await self._branch(project, each) for each in {landing.main for landing in landings}}
+        landings = [change.landing for change in landed if change.landing]
+        names = (name for landing in landings for name in (landing.after, landing.top))
+        known = await commits(self._git, hub, names) if folder_exists(hub) else {}
+        branches = {name: await self._branch(project, name) for name in {landing.main for landing in landings}}
         return [await self._proof(hub, change, known, branches) for change in landed]
 
     async def _proof(
@@ -96,30 +97,24 @@ class Proofs:
         return Proof(
             tree=commit.tree,
             parents=commit.parents,
-            stands=commit.parents[:1] == (landing.before,) or await self._replayed(hub, landing),
+            stands=commit.parents[:1] == (landing.before,)
+            or await straight_commits(self._git, hub, landing.before, landing.after) > 0,
             top=top.tree if top else "",
             merged=await self._merged(hub, landing.before, change.head),
             whereabouts=whereabouts,
         )
 
-    async def _replayed(self, hub: Path, landing: Landing) -> bool:
-        """Whether single commits lead straight from where main was to a landing."""
-        asked = ("rev-list", "--first-parent", "--parents", landing.after, f"^{landing.before}")
-        ran = await self._git.ours(hub, *asked, ok=ANY)
-        lines = [] if ran.code else [line.split() for line in ran.text.splitlines()]
-        return bool(lines) and all(len(line) == 2 for line in lines) and lines[-1][1] == landing.before
-
     async def _merged(self, hub: Path, before: str, head: str) -> str:
-        """The tree of merging two commits, whose objects go where they are forgotten."""
+        """Merge two commits and return the tree; its objects are thrown away."""
         if not (_NAME.fullmatch(before) and _NAME.fullmatch(head)):
             return ""
         with tempfile.TemporaryDirectory(prefix="windlass-proof-") as objects:
-            lent = {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(hub / "objects")}
-            ran = await self._git.ours(hub, "merge-tree", "--write-tree", "-z", before, head, extra=lent, ok=ANY)
+            extra = own_objects(hub, objects)
+            ran = await self._git.ours(hub, "merge-tree", "--write-tree", "-z", before, head, extra=extra, ok=ANY)
         return "" if ran.code else ran.out.partition(b"\0")[0].decode()
 
     async def _branch(self, project: Project, name: str) -> Branch | None:
-        """The user's branch; None if it, or the whole repository, is not there."""
+        """The user's branch; None if it, or the whole repository, is gone."""
         ref = f"refs/heads/{name}"
         try:
             merges = await self._git.theirs(project.path, "rev-list", "--min-parents=2", ref, "--", ok=ANY)

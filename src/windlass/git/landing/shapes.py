@@ -13,8 +13,8 @@ _AUTHOR = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE")
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """Makes the commits that bring a head onto what was there before, and end at one tree."""
+class LandingCommits:
+    """Makes the commits that bring a head onto the commit before, and end at one tree."""
 
     git: GitProgram
     hub: Path
@@ -23,23 +23,22 @@ class Making:
     tree: str
     message: str
     person: Mapping[str, str]
-    """Who commits: the user's own name, as environment."""
+    """The committer: the user's own name, as environment."""
 
     async def commit(self, shape: LandingShape) -> tuple[str, LandingShape]:
-        """The last commit, and the shape that it has."""
+        """Make the commits. Returns the last one, and the shape that it got."""
         if shape is LandingShape.REBASE and (replayed := await self._replay()):
             return replayed, shape
         if shape is LandingShape.MERGE:
             return await self._make(self.tree, (self.before, self.head), self.message, {}), shape
-        return await self._make(
-            self.tree, (self.before,), self.message, await self._author(self.head)
-        ), LandingShape.SQUASH
+        author = await self._author(self.head)
+        return await self._make(self.tree, (self.before,), self.message, author), LandingShape.SQUASH
 
     async def _replay(self) -> str:
-        """The change's commits again, on what was there before; nothing where that leads to other files."""
+        """Make the change's commits again, on the commit before. Returns nothing where that leads to other files."""
         asked = ("rev-list", "--reverse", "--parents", f"{self.before}..{self.head}")
         lines = [line.split() for line in (await self.git.ours(self.hub, *asked)).text.splitlines()]
-        if any(len(each) != 2 for each in lines):
+        if any(len(line) != 2 for line in lines):
             return ""  # a merge, or a root: its part in the files can't be replayed
         tip = self.before
         for commit, parent in lines:
@@ -48,14 +47,14 @@ class Making:
                 return ""
             words = (await self.git.ours(self.hub, "log", "-1", "--format=%B", commit)).text
             tip = await self._make(tree, (tip,), words, await self._author(commit))
-        return tip if lines and await tree_of(self.git, self.hub, tip) == self.tree else ""
+        return tip if lines and await self.git.tree_of(self.hub, tip) == self.tree else ""
 
     async def _pick(self, tip: str, commit: str, parent: str) -> str:
-        """The tree of one commit's difference on another commit; nothing where they conflict.
+        """Apply one commit's difference to another commit. Returns the tree, or nothing where they conflict.
 
-        Both sides are put on a base of their own, because this git can't be told which base to take.
+        Both sides get a base of their own, because the oldest git we support can't be told which base to take.
         """
-        trees = [await tree_of(self.git, self.hub, each) for each in (parent, tip, commit)]
+        trees = [await self.git.tree_of(self.hub, name) for name in (parent, tip, commit)]
         base = await self._make(trees[0], (), "base", {})
         ours, theirs = [await self._make(tree, (base,), "side", {}) for tree in trees[1:]]
         ran = await self.git.ours(self.hub, "merge-tree", "--write-tree", "-z", ours, theirs, ok=ANY)
@@ -72,21 +71,18 @@ class Making:
         return (await self.git.ours(self.hub, "commit-tree", tree, *on, "-F", "-", stdin=words, extra=who)).text
 
 
-async def tree_of(git: GitProgram, hub: Path, commit: str) -> str:
-    return (await git.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
-
-
-async def second_parent(git: GitProgram, hub: Path, candidate: Candidate) -> str:
-    """What a merge merged."""
-    return (await git.ours(hub, "rev-parse", f"{candidate.commit}^2")).text
-
-
 async def stands_on(git: GitProgram, hub: Path, candidate: Candidate, below: str) -> bool:
-    """Whether a candidate's commits begin at what is below, and are those that its shape wants."""
+    """Whether a candidate's commits begin at the commit below, and have the shape that was asked for."""
     if candidate.shape is LandingShape.MERGE:
         parents = (await git.ours(hub, "rev-parse", f"{candidate.commit}^@")).text.split()
         return len(parents) == 2 and parents[0] == below and candidate.head in ("", parents[1])
-    asked = ("rev-list", "--first-parent", "--parents", candidate.commit, f"^{below}")
-    lines = [line.split() for line in (await git.ours(hub, *asked)).text.splitlines()]
-    straight = bool(lines) and all(len(each) == 2 for each in lines) and lines[-1][1] == below
-    return straight and (candidate.shape is LandingShape.REBASE or len(lines) == 1)
+    count = await straight_commits(git, hub, below, candidate.commit)
+    return count == 1 or (count > 1 and candidate.shape is LandingShape.REBASE)
+
+
+async def straight_commits(git: GitProgram, hub: Path, before: str, after: str) -> int:
+    """Count the commits with one parent that lead straight from one commit to another; 0 if others are between."""
+    ran = await git.ours(hub, "rev-list", "--first-parent", "--parents", after, f"^{before}", ok=ANY)
+    lines = [] if ran.code else [line.split() for line in ran.text.splitlines()]
+    straight = bool(lines) and all(len(line) == 2 for line in lines) and lines[-1][1] == before
+    return len(lines) if straight else 0

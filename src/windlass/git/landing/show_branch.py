@@ -11,7 +11,7 @@ from windlass.git.program import ANY, GitProgram
 from windlass.git.user_repository import RECEIVE, UserRepository
 
 
-class Showing:
+class BranchDisplay:
     """Puts branches beside the user's own, and never over them."""
 
     def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository) -> None:
@@ -20,8 +20,7 @@ class Showing:
         self._user = user
 
     async def show(self, project: Project, hub: Path, branch: str, commit: str, *, new: bool) -> None:
-        """Create the branch, if it has something new, or move it if it is where we left it; one that the user has
-        touched is left alone."""
+        """Create a branch that has something new, or move it if it is where we left it; never one the user moved."""
         ref = f"refs/heads/{branch}"
         there = await self._user.ref(project, ref)
         if not there and not new:
@@ -41,5 +40,5 @@ class Showing:
 
     async def _ours(self, hub: Path, branch: str) -> list[str]:
         """Where we have put a branch, or were about to."""
-        refs = (f"refs/windlass/{each}/{branch}" for each in ("shown", "showing"))
+        refs = (f"refs/windlass/{kind}/{branch}" for kind in ("shown", "showing"))
         return await asyncio.gather(*(self._hubs.ref(hub, ref) for ref in refs))

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.project import Project
-from windlass.git.files import all_there, make_folder, pattern, remove_tree, shown
+from windlass.git.files import exclude_pattern, exists, make_folder, remove_tree, shown
 from windlass.git.hub import Hubs
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserRepository
-from windlass.git.worktrees.clone import make_clone, put_habits
+from windlass.git.worktrees.clone import make_clone
 from windlass.git.worktrees.untrusted import is_folder
 
 
 class CheckTrees:
-    """Trees that foreign code runs in. What it did to their `.git` is thrown away, never used."""
+    """Trees that checks run in. Their `.git` is made anew each time: foreign code may have written to it."""
 
     def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository) -> None:
         self._git = git
@@ -27,12 +27,12 @@ class CheckTrees:
         self._user = user
 
     async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
-        """Make the folder hold exactly this commit; of what is not in it, only what is to be kept stays.
+        """Make the folder hold this commit and the files to be kept. Returns whether it still had all of those.
 
-        Says whether all of that was still there. Where a tree can't be mended, it is made anew.
+        A tree that git can't repair is made anew.
         """
         hub = await self._hubs.open(project)
-        kept = all_there(path, keep)
+        kept = all(exists(path / name) for name in keep)
         try:
             await self._reset(hub, commit, path, keep)
         except Unavailable:
@@ -43,12 +43,12 @@ class CheckTrees:
         return kept
 
     async def clear(self, path: Path) -> None:
-        """Remove the tree and all that is known of it."""
+        """Remove the tree and our index of it."""
         await asyncio.to_thread(remove_tree, path)
         _index(path).unlink(missing_ok=True)
 
     async def leftovers(self, project: Project, path: Path) -> tuple[str, ...]:
-        """What lies in the tree and is not part of its commit, folders as a whole."""
+        """List what is in the tree and not in its commit, folders as a whole."""
         hub = await self._hubs.open(project)
         said = await self._git.ours(hub, "ls-files", "-z", "-o", "--directory", cwd=path, extra=_at(path))
         return tuple(name.decode("utf-8", "surrogateescape") for name in said.names)
@@ -68,15 +68,15 @@ class CheckTrees:
             await self.clear(path)
             make_folder(path)
         remove_tree(path / ".git")
-        spare = [part for each in keep for part in ("-e", pattern(each))]
+        spare = [part for name in keep for part in ("-e", exclude_pattern(name))]
         await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=path, extra=_at(path))
         await self._git.ours(hub, "clean", "-q", "-ffdx", *spare, cwd=path, extra=_at(path))
 
     async def _give_git(self, project: Project, hub: Path, commit: str, path: Path) -> None:
         """A `.git` of its own, because many checks ask git something."""
-        await make_clone(self._git, hub, path, project.main, head=commit)
-        habits = await self._user.habits(project.path)
-        put_habits(path, habits, self._hubs.excludes(project, habits))
+        settings = await self._user.settings(project.path)
+        excludes = self._hubs.excludes(project, settings)
+        await make_clone(self._git, hub, path, project.main, commit=commit, settings=settings, excludes=excludes)
         shutil.copy2(_index(path), path / ".git" / "index")
 
 

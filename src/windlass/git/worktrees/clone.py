@@ -8,63 +8,58 @@ from pathlib import Path
 
 from windlass.git.files import config_text, write_text
 from windlass.git.program import GitProgram
-from windlass.git.user_repository import Habits
+from windlass.git.user_repository import UserGitSettings
 
 
-async def make_clone(git: GitProgram, hub: Path, folder: Path, main: str, *, head: str) -> None:
+async def make_clone(
+    git: GitProgram,
+    hub: Path,
+    folder: Path,
+    main: str,
+    *,
+    commit: str,
+    branch: str = "",
+    settings: UserGitSettings,
+    excludes: str,
+) -> None:
     """Make the `.git` of a shared clone by hand: no checkout yet, no template, `origin` is the hub.
 
-    `head` is what HEAD says. By hand, because `git clone --shared` copies everything when the hub is shallow.
+    Its HEAD is a branch at the commit, or the commit itself. The clone has the user's name and line endings, and none
+    of their other settings. By hand, because `git clone --shared` copies everything when the hub is shallow.
     """
     said = await git.ours(hub, "rev-parse", "--show-object-format", f"refs/heads/{main}")
     form, _, tip = said.text.partition("\n")
     how = ("-q", "--template=", f"--object-format={form}")
     await git.ours(None, "init", *how, "--", str(folder), cwd=folder.parent)
     inner = folder / ".git"
-    for each in ("info", "objects/info"):
-        (inner / each).mkdir(parents=True, exist_ok=True)
-    write_text(inner / "objects/info/alternates", f"{hub / 'objects'}\n")
+    refs = {
+        "packed-refs": f"{tip} refs/remotes/origin/{main}",
+        "refs/remotes/origin/HEAD": f"ref: refs/remotes/origin/{main}",
+        "HEAD": f"ref: refs/heads/{branch}" if branch else commit,
+    }
+    if branch:
+        refs[f"refs/heads/{branch}"] = commit
+    for name, text in {"objects/info/alternates": f"{hub / 'objects'}", **refs}.items():
+        (inner / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(inner / name, f"{text}\n")
     if (hub / "shallow").is_file():
         shutil.copyfile(hub / "shallow", inner / "shallow")
-    origin = inner / "refs/remotes/origin"
-    origin.mkdir(parents=True)
-    write_text(inner / "packed-refs", f"{tip} refs/remotes/origin/{main}\n")
-    write_text(origin / "HEAD", f"ref: refs/remotes/origin/{main}\n")
-    write_text(inner / "HEAD", f"{head}\n")
+    (inner / "info").mkdir(exist_ok=True)
+    write_text(inner / "info/exclude", excludes)
+    origin = 'remote "origin"'
+    lines = [(origin, "url", os.fspath(hub)), (origin, "fetch", "+refs/heads/*:refs/remotes/origin/*")]
     with (inner / "config").open("a", encoding="utf-8", errors="surrogateescape") as config:
-        config.write(config_text(_origin(hub)))
+        config.write(config_text([*lines, *settings_lines(settings)]))
 
 
-def put_branch(folder: Path, branch: str, commit: str) -> None:
-    """Give a new clone a branch."""
-    file = folder / ".git" / "refs" / "heads" / branch
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_text(file, f"{commit}\n")
-
-
-def put_habits(folder: Path, habits: Habits, excludes: str) -> None:
-    """Give a new clone the user's name and line endings, and nothing else of theirs; and what git shall not see."""
-    with (folder / ".git" / "config").open("a", encoding="utf-8") as config:
-        config.write(config_text(habit_lines(habits)))
-    write_text(folder / ".git" / "info" / "exclude", excludes)
-
-
-def habit_lines(habits: Habits) -> list[tuple[str, str, str]]:
-    """The user's settings that an agent's git shall have."""
+def settings_lines(settings: UserGitSettings) -> list[tuple[str, str, str]]:
+    """The user's settings that an agent's git gets."""
     return [
-        ("user", "name", habits.name),
-        ("user", "email", habits.email),
-        ("core", "autocrlf", habits.autocrlf),
-        ("core", "eol", habits.eol),
+        ("user", "name", settings.name),
+        ("user", "email", settings.email),
+        ("core", "autocrlf", settings.autocrlf),
+        ("core", "eol", settings.eol),
         ("commit", "gpgsign", "false"),
         ("tag", "gpgsign", "false"),
-        ("init", "defaultBranch", habits.default_branch),
-    ]
-
-
-def _origin(hub: Path) -> list[tuple[str, str, str]]:
-    section = 'remote "origin"'
-    return [
-        (section, "url", os.fspath(hub)),
-        (section, "fetch", "+refs/heads/*:refs/remotes/origin/*"),
+        ("init", "defaultBranch", settings.default_branch),
     ]

@@ -1,4 +1,4 @@
-"""An agent that stays begins its next task at main, in the same place."""
+"""Renew a worktree: its agent begins the next task at main, in the same place."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from windlass.git.worktrees.untrusted import is_folder
 from windlass.git.worktrees.worktree import Worktrees
 
 
-class Renewals:
-    """Saves what an agent had not landed, and brings its worktree and branch to main.
+class WorktreeRenewal:
+    """Saves an agent's work that has not landed, and brings its worktree and branch to main.
 
-    What git ignores stays where it is: no snapshot holds it, and it may have taken long to make. A mark in the hub says
-    that all is saved, so that a crash after that is followed by the rest, and never by looking at half a worktree.
+    Files that git ignores stay: no snapshot holds them, and they may have taken long to make. A mark in the hub says
+    that all is saved, so that after a crash the rest follows, and half a worktree is never looked at.
     """
 
     def __init__(
@@ -34,8 +34,7 @@ class Renewals:
         self._snapshots = snapshots
 
     async def renew(self, project: Project, agent: Agent, at: str) -> str:
-        """Begin anew at main, or at a commit. Returns the ref of what had not landed, or nothing; the same again if it
-        was broken off."""
+        """Begin anew at main, or at a commit. Returns the ref of the work that had not landed, or nothing."""
         main = at or await self._hubs.main(project)
         hub = await self._hubs.open(project)
         mark = f"refs/windlass/renewing/{key(agent)}"
@@ -50,14 +49,14 @@ class Renewals:
                 await self._git.ours(hub, "update-ref", mark, main)
             await self._worktrees.rebuild(project, agent, hub, main)
             saved = rescue_ref(agent, await self._snapshots.rescues(hub, agent))
-        await self._move(hub, agent, main)
+        await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", main)
         unlanded = bool(saved) and not await self._hubs.contains(hub, main, await self._hubs.ref(hub, saved))
         await self._git.ours(hub, "update-ref", "-d", mark)
         return saved if unlanded else ""
 
     async def _is_fresh(self, hub: Path, agent: Agent, sight: SeenWorktree, main: str) -> bool:
-        """Whether there is nothing to do: it stands at main, and nothing has happened there."""
-        same = (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree
+        """Whether the worktree is at main already, without any change."""
+        same = await self._git.tree_of(hub, sight.head) == sight.tree
         return same and not sight.holes and sight.head == main and sight.branch == agent.branch
 
     async def _save(self, project: Project, agent: Agent, hub: Path, sight: SeenWorktree, main: str) -> None:
@@ -70,17 +69,17 @@ class Renewals:
         await self._snapshots.rescue(project, agent, hub, sight)
 
     async def _in_the_way(self, hub: Path, path: Path, sight: SeenWorktree, main: str) -> list[str]:
-        """Ignored files in the places of new files of main: they would be overwritten, and no snapshot has them."""
+        """Ignored files that new files of main would overwrite: no snapshot has them."""
         asked = ("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=A", "--name-only", sight.tree, main)
-        new = [shown(each) for each in (await self._git.ours(hub, *asked)).names]
+        new = map(shown, (await self._git.ours(hub, *asked)).names)
         there = {found for name in new if (found := _obstacle(path, name))}
         if not there:
             return []
         known = (await self._git.ours(hub, "ls-tree", "-r", "-z", "--name-only", sight.tree)).names
-        return [f"{each}: ignored by git, but main has a file there" for each in sorted(there - {*map(shown, known)})]
+        return [f"{name}: ignored by git, but main has a file there" for name in sorted(there - {*map(shown, known)})]
 
     async def _save_branch(self, hub: Path, agent: Agent, main: str) -> str:
-        """A branch without a worktree: only its commits are to be kept."""
+        """Save the commits of a branch without a worktree."""
         head = await self._hubs.ref(hub, f"refs/heads/{agent.branch}")
         if not head or await self._hubs.contains(hub, main, head):
             return ""
@@ -88,12 +87,9 @@ class Renewals:
         await self._git.ours(hub, "update-ref", saved, head)
         return saved
 
-    async def _move(self, hub: Path, agent: Agent, main: str) -> None:
-        await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", main)
-
 
 def _obstacle(path: Path, name: str) -> str:
-    """What stands in the place of a file, or of a folder on the way to it."""
+    """The path that is in the way of a file, or of a folder above it."""
     for part in (*reversed(PurePosixPath(name).parents), PurePosixPath(name)):
         place = path / part
         if os.path.lexists(place) and (str(part) == name or not is_folder(place)):

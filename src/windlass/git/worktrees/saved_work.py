@@ -1,4 +1,4 @@
-"""What the hub keeps under hidden refs: found, shown and brought back. Nothing is ever removed here."""
+"""Saved work in the hub, under hidden refs: find it, show it, bring it back. Nothing is ever removed here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.project import Project
 from windlass.core.ports.archive import Contents, Proof, Saved
-from windlass.git.files import all_there, beside, shown, there
+from windlass.git.files import beside, exists, folder_exists, shown
 from windlass.git.hub import Hubs
 from windlass.git.landing.proof import Commit, Proofs, commits
 from windlass.git.paths import HubPaths, key
@@ -38,11 +38,11 @@ class HubArchive:
         self._proofs = Proofs(git, places)
 
     async def saved(self, project: Project, agent: Agent | None = None, /) -> list[Saved]:
-        """Everything that is saved. A ref whose commit is missing is listed, too, and said to be unsound."""
+        """List all saved work. A ref whose commit is missing is listed too, as unsound."""
         hub = self._places.hub(project)
-        if not there(hub):
+        if not folder_exists(hub):
             return []
-        where = [f"{each}{key(agent)}/" if agent else each for each in _ALL]
+        where = [f"{top}{key(agent)}/" if agent else top for top in _ALL]
         said = await self._git.ours(hub, "for-each-ref", "--format=%(objectname) %(refname)", *where)
         pairs = [line.partition(" ")[::2] for line in said.text.splitlines()]
         refs = {ref: commit for commit, ref in pairs}
@@ -51,10 +51,10 @@ class HubArchive:
         return [await self._described(hub, refs, names, known, new) for names in _together(refs).values()]
 
     async def contents(self, project: Project, commit: str, /) -> Contents:
-        """What a saved worktree has that main had not."""
+        """Count and list what a saved worktree has that main had not."""
         hub, main = self._hub(project), f"refs/heads/{project.main}"
         base = await self._hubs.merge_base(hub, main, commit)
-        files, lacking = [await self._differing(hub, each, commit) for each in (base, main)]
+        files, lacking = [await self._differing(hub, before, commit) for before in (base, main)]
         asked = ("rev-list", "--no-commit-header", "--format=%ce", f"{main}..{commit}")
         makers = (await self._git.ours(hub, *asked)).text.splitlines()
         own = sum(1 for maker in makers if maker != MAKER)
@@ -62,7 +62,7 @@ class HubArchive:
         return Contents(base=base, commits=own, files=tuple(sorted(shown(file) for file in files)), new=new)
 
     async def difference(self, project: Project, commit: str, /, *, exact: bool) -> bytes:
-        """From where the branch left main to the saved worktree; the readable one is cut where it is very long."""
+        """The changes of a saved worktree since its branch left main; unless `exact`, a very long diff is cut."""
         hub = self._hub(project)
         base = await self._hubs.merge_base(hub, f"refs/heads/{project.main}", commit)
         how = ("--no-ext-diff", "--no-textconv", "--no-color", *(("--binary", "--full-index") if exact else ()))
@@ -94,7 +94,7 @@ class HubArchive:
             )
 
     async def to_folder(self, project: Project, commit: str, folder: str, /) -> None:
-        """Write the files into a folder beside its place, then rename it: it is whole, or not there."""
+        """Write the files into a folder beside its place, then rename it: it is whole, or does not exist."""
         hub, path = self._hub(project), Path(folder)
         _require_free(path)
         with beside(path) as made:
@@ -114,13 +114,13 @@ class HubArchive:
 
     def _hub(self, project: Project) -> Path:
         hub = self._places.hub(project)
-        if not there(hub):
+        if not folder_exists(hub):
             raise NotFound(f"The hub of {project.name} is gone: {hub}.", hint="Put it back from a copy.")
         return hub
 
     async def _beyond(self, hub: Path, known: Sequence[str], names: Iterable[str]) -> set[str]:
         """The commits behind these names that none of the known ones has in its history."""
-        ends = [each for each in known if await self._hubs.ref(hub, each)]
+        ends = [name for name in known if await self._hubs.ref(hub, name)]
         asked = "".join(f"{name}\n" for name in (*names, *(f"^{end}" for end in ends))).encode()
         return set((await self._git.ours(hub, "rev-list", "--stdin", stdin=asked)).text.split()) if asked else set()
 
@@ -132,7 +132,8 @@ class HubArchive:
         commit, (agent, label) = refs[ref], _whose(ref)
         others = {refs[name]: name for name in reversed(names) if refs[name] in new and refs[name] != commit}
         if others and commit in known:
-            others = {each: others[each] for each in await self._beyond(hub, [commit], others) if each in others}
+            beyond = await self._beyond(hub, [commit], others)
+            others = {other: name for other, name in others.items() if other in beyond}
         return Saved(
             ref=ref,
             commit=commit,
@@ -141,15 +142,15 @@ class HubArchive:
             made_at=known[commit].made_at if commit in known else 0.0,
             landed=commit in known and commit not in new and not others,
             sound=all(refs[name] in known for name in names),
-            also={each: other for other, each in sorted(others.items())},
+            also={name: other for other, name in sorted(others.items())},
         )
 
 
 def _require_free(path: Path) -> None:
-    """Refuse a place that is taken, or that can't be."""
+    """Refuse a path that exists, or that no folder can have."""
     try:
-        if all_there(path, [""]):
-            raise Conflict(f"{path} is there already.", hint="Name a folder that is not there yet.")
+        if exists(path):
+            raise Conflict(f"{path} exists already.", hint="Name a new folder.")
         path.parent.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(f"There is no folder {path.parent}.", hint="Make it first.") from error

@@ -22,7 +22,7 @@ from windlass.git.worktrees.untrusted import branch_there, commit_at, commits_ke
 
 LARGEST_FILE = 50 << 20
 MAKER = "snapshot@windlass.invalid"
-"""Who commits what an agent had not committed itself."""
+"""The committer of work that an agent had not committed itself."""
 _SELF = {
     "GIT_AUTHOR_NAME": "Windlass",
     "GIT_AUTHOR_EMAIL": MAKER,
@@ -30,7 +30,7 @@ _SELF = {
     "GIT_COMMITTER_EMAIL": MAKER,
 }
 CHECKOUT = "refs/windlass/checkout"
-"""The user's checkout when it was last looked at."""
+"""The user's checkout at the last look."""
 _STUCK = re.compile(r"Unable to process path (.+)")
 _CLOSED = re.compile(r"could not open directory '(.+?)/?': ")
 _OURS = b".windlass/"
@@ -40,7 +40,7 @@ _LARGEST_INDEX = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenWorktree:
-    """A worktree as it was when it was looked at."""
+    """A worktree as it was at a look."""
 
     main: str
     head: str
@@ -62,7 +62,7 @@ class Snapshots:
         self._hubs = hubs
 
     async def see(self, project: Project, agent: Agent, *, apart: Mapping[str, str] | None = None) -> SeenWorktree:
-        """Take the branch in, and write the files as a tree: into the hub, or where `apart` says."""
+        """Copy the branch into the hub, and write the files as a tree: into the hub, or where `apart` says."""
         worktree = self._places.worktree(project, agent)
         if not is_folder(worktree):
             raise NotFound(f"The worktree of {agent.id} is gone: {worktree}.", hint=f"Its branch is {agent.branch}.")
@@ -77,14 +77,14 @@ class Snapshots:
         )
 
     async def branch(self, project: Project, agent: Agent) -> str:
-        """Take only the branch in. Returns its commit."""
+        """Copy only the branch into the hub. Returns its commit."""
         hub = await self._hubs.open(project)
         main = await self._hubs.main(project)
         head, _ = await self._take_branch(hub, self._places.worktree(project, agent), agent, main)
         return head
 
     async def checkout(self, project: Project) -> str:
-        """The user's files as they are, as a commit on top of their own; the last such one, if nothing has changed."""
+        """Commit the user's files as they are, on top of their HEAD; an unchanged checkout gives the last commit."""
         head = await self._hubs.head(project)
         hub = await self._hubs.open(project)
         index = self._places.checkout_index(project)
@@ -96,27 +96,27 @@ class Snapshots:
         return await self.keep(hub, SeenWorktree(main="", head=head, branch="", tree=tree, holes=()), CHECKOUT)
 
     async def keep(self, hub: Path, sight: SeenWorktree, ref: str) -> str:
-        """Put what was seen under a ref, as a commit on top of the branch (or the branch itself, if it is the same)."""
+        """Put a seen worktree under a ref, as a commit."""
         commit = await self.commit(hub, sight, {})
         await self._git.ours(hub, "update-ref", ref, commit)
         return commit
 
     async def commit(self, hub: Path, sight: SeenWorktree, apart: Mapping[str, str]) -> str:
-        """What was seen as a commit on top of the branch; the branch itself, if it is the same."""
-        if (await self._git.ours(hub, "rev-parse", f"{sight.head}^{{tree}}")).text == sight.tree:
+        """Commit a seen worktree on top of its branch; without a difference, the branch is that commit."""
+        if await self._git.tree_of(hub, sight.head) == sight.tree:
             return sight.head
         how = ("commit-tree", sight.tree, "-p", sight.head, "-m", "The worktree as it was")
         return (await self._git.ours(hub, *how, extra={**_SELF, **apart})).text
 
     async def rescues(self, hub: Path, agent: Agent) -> int:
-        """How often a worktree of this agent was saved to be removed, or to begin anew."""
+        """How often a worktree of this agent was saved before it was removed or renewed."""
         folder = f"refs/windlass/rescue/{key(agent)}"
         saved = await self._git.ours(hub, "for-each-ref", "--format=%(refname)", f"{folder}/*/tree")
         numbers = (line.removeprefix(f"{folder}/").split("/")[0] for line in saved.text.splitlines())
         return max(map(int, numbers), default=0)
 
     async def rescue(self, project: Project, agent: Agent, hub: Path, sight: SeenWorktree) -> str:
-        """Keep the files, and every commit that the clone keeps by a name. Returns the ref of the files."""
+        """Save the files, and every commit that a name in the clone keeps. Returns the ref of the files."""
         ref = rescue_ref(agent, await self.rescues(hub, agent) + 1)
         worktree = self._places.worktree(project, agent)
         kept = commits_kept(worktree)
@@ -145,7 +145,7 @@ class Snapshots:
         given = file.read_text("utf-8").splitlines() if file.is_file() else []
         known = {line.strip("/") for line in (*RUNTIME.splitlines(), *self._hubs.hidden(project), *given)}
         found = await self._ignored(project, agent)
-        return [f"{each}: ignored by git" for each in found if each.strip("/") not in known]
+        return [f"{name}: ignored by git" for name in found if name.strip("/") not in known]
 
     async def _ignored(self, project: Project, agent: Agent) -> list[str]:
         hub = await self._hubs.open(project)
@@ -155,18 +155,17 @@ class Snapshots:
         found = (await self._git.ours(hub, *asked, cwd=worktree, extra=extra)).names
         if _OURS in found:  # the whole folder is ignored, and part of it is ours
             found.remove(_OURS)
-            found += [_OURS + os.fsencode(each.name) for each in os.scandir(worktree / os.fsdecode(_OURS))]
-        return [shown(each) for each in found]
+            found += [_OURS + os.fsencode(entry.name) for entry in os.scandir(worktree / os.fsdecode(_OURS))]
+        return [shown(name) for name in found]
 
     async def differences(self, hub: Path, head: str, tree: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Files that were changed, and files that are new."""
-        said = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", "--name-status", head, tree)).names
-        pairs = list(zip(said[::2], said[1::2], strict=True))
-        changed = tuple(shown(name) for kind, name in pairs if kind != b"A")
-        return changed, tuple(shown(name) for kind, name in pairs if kind == b"A")
+        files = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", "--name-status", head, tree)).pairs
+        changed = tuple(shown(name) for kind, name in files if kind != b"A")
+        return changed, tuple(shown(name) for kind, name in files if kind == b"A")
 
     async def _take_branch(self, hub: Path, worktree: Path, agent: Agent, main: str) -> tuple[str, tuple[str, ...]]:
-        """The branch's commit, now in the hub; where it can't be had, the last one known and a hole."""
+        """Copy the branch's commit into the hub; where that fails, return the last one known and a hole."""
         ref = f"refs/heads/{agent.branch}"
         known = await self._hubs.ref(hub, ref)
         there = commit_at(worktree, ref)
@@ -175,20 +174,16 @@ class Snapshots:
         try:
             if there != known:
                 await self._hubs.bring(hub, worktree / ".git" / "objects", [there])
-                await self._is_commit(hub, there)
+                if (await self._git.ours(hub, "cat-file", "-t", there)).text != "commit":
+                    return known or main, (f"{agent.branch}: It is not at a commit.",)
                 await self._git.ours(hub, "update-ref", ref, there)
         except Conflict as error:
             return known or main, (f"{agent.branch}: {error}",)
         return there, ()
 
-    async def _is_commit(self, hub: Path, name: str) -> None:
-        if (await self._git.ours(hub, "cat-file", "-t", name)).text != "commit":
-            raise Conflict("It is not at a commit.")
-
     async def _nested(self, hub: Path, main: str, head: str) -> list[str]:
         """Nested repositories that were committed: only their names are in the commit, not what is in them."""
-        said = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", main, head)).names
-        entries = zip(said[::2], said[1::2], strict=True)
+        entries = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", main, head)).pairs
         return [f"{shown(name)}: a nested repository" for facts, name in entries if facts.split()[1] == b"160000"]
 
     async def _write_tree(
@@ -213,12 +208,11 @@ class Snapshots:
             ),
             self._git.ours(hub, "ls-files", "-z", "-o", "--exclude-standard", cwd=worktree, extra=extra),
         )
-        pairs = list(zip(changed.names[::2], changed.names[1::2], strict=True))
-        gone = [name for kind, name in pairs if kind == b"D"]
-        there = [name for kind, name in pairs if kind != b"D"] + new.names
+        gone = [name for kind, name in changed.pairs if kind == b"D"]
+        there = [name for kind, name in changed.pairs if kind != b"D"] + new.names
         there += await self._staged(hub, worktree, extra, {*there, *gone})
         fit, holes = await asyncio.to_thread(_sort, worktree, there)
-        holes += [f"{each}: an unreadable folder" for each in _CLOSED.findall(new.err)]
+        holes += [f"{name}: an unreadable folder" for name in _CLOSED.findall(new.err)]
         if gone:
             await self._update(hub, worktree, extra, "--force-remove", gone)
         return holes + await self._add_fit(hub, worktree, extra, fit)
@@ -245,7 +239,7 @@ class Snapshots:
             if not stuck:
                 return holes
             holes.append(f"{stuck[1]}: unreadable")
-            fit = [each for each in fit if shown(each) != stuck[1]]
+            fit = [name for name in fit if shown(name) != stuck[1]]
         return holes
 
     async def _update(self, hub: Path, worktree: Path, extra: dict[str, str], how: str, names: Iterable[bytes]) -> str:

@@ -27,7 +27,7 @@ class PauseRequest(PlaceRequest):
 
 async def queue(call: Call, given: ListQuery) -> Answer:
     """The queue in its order, and whether it moves."""
-    projects, changes = await call.engine.line.every(await call.project(given.path), ended=given.all)
+    projects, changes = await call.engine.queue.every(await call.project(given.path), ended=given.all)
     halts = {project.id: project.halt for project in projects}
     return {
         "as_of": call.now,
@@ -71,42 +71,42 @@ async def undo(call: Call) -> Answer:
 
 async def add(call: Call, given: BranchRequest) -> Answer:
     """Let a branch of the repository land."""
-    return await _answer(call, await call.engine.line.add(given.path, given.branch, given.title))
+    return await _answer(call, await call.engine.queue.add(given.path, given.branch, given.title))
 
 
 async def drop(call: Call, given: ReasonRequest) -> Answer:
     """Give a change up."""
-    return await _answer(call, await call.engine.line.drop(call.id, _one_line(given.reason)))
+    return await _answer(call, await call.engine.queue.drop(call.id, _one_line(given.reason)))
 
 
 async def hold(call: Call, given: ReasonRequest) -> Answer:
     """Keep a change from landing until a person lets it."""
-    return await _answer(call, await call.engine.line.hold(call.id, _one_line(given.reason)))
+    return await _answer(call, await call.engine.queue.hold(call.id, _one_line(given.reason)))
 
 
 async def release(call: Call) -> Answer:
     """Let a held change go on."""
-    return await _answer(call, await call.engine.line.release(call.id))
+    return await _answer(call, await call.engine.queue.release(call.id))
 
 
 async def retry(call: Call) -> Answer:
     """Try a change again that was refused."""
-    return await _answer(call, await call.engine.line.retry(call.id))
+    return await _answer(call, await call.engine.queue.retry(call.id))
 
 
 async def first(call: Call) -> Answer:
     """Let a change be tried before the others."""
-    return await _answer(call, await call.engine.line.first(call.id))
+    return await _answer(call, await call.engine.queue.first(call.id))
 
 
 async def pause(call: Call, given: PauseRequest) -> Answer:
     """Let nothing land until it is resumed."""
-    return views.pause(await call.engine.line.pause(given.path, _one_line(given.reason)))
+    return views.pause(await call.engine.queue.pause(given.path, _one_line(given.reason)))
 
 
 async def resume(call: Call, given: PlaceRequest) -> Answer:
     """Let changes land again."""
-    return views.pause(await call.engine.line.resume(given.path))
+    return views.pause(await call.engine.queue.resume(given.path))
 
 
 def _one_line(text: str) -> str:
