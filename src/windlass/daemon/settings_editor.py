@@ -1,4 +1,4 @@
-"""Settings as people see and change them."""
+"""Shows and changes settings for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IGNORED = """\
 /structure.json
 /.*.*.*
 """
-"""The last one: drafts, which are there for a moment, and then have the name of what they replace."""
+"""The last line: drafts, which replace another file a moment later."""
 
 
 class SettingsFileEditor:
@@ -51,15 +51,13 @@ class SettingsFileEditor:
         for key, text in values.items():
             if text:
                 self.files.set(file, key, text)
-        self._ignore(file.with_name(".gitignore"))
+        ignored = file.with_name(".gitignore")
+        try:
+            if not ignored.exists():
+                ignored.write_text(IGNORED, "utf-8")
+        except OSError as error:
+            raise Unavailable(f"{ignored} cannot be written: {error.strerror}.") from error
         return str(file)
 
     def guess_checks(self, path: str, /) -> Mapping[str, str]:
         return self.guess(Path(path))
-
-    def _ignore(self, file: Path) -> None:
-        try:
-            if not file.exists():
-                file.write_text(IGNORED, "utf-8")
-        except OSError as error:
-            raise Unavailable(f"{file} cannot be written: {error.strerror}.") from error

@@ -13,8 +13,7 @@ from windlass.core.nouns.agent import Permissions
 from windlass.core.nouns.run import TroubleKind, Usage
 from windlass.core.runs.provider import ARGUMENT_LIMIT, UNHELD, DoneSign, LineReading, Provider, StartRequest
 from windlass.core.settings.custom_provider import ProviderSettings
-from windlass.providers.output import fields as field_paths
-from windlass.providers.output.events import Event, amount, as_object, count, words
+from windlass.providers.output.events import Event, amount, as_object, at, count, words
 from windlass.providers.output.troubles import Patterns, patterns, trouble_in
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -215,13 +214,13 @@ def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], Li
         trouble = trouble_in(line[:_LOOKED_AT], known)
         if event is None:
             return LineReading(text=line, trouble=trouble)
-        shown = filter(None, (words(field_paths.at(event, path)) for path in said.text))
+        shown = filter(None, (words(at(event, path)) for path in said.text))
         return LineReading(
             text="\n".join(shown) if said.text else line,
-            session=words(field_paths.at(event, said.session)),
-            model=words(field_paths.at(event, said.model)),
+            session=words(at(event, said.session)),
+            model=words(at(event, said.model)),
             usage=_usage(said, event),
-            result=words(field_paths.at(event, said.result)),
+            result=words(at(event, said.result)),
             trouble=trouble,
         )
 
@@ -230,10 +229,10 @@ def _event_reader(said: ProviderSettings, known: Patterns) -> Callable[[str], Li
 
 def _usage(said: ProviderSettings, event: Event) -> Usage | None:
     used = Usage(
-        input_tokens=count(field_paths.at(event, said.input_tokens)),
-        output_tokens=count(field_paths.at(event, said.output_tokens)),
-        cost_usd=amount(field_paths.at(event, said.cost_usd)),
-        tool_uses=_times(field_paths.at(event, said.tool_uses)),
+        input_tokens=count(at(event, said.input_tokens)),
+        output_tokens=count(at(event, said.output_tokens)),
+        cost_usd=amount(at(event, said.cost_usd)),
+        tool_uses=_times(at(event, said.tool_uses)),
     )
     return used if used != Usage() else None
 

@@ -54,18 +54,11 @@ def explain(error: yaml.YAMLError, text: str) -> tuple[Place, str, str]:
         return (line + 1, column + 1), *_out_of_place(here, column)
     for known, words, remedy in _REMEDIES:
         if known in problem:
-            at = _where(error, known, (line + 1, column + 1))
+            begin = error.context_mark if any(part in known for part in _FROM_THE_BEGINNING) else None
+            at = (begin.line + 1, begin.column + 1) if begin else (line + 1, column + 1)
             unquoted = "',' or" in known and "${{" in lines[at[0] - 1]
             return at, words, "Within brackets, a text with `${{` needs quotes." if unquoted else remedy
     return (line + 1, column + 1), f"this is not YAML: {problem}.", ""
-
-
-def _where(error: yaml.MarkedYAMLError, known: str, found: Place) -> Place:
-    """The place of the error; where something never ends, its beginning."""
-    context = error.context_mark
-    if context is not None and any(words in known for words in _FROM_THE_BEGINNING):
-        return context.line + 1, context.column + 1
-    return found
 
 
 def _out_of_place(here: str, column: int) -> tuple[str, str]:

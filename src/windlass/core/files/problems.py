@@ -31,7 +31,7 @@ class FileProblem(NamedTuple):
     field: str = ""
     """The path of keys to it, such as `agents.coder.model`."""
     remedy: str = ""
-    """What to do about it."""
+    """The next step of the person."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")

@@ -207,7 +207,7 @@ class Section:
 
 
 def kind_of(node: Node) -> str:
-    """What kind of value a node is, for people."""
+    """A node's kind of value, for people."""
     match node:
         case Keys():
             return "keys with values"

@@ -1,4 +1,4 @@
-"""`${{ name }}` in the texts of a workflow. What a name stands for is data: it is never expanded, and mentions nobody.
+"""`${{ name }}` in the texts of a workflow. The value of a name is data: it is never expanded, and mentions nobody.
 
 Who a text mentions is decided by the text as its author wrote it (`Template.spoken`), so a value can neither wake
 anyone nor hide a mention that follows it. A shell gets values as variables (`Template.script`), never as code.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from windlass.core.errors import BadInput
 from windlass.core.files.section import Section
 
 SETUP_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -159,10 +160,19 @@ def take_template(section: Section, key: str, *, required: str = "") -> Template
     return template
 
 
+def check_value_name(name: str) -> str:
+    """The name that `as` gives to a command's output. Raises BadInput."""
+    if name in RESERVED_VALUES:
+        raise BadInput(f"{name} is a reserved word: {', '.join(RESERVED_VALUES)}.", hint="Choose another name.")
+    if not SETUP_NAME.fullmatch(name):
+        raise BadInput(
+            f"{name!r} is no name for a value.", hint="It has letters, digits, _ and -, and begins with a letter or _."
+        )
+    return name
+
+
 def _no_name(text: str) -> str:
     if not text:
         return "there is no name between `${{` and `}}`."
-    shown = text if len(text) <= 40 else f"{text[:39]}…"
-    return (
-        f"{' '.join(shown.split())!r} is no name; only names stand between `${{{{` and `}}}}`, and nothing is computed."
-    )
+    shown = " ".join((text if len(text) <= 40 else f"{text[:39]}…").split())
+    return f"{shown!r} is no name; only names stand between `${{{{` and `}}}}`, and nothing is computed."

@@ -55,11 +55,12 @@ class ToolKind(StrEnum):
 LONGEST_MODEL = 200
 
 
-def check_model(model: str) -> None:
-    """Refuse what a command line would take for something else than the name of a model."""
+def check_model(model: str) -> str:
+    """The name of a model. Raises BadInput if a command line would take it for something else."""
     if model.startswith("-") or not model.isprintable() or len(model.split()) != 1 or len(model) > LONGEST_MODEL:
         shown = model if len(model) <= LONGEST_MODEL else f"{model[:LONGEST_MODEL]}…"
         raise BadInput(f"{shown!r} is no name of a model.", hint="It is one word, as its coding CLI knows it.")
+    return model
 
 
 class Confinement(StrEnum):

@@ -92,7 +92,7 @@ class WorkSettings:
     command: str = ""
     """The command of the `command` provider when none is given."""
     environment: tuple[str, ...] = ()
-    """Names of your variables that agents get besides PATH, HOME, LANG and the like and what their provider needs.
+    """Names of your variables that agents get, beside PATH, HOME, LANG and the like and what their provider needs.
     Only in the home's file: no repository may ask for them."""
 
 
@@ -105,9 +105,9 @@ class SandboxSettings:
     network: bool = True
     """Whether agents reach the network, which they need for a model's API."""
     readable: tuple[str, ...] = ()
-    """Files and folders that agents may read besides their own; `~/` is your home."""
+    """Files and folders that agents may read, beside their own; `~/` is your home."""
     writable: tuple[str, ...] = ()
-    """Files and folders that agents may write besides their own, such as a cache that they share with you."""
+    """Files and folders that agents may write, beside their own, such as a cache that they share with you."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class WorktreeSettings:
     setup_seconds: float = 600.0
     """After this long the set-up and all it started are ended, and the agent does not start."""
     environment: tuple[str, ...] = ()
-    """Names of variables that the set-up may see besides PATH, HOME, LANG and the like."""
+    """Names of variables that the set-up may see, beside PATH, HOME, LANG and the like."""
     ports: int = 10
     """How many ports each agent has for itself, in `$WINDLASS_PORT` and `$WINDLASS_PORTS`. 0: none."""
     first_port: int = 20_000

@@ -15,9 +15,8 @@ from windlass.core.files.template import (
     ENVIRONMENT,
     INSTANCE,
     PARAMETERS,
-    RESERVED_VALUES,
-    SETUP_NAME,
     Template,
+    check_value_name,
     parse,
     take_template,
 )
@@ -134,7 +133,7 @@ def _name(section: Section, default: str) -> str:
 
 
 def _context(section: Section, known: _Known) -> Context | None:
-    """Absent or false: none. Empty or true: all of it. Else what is selected."""
+    """Absent or false: nothing is shared. Empty or true: both files. Else the selected ones."""
     if "context" not in section:
         return None
     if isinstance(section.node("context"), Leaf):
@@ -159,7 +158,7 @@ def _shared(section: Section, known: _Known) -> Context | None:
 
 
 def _selected(section: Section, key: str) -> bool | None:
-    """Whether it is wanted; None where nothing is said."""
+    """Whether a file is wanted; None if the workflow does not say."""
     if key not in section:
         return None
     return section.flag(key, default=True) if isinstance(section.node(key), Leaf) else True
@@ -210,23 +209,13 @@ def _setup(section: Section, known: _Known) -> tuple[SetupStep, ...]:
         step.only(("shell", "as", "timeout"), {"run": "Did you mean shell?", "name": "Did you mean as?"})
         shell = take_template(step, "shell", required="Write the command to run.")
         known.check(step, "shell", shell)
-        name = step.checked("as", _value_name, "")
+        name = step.checked("as", check_value_name, "")
         if name and name in known.names:
             step.refuse("as", f"{name} is already the output of an earlier command.", "Choose another name.")
         if name:
             known.names[name] = None
         made.append(SetupStep(shell=shell, name=name, seconds=step.seconds("timeout") or DEFAULT_SETUP_SECONDS))
     return tuple(made)
-
-
-def _value_name(name: str) -> str:
-    if name in RESERVED_VALUES:
-        raise BadInput(f"{name} is a reserved word: {', '.join(RESERVED_VALUES)}.", hint="Choose another name.")
-    if not SETUP_NAME.fullmatch(name):
-        raise BadInput(
-            f"{name!r} is no name for a value.", hint="It has letters, digits, _ and -, and begins with a letter or _."
-        )
-    return name
 
 
 def _kickoff(section: Section, known: _Known, agents: tuple[Member, ...]) -> Template:

@@ -23,7 +23,7 @@ COMMAND = "command"
 
 _EXPLAINED = {
     "prompt": "Did you mean system_prompt?",
-    "name": "An agent is called what stands before the colon above.",
+    "name": "The key above is the agent's name.",
     "backend": "Did you mean provider?",
     "description": "Did you mean role?",
 }
@@ -35,7 +35,7 @@ _OTHER_WORDS = {
     **dict.fromkeys(("fetch", "webfetch", "websearch", "browser", "http"), ToolKind.WEB),
     **dict.fromkeys(("view", "cat", "files"), ToolKind.READ),
 }
-"""What others call our tools."""
+"""Our tools by the words that other programs have for them."""
 _BROUGHT = ("channel", "document")
 _WHO = "Say who it is: `system_prompt: You review code.`, or the name of a file ending in .md."
 
@@ -65,7 +65,7 @@ def _agent(
     permissions = section.word("permissions", Permissions, Permissions.EDIT)
     return Member(
         name=name,
-        model=section.checked("model", _model, ""),
+        model=section.checked("model", check_model, ""),
         provider=_provider(section, providers),
         command=section.text("command", required="Say what to run." if "command" in section else ""),
         system_prompt=text,
@@ -78,11 +78,6 @@ def _agent(
         triggers=section.lines("triggers"),
         handoff_to=_targets(section, name, names),
     )
-
-
-def _model(text: str) -> str:
-    check_model(text)
-    return text
 
 
 def _prompt(section: Section, prompt: Callable[[str], str]) -> tuple[str, str]:

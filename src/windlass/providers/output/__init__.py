@@ -1,1 +1,1 @@
-"""What the readers of the providers have in common: lines to events, and words to troubles."""
+"""Reading the output of programs: lines as events, words as troubles, tokens as prices."""

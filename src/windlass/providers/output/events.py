@@ -63,6 +63,20 @@ def table(value: object) -> Event:
     return value if isinstance(value, dict) else {}
 
 
+def at(event: Event, path: str) -> object:
+    """The value of a field such as `data.items.0.id`, or None."""
+    found: object = event if path else None
+    for name in path.split("."):
+        match found:
+            case dict():
+                found = found.get(name)
+            case list() if name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            case _:
+                return None
+    return found
+
+
 def texts(blocks: object) -> str:
     """The texts of a list of blocks, each on its own lines."""
     return "\n".join(

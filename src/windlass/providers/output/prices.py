@@ -1,4 +1,4 @@
-"""What tokens cost, for programs that do not say: list prices, kept here because runs are priced offline."""
+"""List prices of tokens, for programs that do not tell their cost. Runs are priced offline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
 def price(prices: Mapping[str, tuple[float, float, float]], model: str, usage: Usage) -> float:
-    """What a usage costs; nothing is made up for a model that is not listed."""
+    """The cost of a usage in dollars; 0 for a model that is not listed."""
     fresh, cached, output = prices.get(_DATED.sub("", model), (0.0, 0.0, 0.0))
     new = max(0, usage.input_tokens - usage.cached_tokens)
     return (new * fresh + usage.cached_tokens * cached + usage.output_tokens * output) / 1_000_000

@@ -1,1 +1,1 @@
-"""What the scripted provider needs: the parser of scripts, and the program that plays them."""
+"""The parser of scripts, and the program that plays them."""
