@@ -87,6 +87,13 @@ class TestRead:
             read(Wanted, {"form": "x"}, noun="a key", hint="See there.")
         assert refused.value.hint == "Did you mean from? See there."
 
+    def test_lists_the_fields_where_none_is_near(self) -> None:
+        """Also that there are none."""
+        for kind, says in ((Inner, "There are: done, why."), (Request, "There are: none.")):
+            with pytest.raises(BadInput) as refused:
+                read(kind, {"zzzz": "x"}, noun="a key")
+            assert refused.value.hint == says
+
 
 def test_a_request_is_described_by_what_checks_it() -> None:
     """Nothing else is accepted, and what must be there is said."""

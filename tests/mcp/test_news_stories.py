@@ -163,7 +163,7 @@ def test_sessions_are_forgotten_with_their_run_and_are_not_too_many(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever never says goodbye costs nothing after a while: the oldest goes first."""
-    monkeypatch.setattr(subscriptions, "MOST_EARS", 3)
+    monkeypatch.setattr(subscriptions, "MOST_SUBSCRIBED", 3)
 
     async def story() -> None:
         run = await begun(room)

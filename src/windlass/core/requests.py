@@ -27,7 +27,8 @@ def read(kind: type[R], given: Mapping[str, Any], *, noun: str, hint: str = "", 
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     for name in given:
         if name not in fields:
-            raise BadInput(f"{name[:80]!r} is not {noun}.", hint=f"{near_miss(name, fields)} {hint}".strip())
+            known = near_miss(name, fields) or f"There are: {', '.join(fields) or 'none'}."
+            raise BadInput(f"{name[:80]!r} is not {noun}.", hint=f"{known} {hint}".strip())
     found = {}
     for name, field in fields.items():
         value = given.get(name)

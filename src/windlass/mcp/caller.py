@@ -48,7 +48,7 @@ class McpCallers:
         self._places: dict[str, str] = {}
         """Projects by people's folders: git takes longer to find one than a tool to answer."""
 
-    async def visit(self, ctx: Context) -> McpCaller:
+    async def caller(self, ctx: Context) -> McpCaller:
         request = request_of(ctx)
         return McpCaller(
             speaker=await self.engine.talk.speaker(str(request.scope[RUN])),
@@ -56,9 +56,9 @@ class McpCallers:
             key=request.headers.get(KEY_HEADER, "")[:LONGEST_KEY],
         )
 
-    async def identify(self, visit: McpCaller, name: str) -> CallerInProject:
+    async def identify(self, caller: McpCaller, name: str) -> CallerInProject:
         """An agent is in its own project; a person in the one of their folder, or in the only one there is."""
-        run, path = visit.speaker.run, visit.path
+        run, path = caller.speaker.run, caller.path
         if run:
             return await self.engine.callers.identify(run, name=name)
         known = self._places.get(path) if path else await self.engine.callers.only_project()
@@ -67,8 +67,8 @@ class McpCallers:
                 "It is not clear which project is meant.",
                 hint=f"Say so with the header {PATH_HEADER}, or use `windlass mcp` in the project's folder.",
             )
-        caller = await self.engine.callers.identify("", path=path, project=known or "", name=name)
+        named = await self.engine.callers.identify("", path=path, project=known or "", name=name)
         if len(self._places) >= MOST_PLACES:
             self._places.clear()
-        self._places[path] = caller.project.id
-        return caller
+        self._places[path] = named.project.id
+        return named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windlass.core.messages.members import Speaker
 from windlass.mcp import tools
 from windlass.mcp.tools import Tool
 
@@ -21,3 +22,8 @@ TOOLS = (
     Tool(tools.agents_list, looks=True),
     Tool(tools.complete, of_runs=True, repeatable=True),
 )
+
+
+def granted(speaker: Speaker) -> dict[str, Tool]:
+    """The tools that a caller may use, by name. Only a run can use those that end a run."""
+    return {tool.name: tool for tool in TOOLS if speaker.run or not tool.of_runs}

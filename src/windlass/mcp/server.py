@@ -1,8 +1,8 @@
 """The MCP server: tools and the inbox over streamable HTTP, for clients of both eras of the protocol.
 
-The older era opens a session with a handshake and hears of news on a stream of its own; in the newer each request
-stands for itself, and news come on the answer of `subscriptions/listen`. The official SDK knows both; here is what we
-put into it. Who calls is told by whoever lets them in, anew for each request.
+A client of the older era opens a session with a handshake, and is told of news on a stream of its own. In the newer era
+each request stands alone, and news come as the answer to `subscriptions/listen`. The official SDK speaks both; this
+module gives it the tools. The HTTP entrance says who calls, anew for each request.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ from windlass.core.errors import WindlassError
 from windlass.engine import Engine
 from windlass.mcp import tools
 from windlass.mcp.caller import RUN, Context, McpCaller, McpCallers
-from windlass.mcp.catalogue import TOOLS
-from windlass.mcp.grants import granted
-from windlass.mcp.subscriptions import INBOX, Subscriptions
+from windlass.mcp.catalogue import granted
+from windlass.mcp.subscriptions import INBOX, Subscriptions, must_be_inbox
 
 IDLE_SECONDS = 6 * 3600.0
-"""After which a session that nobody uses is forgotten; the client begins a new one."""
+"""An idle session is forgotten after this time; its client begins a new one."""
 MOST_SESSIONS = 4000
 INSTRUCTIONS = (
     "Talk to the other agents of this project and to people (channel_send, channel_read, inbox_read, ask, answer), "
@@ -63,15 +62,15 @@ class ToolServer:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.visitors = McpCallers(engine)
-        self.listening = Subscriptions(engine, self.visitors)
+        self.callers = McpCallers(engine)
+        self.subscriptions = Subscriptions(engine, self.callers)
         self._sessions = StreamableHTTPSessionManager(
             self._built(), session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_SESSIONS
         )
         self._leaving = asyncio.Event()
         self._open = asyncio.Event()
         self._living: asyncio.Task[None] | None = None
-        logging.getLogger("mcp").setLevel(logging.ERROR)  # what clients do wrong is told to them
+        logging.getLogger("mcp").setLevel(logging.ERROR)  # clients are told their own mistakes
 
     def _built(self) -> Server[Any]:
         server = Server[Any](
@@ -83,18 +82,18 @@ class ToolServer:
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
             on_read_resource=self._read_resource,
-            on_subscribe_resource=self.listening.subscribe,
-            on_unsubscribe_resource=self.listening.unsubscribe,
-            on_subscriptions_listen=self.listening.listen,
+            on_subscribe_resource=self.subscriptions.subscribe,
+            on_unsubscribe_resource=self.subscriptions.unsubscribe,
+            on_subscriptions_listen=self.subscriptions.listen,
         )
-        server.add_notification_handler("notifications/initialized", NotificationParams, self.listening.greet)
+        server.add_notification_handler("notifications/initialized", NotificationParams, self.subscriptions.greet)
         server.middleware.clear()  # nobody here collects its traces
         return server
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def open(self) -> None:
-        """Begin; sessions live in a task of their own, whoever opens them."""
+        """Begin. The sessions live in a task of their own, whoever opens them."""
         self._living = asyncio.create_task(self._live())
         await self._open.wait()
 
@@ -110,41 +109,41 @@ class ToolServer:
     async def close(self) -> None:
         """Leave, and wait until all have ended."""
         self.leave()
-        await self.listening.close()
+        await self.subscriptions.close()
         if self._living is not None:
             await self._living
 
     async def serve(self, run: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of a run's, or of a person's. A session is only of use to the one who began it."""
-        await self.engine.talk.speaker(run)  # which refuses one whose run is over
+        """Answer one request of a run or, with an empty `run`, of a person. A session serves only who began it."""
+        await self.engine.talk.speaker(run)  # refuses a run that is over
         if scope["method"] == "DELETE":
-            self.listening.forget(Request(scope))
+            self.subscriptions.forget(Request(scope))
         user = AuthenticatedUser(AccessToken(token="", client_id=run or "human", scopes=[]))
         await self._sessions.handle_request({**scope, RUN: run, "user": user}, receive, send)
 
     # ── what clients ask for ─────────────────────────────────────────────────────────────────────────────────
 
     async def _list_tools(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        visit = await self.visitors.visit(ctx)
-        return ListToolsResult(tools=[_shown(each) for each in granted(visit.speaker, TOOLS).values()])
+        caller = await self.callers.caller(ctx)
+        return ListToolsResult(tools=[_shown(tool) for tool in granted(caller.speaker).values()])
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
-            visit = await self.visitors.visit(ctx)
-            tool = _known(params.name, granted(visit.speaker, TOOLS))
-            return _result(await self._called(tool, visit, params.arguments or {}))
+            caller = await self.callers.caller(ctx)
+            tool = _known(params.name, granted(caller.speaker))
+            return _result(await self._called(tool, caller, params.arguments or {}))
         except WindlassError as error:
             return _problem(error)
         except MCPError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a sentence and the log the rest
+        except Exception as error:  # noqa: BLE001 - the caller gets a sentence, the log the rest
             self.engine.troubles.report("mcp", error)
             return _problem(WindlassError("Something went wrong.", hint="See `windlass daemon logs`."))
 
-    async def _called(self, tool: tools.Tool, visit: McpCaller, given: Mapping[str, Any]) -> dict[str, Any]:
+    async def _called(self, tool: tools.Tool, caller: McpCaller, given: Mapping[str, Any]) -> dict[str, Any]:
         checked = requests.read(tool.arguments, given, noun=f"an argument of {tool.name}")
-        caller = await self.visitors.identify(visit, getattr(checked, "sender", ""))
-        return await tool.call(tools.ToolCall(engine=self.engine, caller=caller, key=visit.key), checked)
+        named = await self.callers.identify(caller, getattr(checked, "sender", ""))
+        return await tool.call(tools.ToolCall(engine=self.engine, caller=named, key=caller.key), checked)
 
     async def _list_resources(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
         about = "What is for you and not acknowledged yet; subscribe to it to hear of something new."
@@ -153,10 +152,9 @@ class ToolServer:
         )
 
     async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        if str(params.uri) != INBOX:
-            raise MCPError(INVALID_PARAMS, f"There is no resource {str(params.uri)[:80]!r}; there is {INBOX}.")
-        visit = await self.visitors.visit(ctx)
-        found = await tools.unread(self.engine, visit.speaker)
+        must_be_inbox(str(params.uri))
+        caller = await self.callers.caller(ctx)
+        found = await tools.unread(self.engine, caller.speaker)
         content = TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
         return ReadResourceResult(contents=[content])
 
@@ -183,7 +181,7 @@ def _shown(tool: tools.Tool) -> Tool:
 
 
 def _no_headers(_tool: str) -> None:
-    """No argument of ours travels in a header of its own."""
+    """No argument travels in a header of its own."""
 
 
 def _result(value: dict[str, Any]) -> CallToolResult:
@@ -191,7 +189,7 @@ def _result(value: dict[str, Any]) -> CallToolResult:
 
 
 def _problem(error: WindlassError) -> CallToolResult:
-    """An error as its caller reads it: what is wrong, and what to do."""
+    """An error as its caller reads it: the sentence and the hint."""
     return CallToolResult(content=[TextContent(text=f"{error} {error.hint}".strip())], is_error=True)
 
 

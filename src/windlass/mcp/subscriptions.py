@@ -1,4 +1,4 @@
-"""Hearing of news: `inbox://me` is updated. In the older era a session hears it, in the newer an open request."""
+"""Telling clients that `inbox://me` has changed: a session in the older era, an open request in the newer."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from windlass.mcp.tools import entry
 
 INBOX = "inbox://me"
 SESSION_HEADER = "mcp-session-id"
-MOST_EARS = 1000
-"""Sessions that hear of news at the same time; of those that never said goodbye, the oldest is forgotten first."""
+MOST_SUBSCRIBED = 1000
+"""Sessions that are told of news at the same time. Of more, the oldest is forgotten first."""
 
 
 class Mention(Notification[dict[str, Any], Literal["notifications/mention"]]):
-    """What clients of the older era may hear besides; the newer has no notifications but its own."""
+    """A notification of ours for clients of the older era; the newer era allows only its own."""
 
     method: Literal["notifications/mention"] = "notifications/mention"
     params: dict[str, Any]
 
 
-class Ear:
-    """A session of the older era."""
+class OlderSession:
+    """A client of the older era that is told of news."""
 
     def __init__(self, session: ServerSession, reader: str) -> None:
         self.session = session
@@ -57,77 +57,78 @@ class Ear:
 
 
 class Subscriptions:
-    """Who hears of news, and how."""
+    """Knows who is told of news, and how."""
 
-    def __init__(self, engine: Engine, visitors: McpCallers) -> None:
-        self.visitors = visitors
-        self.news = Notifier(engine)
-        self._ears: dict[str, tuple[Ear, Listener]] = {}
+    def __init__(self, engine: Engine, callers: McpCallers) -> None:
+        self.callers = callers
+        self.notifier = Notifier(engine)
+        self._subscribed: dict[str, tuple[OlderSession, Listener]] = {}
         """By session."""
 
     async def greet(self, ctx: Context, _params: NotificationParams) -> None:
         """A session has begun."""
-        await self._ear(ctx)
+        await self._session(ctx)
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
-        _must_be_inbox(str(params.uri))
-        (await self._ear(ctx)).subscribed = True
+        must_be_inbox(str(params.uri))
+        (await self._session(ctx)).subscribed = True
         return EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
-        _must_be_inbox(str(params.uri))
-        (await self._ear(ctx)).subscribed = False
+        must_be_inbox(str(params.uri))
+        (await self._session(ctx)).subscribed = False
         return EmptyResult()
 
     async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        """A request of the newer era that is answered by news, until its caller hangs up."""
-        visit = await self.visitors.visit(ctx)
+        """Answer a request of the newer era with news, until its caller hangs up."""
+        caller = await self.callers.caller(ctx)
         bus = InMemorySubscriptionBus()
 
         async def tell(_message: Message) -> None:
             await bus.publish(ResourceUpdated(uri=INBOX))
 
         handler = ListenHandler(bus)
-        listener = Listener(reader=visit.speaker.address, run=visit.speaker.run, tell=tell, end=handler.close)
-        await self.news.add(listener)
+        listener = Listener(reader=caller.speaker.address, run=caller.speaker.run, tell=tell, end=handler.close)
+        await self.notifier.add(listener)
         try:
             return await handler(ctx, params)
         finally:
-            self.news.drop(listener)
+            self.notifier.drop(listener)
 
     def forget(self, request: Request) -> None:
         """A session ends."""
         self._drop(request.headers.get(SESSION_HEADER, ""))
 
     def _drop(self, session: str) -> None:
-        if found := self._ears.pop(session, None):
-            self.news.drop(found[1])
+        if found := self._subscribed.pop(session, None):
+            self.notifier.drop(found[1])
 
     @property
     def sessions(self) -> Collection[str]:
-        """Those who hear of news, the oldest first."""
-        return self._ears.keys()
+        """The sessions that are told of news, the oldest first."""
+        return self._subscribed.keys()
 
     async def close(self) -> None:
-        self._ears.clear()
-        await self.news.close()
+        self._subscribed.clear()
+        await self.notifier.close()
 
-    async def _ear(self, ctx: Context) -> Ear:
+    async def _session(self, ctx: Context) -> OlderSession:
         session = request_of(ctx).headers.get(SESSION_HEADER, "")
-        known = self._ears.get(session)
-        if known is not None and self.news.has(known[1]):
+        known = self._subscribed.get(session)
+        if known is not None and self.notifier.has(known[1]):
             return known[0]
-        visit = await self.visitors.visit(ctx)
-        ear = Ear(ctx.session, visit.speaker.address)
+        caller = await self.callers.caller(ctx)
+        subscribed = OlderSession(ctx.session, caller.speaker.address)
         end = partial(self._drop, session)
-        listener = Listener(reader=visit.speaker.address, run=visit.speaker.run, tell=ear.tell, end=end)
-        while len(self.sessions) >= MOST_EARS:
+        listener = Listener(reader=caller.speaker.address, run=caller.speaker.run, tell=subscribed.tell, end=end)
+        while len(self.sessions) >= MOST_SUBSCRIBED:
             self._drop(next(iter(self.sessions)))
-        self._ears[session] = (ear, listener)
-        await self.news.add(listener)
-        return ear
+        self._subscribed[session] = (subscribed, listener)
+        await self.notifier.add(listener)
+        return subscribed
 
 
-def _must_be_inbox(uri: str) -> None:
+def must_be_inbox(uri: str) -> None:
+    """Refuse any other resource."""
     if uri != INBOX:
         raise MCPError(INVALID_PARAMS, f"There is no resource {uri[:80]!r}; there is {INBOX}.")

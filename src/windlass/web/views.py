@@ -63,7 +63,7 @@ def page(page: Page, *, now: float) -> dict[str, Any]:
         "usage": codec.plain(page.usage) | {"cost_usd": view.cost.known},
         "output": page.output[-TAIL:],
         "setup": page.setup[-TAIL:],
-        "questions": [said(each) for each in page.questions],
+        "questions": [said(question) for question in page.questions],
         "reports": [{"time": report.sent_at, "from": report.sender, "body": report.body} for report in page.reports],
         "change": change(view.change, now=now, paused=view.paused) if view.change else None,
         "notification": write_notification(told) if (told := notification_of(view.task, page.runs)) else None,
@@ -128,7 +128,7 @@ def change(change: Change, *, now: float, paused: str) -> dict[str, Any]:
         "state": change.state,
         "reason": (paused if change.queued else "") or change.reason,
         "candidate": change.candidate.commit if change.candidate else None,
-        "checks": [check(each) for each in change.checks],
+        "checks": [check(result) for result in change.checks],
         "title": change.title,
         "returns": change.returns,
         "undoes": change.undoes or None,
@@ -196,7 +196,7 @@ def definition(definition: Definition) -> dict[str, Any]:
 
 def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[str, Any]:
     """The receipt of a landed change: what landed, on which evidence, and how to take it back."""
-    proof = [each for each in change.checks if each.passed and each.tree == landing.tested][-1:]
+    proof = [result for result in change.checks if result.passed and result.tree == landing.tested][-1:]
     return {
         "change": change.id,
         "title": change.title,
@@ -211,13 +211,13 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "tested_with": [key for result in proof for key in result.stack if key != change.id] if landing.top else [],
         "commits": list(landing.commits),
         "files": list(landing.files),
-        "checks": [check(each) for each in proof],
+        "checks": [check(result) for result in proof],
         "tests": {
             "before": codec.plain(landing.tests_before),
             "after": codec.plain(proof[0].tests) if proof else None,
             "complaint": complaint(landing.tests_before, proof[0].tests if proof else None),
         },
-        "failed_before": sum(not each.passed for each in change.checks),
+        "failed_before": sum(not result.passed for result in change.checks),
         "landed_at": landing.landed_at,
         "undo": f"windlass undo {change.id}",
         "undone_by": undoing.id if undoing and undoing.landing else None,

@@ -107,7 +107,7 @@ async def _until_settled(call: Call, look: Situation, after: int) -> AsyncIterat
         look = await engine.workflows.again(look.instance)
         said = await engine.journal.said_in(look.instance, after)
         shown = await _shown(engine, look, said)
-        step = (shown["motion"], shown["ended"], [(each["name"], each["status"]) for each in shown["agents"]])
+        step = (shown["motion"], shown["ended"], [(agent["name"], agent["status"]) for agent in shown["agents"]])
         if said or step != told:
             told, after = step, place(said[-1].id) if said else after
             yield shown
@@ -123,7 +123,7 @@ async def _shown(engine: Engine, look: Situation, said: list[Message] | None = N
     pages = [await engine.status.page(agent) for agent in instance.agents]
     branches = {page.view.agent.id: page.view.agent.branch for page in pages}
     runs = {page.view.agent.id: [run for run in page.runs if run.starting_at >= instance.started_at] for page in pages}
-    cost = Cost() + sum((run.usage for each in runs.values() for run in each), Usage())
+    cost = Cost() + sum((run.usage for own in runs.values() for run in own), Usage())
     return {
         "instance": instance.name,
         "workflow": instance.workflow,
@@ -144,5 +144,5 @@ async def _shown(engine: Engine, look: Situation, said: list[Message] | None = N
         "unpriced_runs": cost.unpriced,
         "changes": [views.change(change, now=now, paused="") for change in look.changes],
         "unlanded": {head: branches[head] for head in instance.heads},
-        "messages": [message_views.message(each, ()) for each in said or []],
+        "messages": [message_views.message(message, ()) for message in said or []],
     }

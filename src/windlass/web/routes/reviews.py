@@ -74,6 +74,6 @@ async def said(call: Call, change: Change) -> Answer:
     open_ones = {comment.id for comment in reviews.open_blocking(messages)} if not change.ended else set()
     comments = [message for message in messages if message.kind is Kind.COMMENT]
     return {
-        "comments": [views.comment(each, open_ones=open_ones, now=call.now) for each in comments],
+        "comments": [views.comment(comment, open_ones=open_ones, now=call.now) for comment in comments],
         "reviews": [views.review(message) for message in messages if message.remark and message.remark.opinion],
     }
