@@ -14,7 +14,7 @@ from fakes.store import MemoryReading
 from windlass.core import policy
 from windlass.core.errors import BadInput
 from windlass.core.nouns.message import Receipt
-from windlass.core.nouns.run import Outcome, Run
+from windlass.core.nouns.run import Run
 from windlass.core.ports.processes import Launch
 from windlass.engine import background, slots, tidy
 from windlass.engine.gate import record as verdicts
@@ -70,7 +70,7 @@ def start_twice(patch: Patch) -> None:
             place = await self.setup.place(run, given.site)
             identity = await self.processes.start(await self._prepare(run, given, place))
         except BadInput as error:
-            await self._could_not_start(run, Outcome.FAILED, str(error))
+            await self._could_not_start(run, str(error))
         else:
             await self._began(replace(run, identity=identity, base=place.base))
 
@@ -103,7 +103,7 @@ class Forgetful:
 
 def ignore_limits(patch: Patch) -> None:
     """There is always a slot."""
-    patch.setattr(slots.Slots, "fits", lambda *_: True)
+    patch.setattr(slots.Slots, "fits", lambda *_, **__: True)
 
 
 def lose_mail(patch: Patch) -> None:

@@ -78,7 +78,7 @@ class CommandChecks:
                 f"{project.id[:80]!r} is not a project's id.", hint="Run `windlass init` to write a new one."
             )
         busy = self._busy.setdefault(project.id, set())
-        number = next(each for each in count(1) if each not in busy)
+        number = next(number for number in count(1) if number not in busy)
         busy.add(number)
         try:
             yield Bench(project, number, self._home / "checks" / project.id)

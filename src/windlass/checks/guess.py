@@ -61,7 +61,7 @@ def _go(top: Path) -> Found:
 
 
 def _python(top: Path) -> Found:
-    tests = [each for each in ("tests", "test") if (top / each).is_dir()]
+    tests = [name for name in ("tests", "test") if (top / name).is_dir()]
     if _uses_pytest(top):
         return "python3 -m pytest -q", "", "the project is set up for pytest"
     if tests or any(top.glob("test_*.py")):

@@ -41,14 +41,14 @@ class Wait:
     until: float | None = None
     """When to look again, where time alone helps."""
     brake: LoopStop | None = None
-    """What holds it up, where agents have talked on and on."""
+    """The loop guard, where agents have talked on and on."""
 
 
 BUSY = "busy; it is woken when this run ends"
 NEED_NOT = "it has nothing to do now, and this need not start it"
-"""Of a broadcast, or a report: it is told with what comes next."""
+"""Said of a broadcast or a report: the agent is told at its next run."""
 TURN_SECONDS = 60.0
-"""After which we look again whether it is someone's turn: the end of the other's work is heard before."""
+"""After which an agent that waits for its turn is looked at again; usually the end of the other's run wakes it."""
 
 
 def waits_for(turn: str) -> str:
@@ -81,7 +81,7 @@ def decide_wake(
         return Wait(why)
     if letters and not mail:
         return Wait(GOOD_TO_KNOW)
-    if letters and idle and not any(each.spawns for each in mail):
+    if letters and idle and not any(message.spawns for message in mail):
         return Wait(NEED_NOT)
     if turn:
         return Wait(waits_for(turn), now + TURN_SECONDS)
@@ -101,7 +101,7 @@ def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> 
     """Why only a person can wake it, who writes to it alone; nothing if anyone can, or one has."""
     if agent.attended:
         return "a person drives this agent"
-    if any(each.spawns and each.sender == str(HUMAN) for each in mail):
+    if any(message.spawns and message.sender == str(HUMAN) for message in mail):
         return ""
     if agent.retired_at is not None:
         return "its work is finished"
@@ -110,8 +110,8 @@ def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> 
 
 def _from_person(letters: Iterable[Letter], latest: Run) -> bool:
     """Whether a person has said something that the latest run was not told: nobody rests then."""
-    said = (letter for letter in letters if letter.calls and letter.message.sender == str(HUMAN))
-    return any(each.delivery.run != latest.id for each in said)
+    calls = (letter for letter in letters if letter.calls and letter.message.sender == str(HUMAN))
+    return any(letter.delivery.run != latest.id for letter in calls)
 
 
 def _session(latest: Run) -> str:
@@ -124,7 +124,7 @@ def cause_of(mail: Iterable[Message], task: Task | None) -> Cause:
     """Why a run that carries this mail is started; without a task that goes on, the mail is what there is to do."""
     if task is None or task.ended:
         return Cause.CALL
-    return Cause.REMINDER if all(each.kind is Kind.NUDGE for each in mail) else Cause.MAIL
+    return Cause.REMINDER if all(message.kind is Kind.NUDGE for message in mail) else Cause.MAIL
 
 
 def may_start(project: str, live: Mapping[str, int], *, home: Limits, own: Limits) -> bool:
@@ -162,13 +162,13 @@ class EndedRun:
     waits: int = 0
     """How many runs just before this one met a model's server that had no room."""
     patience: int = 0
-    """How many more tries it gets than others: a persistent agent is there to stay."""
+    """Further tries of a persistent agent."""
     claim: DoneSign = DoneSign.SIGNAL
     branch: str = ""
     heads: Mapping[str, str] = field(default_factory=dict)
     """The commit that could land in each project, by its id."""
     looks: bool = False
-    """It was only to look: nothing in its worktree is work."""
+    """It was only to look: nothing in its worktree counts as work."""
     called: bool = False
     """Its task is what someone said to it: there may be nothing to commit."""
     joins: bool = False
@@ -185,109 +185,106 @@ class RunVerdict:
     evidence: tuple[str, ...] = ()
     result: str = ""
     note: str = ""
-    """What the agent is told when it is reminded."""
+    """The reminder for the agent."""
     questions: tuple[Question, ...] = ()
 
 
 def judge(ending: EndedRun, limits: Limits) -> RunVerdict:
     """Decide how a run ended: from its signal, its exit, its tree and our own doing together."""
-    evidence = evidence_of(ending)
+    return replace(_judge(ending, limits), evidence=evidence_of(ending))
+
+
+def _judge(ending: EndedRun, limits: Limits) -> RunVerdict:
     if ending.stopping:
-        return RunVerdict(outcome=Outcome.STOPPED, then=Then.REST, reason=ending.stopping, evidence=evidence)
+        return RunVerdict(outcome=Outcome.STOPPED, then=Then.REST, reason=ending.stopping)
     if ending.tree is None:
-        return RunVerdict(
-            outcome=Outcome.FAILED, then=Then.FAIL, reason="its worktree is gone; its branch is kept", evidence=evidence
-        )
+        return _failed("its worktree is gone; its branch is kept")
     match ending.signal:
         case SaidQuestions(questions):
             asked = "; ".join(question.question for question in questions)
-            return RunVerdict(
-                outcome=Outcome.ASKED, then=Then.ASK, reason=asked, evidence=evidence, questions=questions
-            )
+            return RunVerdict(outcome=Outcome.ASKED, then=Then.ASK, reason=asked, questions=questions)
         case SaidError(error):
-            return RunVerdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=error, evidence=evidence)
+            return _failed(error)
         case SaidDone(result):
-            return _judge_done(ending, ending.tree, result, limits, evidence)
+            return _judge_done(ending, ending.tree, result, limits)
         case BadSignal(problem, excerpt):
             note = f"Your signal file could not be read: {problem}.\nIt began: {excerpt!r}\nWrite it again."
-            return _unfinished(ending, limits.reminders, f"bad signal: {problem}", note, evidence)
+            return _unfinished(ending, limits.reminders, f"bad signal: {problem}", note)
         case None:
-            return _judge_silence(ending, ending.tree, limits, evidence)
+            return _judge_silence(ending, ending.tree, limits)
 
 
-def _judge_done(
-    ending: EndedRun, tree: WorktreeState, result: str, limits: Limits, evidence: tuple[str, ...]
-) -> RunVerdict:
+def _failed(reason: str) -> RunVerdict:
+    return RunVerdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason)
+
+
+def _judge_done(ending: EndedRun, tree: WorktreeState, result: str, limits: Limits) -> RunVerdict:
     """It says done: believe the tree, not the word."""
     if ending.looks:
-        return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, evidence=evidence, result=result)
+        return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, result=result)
     if tree.branch != ending.branch:
         where = f"on {tree.branch}" if tree.branch else "on no branch"
         note = f"You said done, but your worktree is {where}. Put your commits on {ending.branch} and check it out."
-        return _unfinished(ending, limits.reminders, f"said done, but is {where}, not {ending.branch}", note, evidence)
+        return _unfinished(ending, limits.reminders, f"said done, but is {where}, not {ending.branch}", note)
     left = (*tree.changed, *tree.untracked)
     if ending.joins and not (left and ending.tries < 1):
         kept = f"left {some(left)} uncommitted in its worktree" if left else ""
-        return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, reason=kept, evidence=evidence, result=result)
+        return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, reason=kept, result=result)
     if tree.changed or (left and (ending.tries < limits.reminders or not tree.commits)):
         note = f"You said done, but these files are not committed: {some(left)}. Commit what belongs to the task."
-        return _unfinished(
-            ending, limits.reminders, f"said done, but left {some(left)} uncommitted", note, evidence, failed=True
-        )
+        reason = f"said done, but left {some(left)} uncommitted"
+        return _unfinished(ending, limits.reminders, reason, note, outcome=Outcome.FAILED)
     then = Then.LAND if tree.commits else Then.FINISH
     reason = "" if tree.commits else "nothing was committed, so there is nothing to land"
-    return RunVerdict(outcome=Outcome.DONE, then=then, reason=reason, evidence=evidence, result=result)
+    return RunVerdict(outcome=Outcome.DONE, then=then, reason=reason, result=result)
 
 
-def _judge_silence(ending: EndedRun, tree: WorktreeState, limits: Limits, evidence: tuple[str, ...]) -> RunVerdict:
+def _judge_silence(ending: EndedRun, tree: WorktreeState, limits: Limits) -> RunVerdict:
     """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
     if ending.trouble is not None:
-        return _judge_trouble(ending, ending.trouble, limits, evidence)
+        return _judge_trouble(ending, ending.trouble, limits)
     heard = ending.called and tree.clean
     enough = ending.claim is DoneSign.EXIT and (tree.commits or ending.looks or heard)
     if ending.exit_code == 0 and (ending.joins or enough):
-        return _judge_done(ending, tree, "", limits, evidence)
+        return _judge_done(ending, tree, "", limits)
     left = (*tree.changed, *tree.untracked)
     if ending.exit_code == 0 and ending.claim is DoneSign.EXIT:
         missing = f"left {some(left)} uncommitted" if left else "committed nothing"
         note = f"Your last run ended with exit code 0, but {missing}. Commit what belongs to the task."
-        return _unfinished(ending, limits.reminders, f"exit code 0, but it {missing}", note, evidence)
+        return _unfinished(ending, limits.reminders, f"exit code 0, but it {missing}", note)
     if ending.exit_code == 0:
         note = "Your last run ended without a signal. If the work is finished and committed, say so; else go on."
-        return _unfinished(ending, limits.reminders, "it ended without a signal", note, evidence)
+        return _unfinished(ending, limits.reminders, "it ended without a signal", note)
     how = "it was killed" if ending.exit_code is None else f"exit code {ending.exit_code}"
     note = f"Your last run ended before it was finished: {how}. Your files are as you left them. Go on."
-    return _unfinished(ending, limits.retries, f"{how}, without a signal", note, evidence)
+    return _unfinished(ending, limits.retries, f"{how}, without a signal", note)
 
 
-def _judge_trouble(ending: EndedRun, trouble: RunTrouble, limits: Limits, evidence: tuple[str, ...]) -> RunVerdict:
+def _judge_trouble(ending: EndedRun, trouble: RunTrouble, limits: Limits) -> RunVerdict:
     """Something outside the agent's work got in the way: what helps depends on what it was."""
     reason = retry_rules.described(trouble)
     if trouble.kind is TroubleKind.QUOTA:
-        return RunVerdict(
-            outcome=Outcome.EXHAUSTED, then=Then.REMIND, reason=reason, evidence=evidence, note=retry_rules.GO_ON
-        )
+        return RunVerdict(outcome=Outcome.EXHAUSTED, then=Then.REMIND, reason=reason, note=retry_rules.GO_ON)
     if trouble.kind in retry_rules.FOR_A_PERSON:
         ask = (Question("q1", f"{reason}. {retry_rules.FOR_A_PERSON[trouble.kind]}"),)
-        return RunVerdict(outcome=Outcome.FAILED, then=Then.ASK, reason=reason, evidence=evidence, questions=ask)
+        return RunVerdict(outcome=Outcome.FAILED, then=Then.ASK, reason=reason, questions=ask)
     if trouble.kind is TroubleKind.RUNAWAY:
-        return RunVerdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason, evidence=evidence)
+        return _failed(reason)
     if trouble.kind in retry_rules.NO_ROOM:
         waited = replace(ending, tries=ending.waits)
-        return _unfinished(waited, limits.waits, reason, retry_rules.GO_ON, evidence, failed=True)
+        return _unfinished(waited, limits.waits, reason, retry_rules.GO_ON, outcome=Outcome.FAILED)
     note = f"Your last run was cut short: {reason}. Your files are as you left them. Go on."
-    return _unfinished(ending, limits.retries, reason, note, evidence)
+    return _unfinished(ending, limits.retries, reason, note)
 
 
 def _unfinished(
-    ending: EndedRun, allowed: int, reason: str, note: str, evidence: tuple[str, ...], *, failed: bool = False
+    ending: EndedRun, allowed: int, reason: str, note: str, *, outcome: Outcome = Outcome.CRASHED
 ) -> RunVerdict:
     """Tell the agent and let it go on, as often as is allowed."""
-    outcome = Outcome.FAILED if failed else Outcome.CRASHED
     if ending.tries < allowed + ending.patience:
-        return RunVerdict(outcome=outcome, then=Then.REMIND, reason=reason, evidence=evidence, note=note)
+        return RunVerdict(outcome=outcome, then=Then.REMIND, reason=reason, note=note)
     after = f" (after {ending.tries + 1} runs)" if ending.tries else ""
-    return RunVerdict(outcome=outcome, then=Then.FAIL, reason=reason + after, evidence=evidence)
+    return RunVerdict(outcome=outcome, then=Then.FAIL, reason=reason + after)
 
 
 def evidence_of(ending: EndedRun) -> tuple[str, ...]:
@@ -331,15 +328,11 @@ def joined(trees: Mapping[str, WorktreeState], branch: str) -> WorktreeState:
         head=first.head,
         branch=astray,
         commits=sum(tree.commits for tree in trees.values()),
-        changed=_named((name, each.changed) for name, each in trees.items()),
-        untracked=_named((name, each.untracked) for name, each in trees.items()),
+        changed=tuple(f"{name}/{file}" for name, tree in trees.items() for file in tree.changed),
+        untracked=tuple(f"{name}/{file}" for name, tree in trees.items() for file in tree.untracked),
         snapshot=first.snapshot,
-        holes=_named((name, each.holes) for name, each in trees.items()),
+        holes=tuple(f"{name}/{file}" for name, tree in trees.items() for file in tree.holes),
     )
-
-
-def _named(parts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
-    return tuple(f"{name}/{each}" for name, found in parts for each in found)
 
 
 # ── status ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -351,9 +344,7 @@ def status_of(latest: Run | None, task: Task | None, change: Change | None, *, p
         return Status.STOPPED if task and task.state is TaskState.CANCELLED else Status.IDLE
     if latest.live:
         return Status.RUNNING
-    if change and change.state is ChangeState.HELD:
-        return Status.WAITING
-    if task and task.state is TaskState.WAITING:
+    if (change and change.state is ChangeState.HELD) or (task and task.state is TaskState.WAITING):
         return Status.WAITING
     if task and task.state is TaskState.ACTIVE:  # it is started again: soon, or when its account has quota
         return Status.WAITING if latest.outcome is Outcome.EXHAUSTED else Status.IDLE

@@ -98,7 +98,7 @@ class Doctor:
         keeper = await self.engine.ports.processes.sandbox_keeper()
         mode = self.engine.ports.settings.at("").sandbox.mode
         live = await self.engine.ports.store.read(lambda store: store.live_runs())
-        loose = sorted(each.agent for each in live if not each.sandbox)
+        loose = sorted(run.agent for run in live if not run.sandbox)
         running = f"; without one now: {', '.join(loose)}" if loose else ""
         if decide_sandbox(mode, keeper) and not keeper.problem:
             return Finding(name="sandbox", ok=True, detail=f"{keeper.name} keeps agents in their place{running}")

@@ -11,11 +11,11 @@ FORM = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class RedactedLog(logging.Formatter):
-    """Writes whole records, tracebacks too, with secrets blotted out."""
+    """Writes whole records, tracebacks too, with secrets redacted."""
 
     def __init__(self, environment: Mapping[str, str], secrets: Iterable[str]) -> None:
         super().__init__(FORM)
-        names = {*secrets, *(each for each in environment if is_secret_name(each))}
+        names = {*secrets, *(name for name in environment if is_secret_name(name))}
         self._redactor = Redactor(environment[name] for name in names if name in environment)
 
     def format(self, record: logging.LogRecord) -> str:

@@ -17,7 +17,7 @@ from windlass.core.settings.models import settings_for
 
 
 class Confinements:
-    """Puts a fence around runs, and keeps their secrets inside."""
+    """Keeps runs in their sandbox, and their secrets out of what others read."""
 
     def __init__(self, ports: Ports) -> None:
         self.settings = ports.settings
@@ -42,21 +42,22 @@ class Confinements:
             require_hold(agent, provider, keeper)
 
     async def keeper(self, agent: Agent, project: Project) -> str:
-        """What is to keep an agent's next run in its place."""
+        """The program that keeps an agent's next run in a sandbox; nothing if none does."""
         mode = wanted(agent, self.settings.at(project.path).sandbox)
         return decide_sandbox(mode, await self.processes.sandbox_keeper())
 
     def around(self, site: Site, provider: Provider, places: Sequence[str], *, folder: str) -> Sandbox:
         """The sandbox of a run that works at these places and whose own folder is given."""
-        reach = [self.git.reach(each, site.agent) for each in site.projects]
-        linked = [each for project in site.projects for each in self._linked(project)]
+        reach = [self.git.reach(project, site.agent) for project in site.projects]
+        links = ((project, self.settings.at(project.path).worktree.link) for project in site.projects)
+        linked = [f"{project.path}/{name}" for project, names in links for name in names]
         return enclosure(
             home=self.home,
             site=site,
             provider=provider,
             places=places,
-            readable=(folder, *(each for readable, _ in reach for each in readable), *linked),
-            writable=tuple(each for _, writable in reach for each in writable),
+            readable=(folder, *(path for readable, _ in reach for path in readable), *linked),
+            writable=tuple(path for _, writable in reach for path in writable),
             settings=self.settings.at(site.project.path).sandbox,
         )
 
@@ -65,10 +66,6 @@ class Confinements:
         like = self.around(site, provider, (worktree,), folder=worktree)
         more = self.settings.at(site.project.path).sandbox.writable
         return replace(like, writable=(worktree, *more), protected=())
-
-    def _linked(self, project: Project) -> list[str]:
-        """What worktrees lead to by links of ours."""
-        return [f"{project.path}/{each}" for each in self.settings.at(project.path).worktree.link]
 
     def variables(self, project: Project, provider: Provider, model: str) -> tuple[str, ...]:
         """Names of the variables of the user's that a run with this model gets."""

@@ -70,7 +70,7 @@ def lenders(store: Reading, agent: Agent) -> frozenset[str]:
     asks = store.asking()
     if not any(agent.id in ask.to for ask in asks):
         return frozenset()
-    runs = {each.agent: each.id for each in store.live_runs()}
+    runs = {run.agent: run.id for run in store.live_runs()}
     spoke = store.last_output(list(runs.values()))
     last = {name: spoke.get(run, 0.0) for name, run in runs.items()}
     return frozenset(ask.sender for ask in asks if last.get(ask.sender, 0.0) <= ask.sent_at + AT_ONCE)

@@ -64,9 +64,9 @@ class Tidy:
         now = self.clock.now()
         with self.troubles.noted("tidy"):
             await self.troubles.tell(self.store)
-        for each in await self.store.read(lambda store: _finished(store, now)):
+        for finished in await self.store.read(lambda store: _finished(store, now)):
             with self.troubles.noted("tidy"):
-                await self._retire(each)
+                await self._retire(finished)
         with self.troubles.noted("tidy"):
             await self.mirrors.refresh()
         return False
@@ -99,7 +99,7 @@ class Tidy:
 
     async def _clear_all(self, finished: Finished) -> tuple[dict[str, str], str]:
         """Remove an agent's worktrees and its own home. Returns the refs that bring them back, and why one is kept."""
-        cleared = {each.id: await self._clear(each, finished.agent) for each in finished.projects}
+        cleared = {project.id: await self._clear(project, finished.agent) for project in finished.projects}
         kept = " ".join(why for _, why in cleared.values() if why)
         if not kept:
             await self.processes.discard(own_folder(self.home, finished.agent))
@@ -121,18 +121,19 @@ class Tidy:
 def _is_called(finished: Finished, store: Reading) -> bool:
     """Whether it has something to do after all."""
     task = store.task_of(finished.agent.id)
-    owed = ((store.find(Message, each.message), each) for each in store.undelivered(reader=finished.agent.id))
-    called = (Letter(said, each).calls and said.spawns for said, each in owed if said and said.sender == str(HUMAN))
+    owed = store.undelivered(reader=finished.agent.id)
+    mail = ((store.find(Message, delivery.message), delivery) for delivery in owed)
+    called = (Letter(said, one).calls and said.spawns for said, one in mail if said and said.sender == str(HUMAN))
     return task is None or task.id != finished.task or not task.ended or any(called)
 
 
 def _finished(store: Reading, now: float) -> list[Finished]:
     """Agents without a live run whose task is over."""
     found = []
-    for agent in (each for each in store.agents_over() if not each.stays or instances.is_dismissed(store, each)):
+    for agent in store.agents_over():
         task = store.task_of(agent.id)
-        if task and _is_over(task, now):
-            projects = tuple(each for each in (store.find(Project, key) for key in agent.projects) if each)
+        if task and _is_over(task, now) and (not agent.stays or instances.is_dismissed(store, agent)):
+            projects = tuple(project for key in agent.projects if (project := store.find(Project, key)))
             if projects:
                 done = task.state is TaskState.DONE and not instances.holds(store, agent)
                 found.append(Finished(agent, projects, task.id, done))

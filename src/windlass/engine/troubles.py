@@ -80,13 +80,13 @@ class Troubles:
 
     def all(self) -> list[DaemonTrouble]:
         """All of them, the newest last."""
-        return sorted(self._known.values(), key=lambda each: each.at)
+        return sorted(self._known.values(), key=lambda trouble: trouble.at)
 
     def present(self) -> list[DaemonTrouble]:
         """Those that are not over."""
-        return [each for each in self.all() if self.clock.now() - each.at <= QUIET]
+        return [trouble for trouble in self.all() if self.clock.now() - trouble.at <= QUIET]
 
 
 def _record(store: Writing, untold: dict[str, DaemonTrouble]) -> None:
-    for each in untold.values():
-        store.record("daemon.troubled", each.tick, message=each.message, hint=each.hint, since=each.at)
+    for trouble in untold.values():
+        store.record("daemon.troubled", trouble.tick, message=trouble.message, hint=trouble.hint, since=trouble.at)

@@ -15,10 +15,10 @@ def trace(pid: int, home_id: str) -> str | None:
     human by leaving.
     """
     for _ in range(_TRIES):
-        line = _line(pid)
-        if run := _run_in(line, f"{home_id}:"):
+        ancestry = _ancestry(pid)
+        if run := _run_of(ancestry, f"{home_id}:"):
             return run
-        if line and line == _line(pid):  # unchanged while its markers were read: then it truly has none
+        if ancestry and ancestry == _ancestry(pid):  # unchanged while its markers were read: then it truly has none
             return None
     raise NotAllowed(
         f"The calling process {pid} has gone, so nobody can tell whom it belonged to.",
@@ -26,21 +26,21 @@ def trace(pid: int, home_id: str) -> str | None:
     )
 
 
-def _run_in(line: list[Process], prefix: str) -> str:
-    for each in line:
-        for marker in (marker_of(each.pid), marker_of(each.session)):
+def _run_of(ancestry: list[Process], prefix: str) -> str:
+    for member in ancestry:
+        for marker in (marker_of(member.pid), marker_of(member.session)):
             if marker.startswith(prefix):
                 return marker[len(prefix) :]
     return ""
 
 
-def _line(pid: int) -> list[Process]:
+def _ancestry(pid: int) -> list[Process]:
     """A process and its ancestors, up to the first; nothing if it, or one of them, has gone meanwhile."""
-    line: list[Process] = []
-    while pid > 0 and all(each.pid != pid for each in line):
+    ancestry: list[Process] = []
+    while pid > 0 and all(member.pid != pid for member in ancestry):
         found = process(pid)
-        if found is None or (found.gone and not line):
+        if found is None or (found.gone and not ancestry):
             return []
-        line.append(found)
+        ancestry.append(found)
         pid = found.parent
-    return line
+    return ancestry

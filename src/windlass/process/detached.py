@@ -31,7 +31,7 @@ _STARTERS = 2
 FEW = 16
 """Processes that are looked up without a thread: some twenty microseconds each."""
 _CHECKS = "check-"
-"""What a marker's second part begins with when it is a check's, and no run's."""
+"""Markers of checks have this after the home; those of runs have the run's id."""
 
 
 class DetachedProcesses:
@@ -59,7 +59,7 @@ class DetachedProcesses:
 
     async def find(self, run: str, /) -> Identity | None:
         """The topmost living process with this run's marker: its shim, as long as that lives."""
-        found = (await self._survey()).marked(self._marker(run))
+        found = (await self._survey()).by_marker.get(self._marker(run), [])
         top = min(found, key=_from_the_top, default=None)
         return top.identity if top else None
 
@@ -76,8 +76,8 @@ class DetachedProcesses:
     async def marked(self) -> dict[str, tuple[int, ...]]:
         """The pids of all living processes with a marker of this home, by the run that it names."""
         found = (await self._survey()).by_marker.items()
-        ours = {marker.removeprefix(self._marker("")): each for marker, each in found if self._is_run(marker)}
-        return {run: tuple(sorted(each.pid for each in processes)) for run, processes in ours.items()}
+        ours = ((marker.removeprefix(self._marker("")), marked) for marker, marked in found if self._is_run(marker))
+        return {run: tuple(sorted(process.pid for process in marked)) for run, marked in ours}
 
     async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
         """End the run's whole tree, the shim last so that it can tell the exit code."""
@@ -124,7 +124,7 @@ class DetachedProcesses:
     async def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
         """What variables hold in our own environment and in that of a process, which may have an older one."""
         theirs = environment_of(identity.pid) if identity and is_alive(identity) else {}
-        found = (each.get(name, "") for name in names for each in (os.environ, theirs))
+        found = (environment.get(name, "") for name in names for environment in (os.environ, theirs))
         return tuple(dict.fromkeys(filter(None, found)))
 
     async def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
@@ -136,7 +136,7 @@ class DetachedProcesses:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of all, and give every descriptor back. The processes go on."""
+        """Forget all runs and close every descriptor. The processes go on."""
         for run in tuple(self._followed):
             self.forget(run)
         self._tail.close()
@@ -170,7 +170,7 @@ def _keepers(root: Identity | None, census: ProcessTable) -> Iterator[Identity]:
 
 
 def _bubblewraps(census: ProcessTable, parent: int) -> Iterator[Process]:
-    return (each for each in census.by_parent.get(parent, ()) if is_bubblewrap(words_of(each.pid)))
+    return (child for child in census.by_parent.get(parent, ()) if is_bubblewrap(words_of(child.pid)))
 
 
 def _from_the_top(process: Process) -> tuple[bool, int, int]:

@@ -57,8 +57,8 @@ class ProcessTree:
         deadline, pause = loop.time() + grace, _FIRST_PAUSE
         asked: dict[Identity, list[str]] = {}
         while (members := await self._members()) and loop.time() < deadline:
-            programs = {each: words_of(each.pid) for each in members - self._spared}
-            _signal((each for each, words in programs.items() if asked.get(each) != words), gently)
+            programs = {member: words_of(member.pid) for member in members - self._spared}
+            _signal((member for member, words in programs.items() if asked.get(member) != words), gently)
             asked |= programs
             await all_gone(members, min(pause, deadline - loop.time()))
             pause *= 2
@@ -99,14 +99,14 @@ def members(
 ) -> set[Identity]:
     """Who belongs to the tree: by marker, as root, as seen before, and all that came out of these."""
     exempt = _ourselves(census)
-    known: set[int] = set()
-    fresh = {each.pid for each in (*seen, *([root] if root else [])) if census.has(each)}
-    fresh |= {each.pid for marker, marked in census.by_marker.items() if ours(marker) for each in marked}
+    done: set[int] = set()
+    fresh = {known.pid for known in (*seen, *([root] if root else [])) if census.has(known)}
+    fresh |= {process.pid for marker, marked in census.by_marker.items() if ours(marker) for process in marked}
     fresh |= _orphans(census, ours, root)
-    while fresh := fresh - known - exempt:
-        known |= fresh
-        fresh = {each.pid for pid in fresh for each in _offspring(census, census.by_pid[pid])}
-    return {census.by_pid[pid].identity for pid in known}
+    while fresh := fresh - done - exempt:
+        done |= fresh
+        fresh = {child.pid for pid in fresh for child in _offspring(census, census.by_pid[pid])}
+    return {census.by_pid[pid].identity for pid in done}
 
 
 def _offspring(census: ProcessTable, process: Process) -> Iterator[Process]:
@@ -122,7 +122,8 @@ def _orphans(census: ProcessTable, ours: Callable[[str], bool], root: Identity |
     if root is None or root.boot != boot_id() or root.pid in census.by_pid:
         return set()
     session = census.by_session.get(root.pid, ())
-    return {each.pid for each in session if each.started >= root.started and (not each.marker or ours(each.marker))}
+    later = (process for process in session if process.started >= root.started)
+    return {process.pid for process in later if not process.marker or ours(process.marker)}
 
 
 def _ourselves(census: ProcessTable) -> set[int]:
@@ -135,12 +136,12 @@ def _ourselves(census: ProcessTable) -> set[int]:
 
 
 def _signal(processes: Iterable[Identity], number: signal.Signals) -> None:
-    for each in processes:
-        send(each, number)
+    for identity in processes:
+        send(identity, number)
 
 
 def _cannot_end(left: Iterable[Identity]) -> TimedOut:
-    pids = ", ".join(str(pid) for pid in sorted(each.pid for each in left))
+    pids = ", ".join(str(pid) for pid in sorted(identity.pid for identity in left))
     return TimedOut(
         f"Some processes could not be ended (pid {pids}).",
         hint=f"See what holds them with `ps -o pid,user,stat,args -p {pids.replace(' ', '')}`.",

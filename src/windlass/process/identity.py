@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 
 from windlass.core.nouns.run import Identity
 from windlass.process.proc import boot_id, process
@@ -31,25 +32,17 @@ def age_of(identity: Identity) -> float:
 
 def send(identity: Identity, number: signal.Signals) -> None:
     """Signal this very process, if it lives and we may."""
-    try:
-        descriptor = os.pidfd_open(identity.pid)
-    except ProcessLookupError:
-        return
-    except OSError:  # no pidfd on this kernel, or no descriptor left: then by pid
-        _send_by_pid(identity, number)
-        return
-    try:
-        if is_alive(identity):  # asked after opening: the descriptor can't come to mean another process
-            signal.pidfd_send_signal(descriptor, number)
-    except (ProcessLookupError, PermissionError):
-        return
-    finally:
-        os.close(descriptor)
-
-
-def _send_by_pid(identity: Identity, number: signal.Signals) -> None:
-    try:
-        if is_alive(identity):
-            os.kill(identity.pid, number)
-    except (ProcessLookupError, PermissionError):
-        return
+    with suppress(ProcessLookupError, PermissionError):
+        try:
+            descriptor = os.pidfd_open(identity.pid)
+        except ProcessLookupError:
+            return
+        except OSError:  # no pidfd on this kernel, or no descriptor left: then by pid
+            if is_alive(identity):
+                os.kill(identity.pid, number)
+            return
+        try:
+            if is_alive(identity):  # asked after opening: the descriptor can't come to mean another process
+                signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)

@@ -18,25 +18,21 @@ class ProcessTable:
         self.by_marker: defaultdict[str, list[Process]] = defaultdict(list)
         self.by_parent: defaultdict[int, list[Process]] = defaultdict(list)
         self.by_session: defaultdict[int, list[Process]] = defaultdict(list)
-        for each in processes:
-            self.by_pid[each.pid] = each
-            self.by_parent[each.parent].append(each)
-            self.by_session[each.session].append(each)
-            if each.marker:
-                self.by_marker[each.marker].append(each)
+        for process in processes:
+            self.by_pid[process.pid] = process
+            self.by_parent[process.parent].append(process)
+            self.by_session[process.session].append(process)
+            if process.marker:
+                self.by_marker[process.marker].append(process)
 
     def has(self, identity: Identity) -> bool:
         """Whether this very process was there."""
         found = self.by_pid.get(identity.pid)
         return found is not None and found.identity == identity
 
-    def marked(self, marker: str) -> list[Process]:
-        """Those with exactly this marker."""
-        return self.by_marker.get(marker, [])
-
 
 class Survey:
-    """Takes a census. Those who ask before it has begun share it: stopping many runs at once stays cheap."""
+    """Reads the process table. Callers that ask before a reading begins share it: stopping many runs stays cheap."""
 
     def __init__(self) -> None:
         self._one_at_a_time = asyncio.Lock()

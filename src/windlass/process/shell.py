@@ -151,11 +151,7 @@ def _above_the_standard_ones(descriptor: int) -> int:
 async def _finish(child: Identity, marker: str) -> int:
     """End whatever is left of the command, reap it, and return its exit code."""
     await ProcessTree(Survey(), marker.__eq__, root=child).end(grace=_GRACE)
-    return _reaped(child)
-
-
-def _reaped(child: Identity) -> int:
-    code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])  # noqa: ASYNC222 - it has ended, so this does not block
     return code if code >= 0 else 128 - code
 
 

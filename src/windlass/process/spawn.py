@@ -79,7 +79,7 @@ def spawn(argv: Sequence[str], environment: Mapping[str, str], streams: Iterable
             argv[0],
             list(argv),
             environment,
-            file_actions=[*streams, *((os.POSIX_SPAWN_CLOSE, each) for each in _inheritable())],
+            file_actions=[*streams, *((os.POSIX_SPAWN_CLOSE, number) for number in _inheritable())],
             setsid=True,
             setsigmask=(),
             setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},

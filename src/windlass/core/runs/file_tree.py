@@ -26,7 +26,10 @@ def outline(paths: Iterable[str], *, cut: bool = False) -> str:
     """The file tree as far down as fits, folders with how many files they hold."""
     top = _Branch()
     for path in paths:
-        _add(top, path)
+        at = top
+        for part in path.split("/"):
+            at.count += 1
+            at = at.below.setdefault(part, _Branch())
     if not top.count:
         return "(no files yet)"
     depth = DEEPEST
@@ -38,20 +41,13 @@ def outline(paths: Iterable[str], *, cut: bool = False) -> str:
     return "\n".join([*shown, *(["… (there are more files than could be listed)"] if cut else [])])
 
 
-def _add(top: _Branch, path: str) -> None:
-    at = top
-    for part in path.split("/"):
-        at.count += 1
-        at = at.below.setdefault(part, _Branch())
-
-
 def _lines(branch: _Branch, depth: int, indent: str = "") -> Iterator[str]:
-    for name, each in sorted(branch.below.items(), key=lambda pair: (not pair[1].below, pair[0])):
+    for name, child in sorted(branch.below.items(), key=lambda pair: (not pair[1].below, pair[0])):
         shown = harmless(name.replace("\n", "\\n").replace("\t", "\\t"))
         shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
-        if not each.below:
+        if not child.below:
             yield f"{indent}{shown}"
             continue
-        yield f"{indent}{shown}/" + (f" ({each.count} file{'s' * (each.count != 1)})" if depth == 1 else "")
+        yield f"{indent}{shown}/" + (f" ({child.count} file{'s' * (child.count != 1)})" if depth == 1 else "")
         if depth > 1:
-            yield from _lines(each, depth - 1, f"{indent}  ")
+            yield from _lines(child, depth - 1, f"{indent}  ")

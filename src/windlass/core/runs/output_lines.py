@@ -54,6 +54,6 @@ def _read(whole: list[bytes]) -> tuple[list[str], set[str]]:
         found.add(NOT_TEXT)
         text = content.decode("utf-8", "replace")
     if max(map(len, whole)) > LONGEST:
-        return [each[:LONGEST].removesuffix(b"\r").decode("utf-8", "replace") for each in whole], found
+        return [line[:LONGEST].removesuffix(b"\r").decode("utf-8", "replace") for line in whole], found
     lines = text.split("\n")
     return [line.removesuffix("\r") for line in lines] if "\r" in text else lines, found

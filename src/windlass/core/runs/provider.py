@@ -76,7 +76,7 @@ class StartRequest:
     tools: tuple[ToolKind, ...] | None = None
     """The only tools that it is to have, of those in `Provider.picks`; None: all that its permissions allow."""
     sandboxed: bool = False
-    """It can't do harm outside its worktree whatever it is allowed to do."""
+    """A sandbox keeps it from harm outside its worktree."""
     options: Mapping[str, str]
     files: Mapping[str, str] = field(default_factory=dict)
     """Where each of `Provider.files` was written, by option name."""
@@ -84,34 +84,6 @@ class StartRequest:
 
 def _as_text(line: str) -> LineReading:
     return LineReading(text=line)
-
-
-def _accept(options: Mapping[str, str]) -> None:
-    del options
-
-
-def _nothing(start: StartRequest) -> Mapping[str, str]:
-    del start
-    return {}
-
-
-def _free(model: str, usage: Usage) -> float:
-    del model, usage
-    return 0.0
-
-
-def _takes_none(model: str) -> bool:
-    del model
-    return False
-
-
-def _always_ready(model: str, chosen: ModelSettings, is_set: Callable[[str], bool]) -> None:
-    del model, chosen, is_set
-
-
-def _no_flags(start: StartRequest) -> tuple[str, ...]:
-    del start
-    return ()
 
 
 WITH_YOUR_RIGHTS = "whatever it likes, with your rights"
@@ -147,24 +119,24 @@ class Provider:
     summary: str
     argv: Callable[[StartRequest], tuple[str, ...]]
     """The command line of a run; its first word is looked up on the PATH."""
-    environment: Callable[[StartRequest], Mapping[str, str]] = _nothing
+    environment: Callable[[StartRequest], Mapping[str, str]] = lambda _: {}
     """Variables that its runs need, none of them secret."""
     stdin: bool = True
     """It reads its prompt from standard input, too; else that is empty."""
     read: Callable[[str], LineReading] = _as_text
     structured: bool = False
     """It prints events, so that its session, usage and troubles are known; people are shown the readings' text."""
-    check: Callable[[Mapping[str, str]], None] = _accept
+    check: Callable[[Mapping[str, str]], None] = lambda _: None
     """Refuses bad options, before anything is created."""
-    price: Callable[[str, Usage], float] = _free
+    price: Callable[[str, Usage], float] = lambda *_: 0.0
     """What a usage costs in dollars, by model, where the program itself does not say."""
     system: bool = False
     """It is told apart who the agent is, by its program's own flag; else that is the beginning of the prompt."""
     models: bool = False
     """It can be told which model to use."""
-    takes: Callable[[str], bool] = _takes_none
+    takes: Callable[[str], bool] = lambda _: False
     """Whether a model's name says by itself that it is this provider's."""
-    ready: Callable[[str, ModelSettings, Callable[[str], bool]], None] = _always_ready
+    ready: Callable[[str, ModelSettings, Callable[[str], bool]], None] = lambda *_: None
     """Refuses a model that can't be asked here, by what is set for it and which variables there are."""
     keys: Callable[[str], tuple[str, ...]] | None = None
     """Which of its secrets a run with a model gets; without this, all of them."""
@@ -194,7 +166,7 @@ class Provider:
     enter: str = ""
     """How to log in."""
     aliases: tuple[str, ...] = ()
-    permit: Callable[[StartRequest], tuple[str, ...]] = _no_flags
+    permit: Callable[[StartRequest], tuple[str, ...]] = lambda _: ()
     """The flags that give a run its permissions; `argv` has them, too."""
     reads: bool = False
     """Its flags can hold it to reading; any other is held by a sandbox, or not started."""
@@ -256,10 +228,10 @@ _USUAL = {
 def check_tools(provider: Provider, tools: Collection[ToolKind], permissions: Permissions) -> None:
     """Refuse a choice of tools that a provider has no flags for."""
     usual = _USUAL[permissions]
-    for each in ToolKind:
-        if each not in provider.picks and (each in tools) != (each in usual):
-            what = "be given" if each in tools else "go without"
+    for tool in ToolKind:
+        if tool not in provider.picks and (tool in tools) != (tool in usual):
+            what = "be given" if tool in tools else "go without"
             raise BadInput(
-                f"An agent of the provider {provider.name} can't {what} {each} by itself.",
+                f"An agent of the provider {provider.name} can't {what} {tool} by itself.",
                 hint=f"With permissions: {permissions} it has {', '.join(usual)}: leave `tools` out, or take another.",
             )

@@ -1,4 +1,4 @@
-"""Blotting secrets out of what runs say. Each keeps its length, so that offsets stay true."""
+"""Redact secrets in the output of runs. Each keeps its length, so that offsets stay true."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 SHORTEST = 8
-"""A shorter value is no secret: it would be found everywhere."""
-BLOT = b"*"
+"""Shorter values are not redacted: they would be found everywhere."""
 
 T = TypeVar("T")
 
@@ -18,7 +17,7 @@ _SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable looks like one that holds a secret."""
+    """Whether a variable is named like one that holds a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -27,22 +26,22 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         long = {secret for secret in secrets if len(secret) >= SHORTEST}
-        told = {json.dumps(each, ensure_ascii=plain)[1:-1] for each in long for plain in (True, False)}
-        self._secrets = sorted(each.encode("utf-8", "surrogateescape") for each in long | told)
+        told = {json.dumps(secret, ensure_ascii=plain)[1:-1] for secret in long for plain in (True, False)}
+        self._secrets = sorted(secret.encode("utf-8", "surrogateescape") for secret in long | told)
 
     def __bool__(self) -> bool:
         return bool(self._secrets)
 
     def feed(self, content: bytes, *, last: bool = False) -> bytes:
-        """As much of the content as can be told apart now, blotted; what is left out is to be fed again with more.
+        """Redact the content up to an end that may be the first part of a secret: feed that again, with more.
 
-        Left out is an end that may be the beginning of a secret; with `last` nothing is.
+        With `last`, nothing is left out.
         """
         found = self._found(content)
         return _covered(content, found)[: len(content) if last else self._safe_end(content, found)]
 
     def whole(self, value: T) -> T:
-        """The same value, with every text in it blotted."""
+        """The same value, with every text in it redacted."""
         return cast(T, self._whole(value)) if self._secrets else value
 
     def text(self, text: str) -> str:
@@ -62,7 +61,7 @@ class Redactor:
         return value
 
     def _found(self, content: bytes) -> list[tuple[int, int]]:
-        """Where secrets stand, also where they overlap."""
+        """The places of secrets, also where they overlap."""
         found = []
         for secret in self._secrets:
             at = content.find(secret)
@@ -72,7 +71,7 @@ class Redactor:
         return found
 
     def _safe_end(self, content: bytes, found: list[tuple[int, int]]) -> int:
-        """Up to where no secret can have begun that is not whole; never in the middle of one."""
+        """The end before which no secret is cut off."""
         end = len(content) - max((_begun(secret, content) for secret in self._secrets), default=0)
         while split := [start for start, stop in found if start < end < stop]:
             end = min(split)
@@ -80,7 +79,7 @@ class Redactor:
 
 
 def _begun(secret: bytes, content: bytes) -> int:
-    """How much of a secret stands at the end of the content; 0 if it is whole, or not there."""
+    """How many bytes at the end of the content are the first part of a secret."""
     longest = min(len(secret) - 1, len(content))
     return next((length for length in range(longest, 0, -1) if content.endswith(secret[:length])), 0)
 
@@ -90,5 +89,5 @@ def _covered(content: bytes, found: list[tuple[int, int]]) -> bytes:
         return content
     clean = bytearray(content)
     for start, stop in found:
-        clean[start:stop] = BLOT * (stop - start)
+        clean[start:stop] = b"*" * (stop - start)
     return bytes(clean)

@@ -1,4 +1,4 @@
-"""What gets in a run's way besides the work itself: whether to try again, after which rest, or whom to ask."""
+"""Troubles of runs that are not the work itself: when to try again, when to ask a person, when to end a run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from windlass.core.nouns.run import Outcome, Run, RunTrouble, TroubleKind
 from windlass.core.settings.schema import Limits
 
 NO_ROOM = frozenset({TroubleKind.THROTTLE, TroubleKind.OVERLOAD})
-"""The same again, a while later."""
+"""Troubles that pass: the agent is tried again a while later."""
 
 FOR_A_PERSON: Mapping[TroubleKind, str] = {
     TroubleKind.AUTH: "Log its program in, or put its key into the daemon's environment; then answer, and it goes on.",
     TroubleKind.BILLING: "See to its account; then answer, and it goes on.",
 }
-"""What only a person can mend, and how."""
+"""Troubles that only a person can fix, and how."""
 
 GO_ON = "Your last run was cut short by the model's server, not by you. Your files are as you left them. Go on."
 
@@ -41,7 +41,7 @@ _UNKNOWN_QUOTA = 3600.0
 
 
 def described(trouble: RunTrouble) -> str:
-    """What it means, and what was said."""
+    """The meaning of a trouble, and the program's own words."""
     return f"{_MEANING[trouble.kind]}: {trouble.words}" if trouble.words else _MEANING[trouble.kind]
 
 

@@ -1,4 +1,4 @@
-"""Keeping a run in its place: what it sees, what it may write, and whether it has to be kept at all."""
+"""The sandbox of a run: what it sees, what it may write, and whether it needs one."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class SandboxKeeper:
-    """What keeps runs in their place on this machine, or would."""
+    """The sandbox program of this machine."""
 
     name: str
     problem: str = ""
-    """Why it can't, in one sentence; nothing if it can."""
+    """Why it does not work, in one sentence."""
     hint: str = ""
 
 
 def wanted(agent: Agent, settings: SandboxSettings) -> Confinement:
-    """What was asked for: the agent's own word, or else the setting."""
+    """The confinement that the agent asks for, or else the setting."""
     return settings.mode if agent.sandbox is Confinement.AUTO else agent.sandbox
 
 
 def decide_sandbox(wanted: Confinement, keeper: SandboxKeeper) -> str:
-    """What has to keep a run in its place; nothing if it does without."""
+    """The program that keeps a run in a sandbox; nothing if it has none."""
     if wanted is Confinement.OFF or (wanted is Confinement.AUTO and keeper.problem):
         return ""
     return keeper.name
 
 
 def require(wanted: Confinement, keeper: SandboxKeeper) -> None:
-    """Refuse what must have a sandbox where there is none."""
+    """Raise Unavailable if the sandbox must be on and there is none."""
     if wanted is Confinement.ON and keeper.problem:
         raise Unavailable(f"The sandbox is on, but there is none: {keeper.problem}", hint=keeper.hint)
 
@@ -104,5 +104,5 @@ def enclosure(
 
 
 def own_folder(home: str, agent: Agent) -> str:
-    """Where an agent's own files are kept that stand for the user's."""
+    """The folder with an agent's stand-in for the user's home."""
     return f"{home}/homes/{agent.id}"

@@ -119,7 +119,7 @@ def _questions(value: Any) -> SaidQuestions | str:
         return '"questions" must be a list with at least one question'
     if len(value) > MOST_QUESTIONS:
         return f'"questions" has more than {MOST_QUESTIONS}; ask what matters most'
-    questions = tuple(_question(index, each) for index, each in enumerate(value, start=1))
+    questions = tuple(_question(index, asked) for index, asked in enumerate(value, start=1))
     if not all(question.question.strip() for question in questions):
         return 'each question must have a "question" text'
     return SaidQuestions(questions)

@@ -1,4 +1,4 @@
-"""What makes a tree ready to work in: when a set-up must be done again, what it may see, and which ports are whose."""
+"""Set-ups of worktrees: when one must run again, which variables it sees, and which ports an agent gets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def setup_key(command: str, locks: Mapping[str, str]) -> str:
 
 def visible(environment: Mapping[str, str], more: Iterable[str]) -> dict[str, str]:
     """An allow-list: what is not named here, such as a credential, is not there."""
-    names = {*ALLOWED, *more, *(each for each in environment if each.startswith("LC_"))}
+    names = {*ALLOWED, *more, *(name for name in environment if name.startswith("LC_"))}
     return {name: environment[name] for name in sorted(names) if name in environment}
 
 
@@ -56,7 +56,7 @@ class PortRange:
 def pick_ports(settings: WorktreeSettings, taken: Iterable[PortRange]) -> PortRange | None:
     """The first ports that nobody has, or nothing where there are none."""
     first = settings.first_port
-    for other in sorted(taken, key=lambda each: each.first):
+    for other in sorted(taken, key=lambda ports: ports.first):
         if other.first > first + settings.ports - 1:
             break
         first = max(first, other.last + 1)

@@ -48,7 +48,7 @@ class Briefings:
             recent=recent,
             workplace=await self._workplace(project, worktree) if agent.role else None,
             resumed=bool(run.session),
-            repositories={name: each.main for name, each in zip(site.names, site.projects, strict=True)}
+            repositories={name: project.main for name, project in zip(site.names, site.projects, strict=True)}
             if agent.also
             else {},
             apart=provider.system,
@@ -66,7 +66,7 @@ def recent_in(store: Reading, agent: Agent) -> list[Message]:
     home, instance = home_channel(store, agent), instances.of_agent(store, agent)
     since = instance.after if instance else 0
     said = store.said(agent.project, channel=home, viewer=agent.id, home=home, after=since, limit=RECENT)
-    return [each for each in said if not each.direct]
+    return [message for message in said if not message.direct]
 
 
 def task_file(task: Task) -> str:
@@ -78,6 +78,6 @@ def task_file(task: Task) -> str:
 def context_files(store: Reading, task: Task) -> Mapping[str, str]:
     """What a task stands on, to be read only: the phase it belongs to, and the tasks that it needed."""
     phase = store.find(Task, task.parent) if task.parent else None
-    needed = (store.find(Task, need) for need in task.needs)
-    files = {f"tasks/{each.id}.md": task_file(each) for each in needed if each}
+    needed = (store.find(Task, key) for key in task.needs)
+    files = {f"tasks/{need.id}.md": task_file(need) for need in needed if need}
     return files | ({f"phases/{phase.id}.md": task_file(phase)} if phase else {})

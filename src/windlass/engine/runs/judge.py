@@ -34,6 +34,7 @@ from windlass.engine.records.closing import close_change, end_task
 from windlass.engine.records.messages import asked_about, channel_of, say, tell_agent
 from windlass.engine.records.sites import site_of
 from windlass.engine.runs.own_checks import own_result
+from windlass.engine.runs.start import delay
 
 log = logging.getLogger("windlass")
 
@@ -62,10 +63,7 @@ class Judge:
 
     async def run(self, run: Run) -> None:
         """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
-        site, runs = await self.store.read(lambda store: (site_of(store, run.agent), store.runs_of(run.agent)))
-        task = await self.store.read(lambda store: store.find(Task, run.task))
-        before = [each for each in runs if each.number < run.number and each.task == run.task]
-        joins = await self.store.read(lambda store: instances.joins(store, site.agent, task))
+        site, task, before, joins = await self.store.read(partial(_history, run))
         await self.talk.catch_up(Speaker(run.agent, site.project.id, run.id), site.project, gone=True)
         while True:
             limits = self.settings.at(site.project.path).limits
@@ -83,7 +81,7 @@ class Judge:
                 heads=_heads(site, trees),
                 branch=site.agent.branch,
                 looks=bool(task and not task.mode.writes) or (joins and site.agent.permissions is Permissions.READ),
-                called=any(each.cause is Cause.CALL for each in (*before, run)),
+                called=any(other.cause is Cause.CALL for other in (*before, run)),
                 joins=joins,
             )
             verdict = policy.judge(ending, limits)
@@ -103,7 +101,7 @@ class Judge:
                 return dict(zip(site.names, trees, strict=True))
         except WindlassError as error:
             log.warning("run %s: %s", run.id, error)
-            await self.store.write(partial(_delay, run.id, f"can't be judged yet: {error}"))
+            await self.store.write(partial(delay, run.id, f"can't be judged yet: {error}"))
             if run.stopping:
                 return {}
             raise
@@ -116,17 +114,17 @@ class Judge:
         return redactor.whole(await self.workdirs.signal(run.id, folder))
 
 
+def _history(run: Run, store: Reading) -> tuple[Site, Task | None, list[Run], bool]:
+    """Where a run worked, its task, the runs before it of the same task, and whether it is part of a workflow."""
+    site, task = site_of(store, run.agent), store.find(Task, run.task)
+    before = [old for old in store.runs_of(run.agent) if old.number < run.number and old.task == run.task]
+    return site, task, before, instances.joins(store, site.agent, task)
+
+
 def _heads(site: Site, trees: Mapping[str, WorktreeState]) -> dict[str, str]:
     """The commit to land in each project that has any."""
     found = zip(site.projects, trees.values(), strict=False)
     return {project.id: tree.head for project, tree in found if tree.commits}
-
-
-def _delay(key: str, reason: str, store: Writing) -> None:
-    """Say on a run why it is not judged yet."""
-    run = store.find(Run, key)
-    if run is not None and run.live and run.reason != reason:
-        store.record("run.delayed", key, replace(run, reason=reason))
 
 
 def record(judged: Run, verdict: RunVerdict, ending: EndedRun, now: float, store: Writing) -> Run | None:
@@ -144,13 +142,13 @@ def record(judged: Run, verdict: RunVerdict, ending: EndedRun, now: float, store
         verdict.outcome,
         now=now,
         reason=verdict.reason,
-        evidence=(*verdict.evidence, *(f"output: {each}" for each in run.odd)),
+        evidence=(*verdict.evidence, *(f"output: {oddity}" for oddity in run.odd)),
         exit_code=ending.exit_code,
         result=verdict.result,
     )
     ended = replace(ended, hitch=run.hitch if cut_short else None)
     seen = verdict.outcome is not Outcome.CRASHED and not cut_short
-    mail = [each.move(Receipt.READ) for each in store.deliveries_of(run.id)] if seen else []
+    mail = [delivery.move(Receipt.READ) for delivery in store.deliveries_of(run.id)] if seen else []
     store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
     task, agent = store.find(Task, run.task), store.find(Agent, run.agent)
     joins = agent is not None and instances.joins(store, agent, task)
@@ -190,19 +188,21 @@ def _follow_up(
 
 def _is_owed(store: Reading, agent: str, note: str) -> bool:
     """Whether an agent has yet to hear just this from us."""
-    owed = (store.find(Message, each.message) for each in store.undelivered(reader=agent))
-    return any(each and each.kind is Kind.NUDGE and each.body == note for each in owed)
+    owed = (store.find(Message, delivery.message) for delivery in store.undelivered(reader=agent))
+    return any(message and message.kind is Kind.NUDGE and message.body == note for message in owed)
 
 
 def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now: float) -> None:
     """Put the agent's branch into the queue of each project; a change that was refused goes there again."""
-    before = [each for each in store.changes_of_task(task.id) if not each.ended]
+    before = [change for change in store.changes_of_task(task.id) if not change.ended]
     store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now))
     for project, head in heads.items():
-        mine = [each for each in before if each.project == project]
+        mine = [change for change in before if change.project == project]
         known = mine[-1] if mine else None
-        for each in mine[:-1]:
-            _supersede(store, each)
+        for older in mine[:-1]:
+            if older.state is ChangeState.REJECTED:  # whoever holds a held change settles it
+                closed = older.move(ChangeState.CLOSED, reason="a newer change of its branch took its place")
+                store.record("change.closed", older.id, closed)
         landing = known is not None and (known.state in IN_QUEUE or known.hold is Hold.CHECKOUT)
         if known is None or (landing and known.head != head):
             _queue_new(store, run, task, project, head=head, now=now)
@@ -210,18 +210,11 @@ def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now:
             continue  # it is on its way, or may even have landed
         else:
             _queue_again(store, run, known, head, now)
-    for each in before:
-        if each.project not in heads and each.state is ChangeState.REJECTED:
-            close_change(store, each, "its author has nothing left to land there", now)
+    for change in before:
+        if change.project not in heads and change.state is ChangeState.REJECTED:
+            close_change(store, change, "its author has nothing left to land there", now)
     if run.result:
         _tell(store, run, run.result, now)
-
-
-def _supersede(store: Writing, older: Change) -> None:
-    """A newer change of the same branch is there, and nobody mends this one any more."""
-    if older.state is ChangeState.REJECTED:  # what is held is settled by whoever holds it
-        closed = older.move(ChangeState.CLOSED, reason="a newer change of its branch took its place")
-        store.record("change.closed", older.id, closed)
 
 
 def _queue_again(store: Writing, run: Run, known: Change, head: str, now: float) -> None:

@@ -188,9 +188,9 @@ class NewLines:
         """What this run has used by now. A session's total is more than that: earlier runs had their part in it."""
         usage = reading.usage or Usage()
         if reading.total:
-            before = (each for each in store.runs_of(run.agent) if each.number < run.number)
+            before = [old for old in store.runs_of(run.agent) if old.number < run.number and old.session == run.session]
             calls, uses = run.usage.calls + usage.calls, run.usage.tool_uses + usage.tool_uses  # counted one by one
-            usage = sum((replace(-each.usage, cost_usd=0.0) for each in before if each.session == run.session), usage)
+            usage = sum((replace(-old.usage, cost_usd=0.0) for old in before), usage)
             usage = replace(usage, calls=calls, tool_uses=uses)
         else:
             usage += run.usage

@@ -19,7 +19,6 @@ from windlass.core.nouns.task import Mode, Task, TaskState, title_of
 from windlass.core.ports import Ports
 from windlass.core.ports.processes import Launch
 from windlass.core.ports.store import Reading, Writing
-from windlass.core.runs.prompt import Prompt
 from windlass.core.runs.provider import StartRequest
 from windlass.core.runs.signal import BadSignal, read_signal
 from windlass.core.runs.workdir import Site
@@ -101,7 +100,7 @@ class Runs:
         if current is None or not current.live or current.identity is not None:
             return  # begun or ended since this was asked for
         if current.stopping:
-            await self._could_not_start(run, Outcome.STOPPED, current.stopping)
+            await self._could_not_start(run, current.stopping)
             return
         try:
             given = await self.store.read(lambda store: _assignment(store, run))
@@ -109,10 +108,11 @@ class Runs:
                 place = await self.setup.place(run, given.site)
             identity = await self.processes.start(await self._prepare(run, given, place))
         except Unavailable as error:
-            await self._delayed(run, str(error))
+            await self.store.write(partial(delay, run.id, str(error)))
+            self.bell.ring()
             raise
         except WindlassError as error:
-            await self._could_not_start(run, Outcome.FAILED, f"could not be started: {error} {error.hint}".strip())
+            await self._could_not_start(run, f"could not be started: {error} {error.hint}".strip())
             return
         await self._began(replace(run, identity=identity, base=place.base))
 
@@ -129,7 +129,7 @@ class Runs:
             manifest={"agentId": agent.id, "agentName": agent.name, "mode": task.mode},
             inputs={"task.md": task_file(task)},
             context=given.context,
-            files={file: agent.options[file] for file in provider.files} | {**provider.writes} | _apart(prompt),
+            files={file: agent.options[file] for file in provider.files} | {**provider.writes} | prompt.files,
         )
         chosen = settings_for(agent.model, self.settings.at("").models)
         start = StartRequest(
@@ -244,33 +244,22 @@ class Runs:
         self.bell.ring()
         self.stir(run.id)
 
-    async def _delayed(self, run: Run, reason: str) -> None:
-        """Say on the run why it has not started yet."""
-
-        def step(store: Writing) -> None:
-            current = store.find(Run, run.id)
-            if current is not None and current.live and current.reason != reason:
-                store.record("run.delayed", run.id, replace(current, reason=reason))
-
-        await self.store.write(step)
-        self.bell.ring()
-
-    async def _could_not_start(self, run: Run, outcome: Outcome, reason: str) -> None:
+    async def _could_not_start(self, run: Run, reason: str) -> None:
+        """End a run without a process: as failed, or as stopped if someone asked for that meanwhile."""
         now = self.clock.now()
-        end = TaskState.CANCELLED if outcome is Outcome.STOPPED else TaskState.FAILED
 
         def step(store: Writing) -> None:
             current = store.find(Run, run.id)
             task = store.find(Task, run.task)
             if current is None or not current.live:
                 return
-            if current.stopping:  # it was given up while it was being made ready
-                how, ended, why = Outcome.STOPPED, TaskState.CANCELLED, current.stopping
-            else:
-                how, ended, why = outcome, end, reason
-            store.record("run.finished", run.id, current.end(how, now=now, reason=why))
+            outcome, state = Outcome.FAILED, TaskState.FAILED
+            if current.stopping:
+                outcome, state = Outcome.STOPPED, TaskState.CANCELLED
+            why = current.stopping or reason
+            store.record("run.finished", run.id, current.end(outcome, now=now, reason=why))
             if task is not None and not task.ended:
-                end_task(store, task, ended, now=now, reason=why)
+                end_task(store, task, state, now=now, reason=why)
 
         await self.store.write(step)
         self.bell.ring()
@@ -319,7 +308,7 @@ class Claim:
             starting_at=self.now,
         )
         active = task if task.state is TaskState.ACTIVE else task.move(TaskState.ACTIVE, now=self.now)
-        carried = (each.move(Receipt.DELIVERED, run=run.id) for each in self._owed(store))
+        carried = (delivery.move(Receipt.DELIVERED, run=run.id) for delivery in self._owed(store))
         agent = replace(self.agent, retired_at=None)
         other = [agent] if agent != store.find(Agent, agent.id) else []  # it is back, or on other terms
         store.record("run.starting", run.id, run, active, *carried, *other)
@@ -327,11 +316,12 @@ class Claim:
 
     def _owed(self, store: Reading) -> list[Delivery]:
         """Its mail as it is now: some may have been read meanwhile."""
-        found = (store.find(Delivery, each.id) for each in self.mail)
-        return [each for each in found if each and each.owed]
+        found = (store.find(Delivery, delivery.id) for delivery in self.mail)
+        return [delivery for delivery in found if delivery and delivery.owed]
 
     def _letters(self, store: Reading) -> list[Letter]:
-        return [Letter(found, each) for each in self._owed(store) if (found := store.find(Message, each.message))]
+        owed = self._owed(store)
+        return [Letter(found, delivery) for delivery in owed if (found := store.find(Message, delivery.message))]
 
     def _wanted(self, store: Reading) -> Mode:
         """What one who is called goes on with: a plan that was not finished stays a plan."""
@@ -342,7 +332,7 @@ class Claim:
     def _called(self, store: Writing) -> Task | None:
         """What the first that starts it wants, as a task; nothing if all has been read meanwhile."""
         mail = [letter.message for letter in self._letters(store) if letter.calls]
-        calling = next((each for each in mail if each.spawns), mail[0] if mail else None)
+        calling = next((message for message in mail if message.spawns), mail[0] if mail else None)
         if calling is None:
             return None
         hidden = f"{calling.id} from {calling.sender}"  # tasks are for all to see, and these words are not
@@ -359,18 +349,20 @@ class Claim:
         return task
 
 
-def _apart(prompt: Prompt) -> dict[str, str]:
-    """What is not in the prompt's own file, as a file beside it: so that people can read all that a run was told."""
-    return {"system.md": prompt.system} if prompt.system else {}
-
-
 def _assignment(store: Reading, run: Run) -> Assignment:
     task = store.find(Task, run.task)
     if task is None:
         raise NotFound(f"Run {run.id} has lost its task.")
-    found = (store.find(Message, each.message) for each in store.deliveries_of(run.id))
-    mail = tuple(each for each in found if each is not None)
+    found = (store.find(Message, delivery.message) for delivery in store.deliveries_of(run.id))
+    mail = tuple(message for message in found if message is not None)
     return Assignment(site_of(store, run.agent), task, mail, context_files(store, task))
+
+
+def delay(key: str, reason: str, store: Writing) -> None:
+    """Within a transaction: say on a run why it is not started, or not judged, yet."""
+    run = store.find(Run, key)
+    if run is not None and run.live and run.reason != reason:
+        store.record("run.delayed", key, replace(run, reason=reason))
 
 
 _STOPPABLE = (TaskState.OPEN, TaskState.ACTIVE, TaskState.WAITING, TaskState.FAILED)

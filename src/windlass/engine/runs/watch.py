@@ -65,7 +65,7 @@ class Watch:
 
     async def _begin(self, runs: list[Run]) -> None:
         """Follow these. What has no process, or has lost its place, is looked at by itself."""
-        tails = await self.intake.resume(*(each for each in runs if each.identity is not None))
+        tails = await self.intake.resume(*(run for run in runs if run.identity is not None))
         for run in runs:
             if tail := tails.get(run.id):
                 self._follow(run, tail)

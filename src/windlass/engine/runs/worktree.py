@@ -68,7 +68,7 @@ class WorktreeSetups:
     async def place(self, run: Run, site: Site) -> RunPlace:
         """Where the run works. A new task begins at main. Raises BadInput, with the last lines, if a set-up fails."""
         made = [await self._worktree(run, project, site.agent) for project in site.projects]
-        worktrees = tuple(each.folder for each in made)
+        worktrees = tuple(place.folder for place in made)
         folder = site.folder(self.home, worktrees[0])
         if len(worktrees) > 1:
             await self.workdirs.gather(folder, dict(zip(site.names, worktrees, strict=True)))
@@ -182,7 +182,7 @@ def _begins_anew(store: Reading, run: Run) -> bool:
 
     Who is called after a task that failed or was stopped finds its worktree as it left it, unless it was only to look.
     """
-    before = [each for each in store.runs_of(run.agent) if each.number < run.number]
+    before = [old for old in store.runs_of(run.agent) if old.number < run.number]
     if not before or before[-1].task == run.task or run.cause not in (Cause.TASK, Cause.CALL):
         return run.cause is Cause.TASK and run.number > 1
     last = store.find(Task, before[-1].task)
@@ -217,7 +217,7 @@ def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
 
 
 def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Writing) -> PortRange | None:
-    others = (_ports_of(store, each) for each in store.agents() if each.id != agent.id)
+    others = (_ports_of(store, other) for other in store.agents() if other.id != agent.id)
     given = pick_ports(settings, [other for other in others if other])
     if given is not None:
         document = revised(store, agent.project, f"ports/{agent.id}", str(given), now=now)

@@ -1,1 +1,1 @@
-"""Keeping a run in its place with bubblewrap."""
+"""Keep a run in a sandbox of bubblewrap."""

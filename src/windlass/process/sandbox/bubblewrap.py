@@ -1,8 +1,7 @@
-"""Keeping a run in its place with bubblewrap.
+"""Keep a run in a sandbox of bubblewrap.
 
-The machine is there to read. The home, our own folder and those for temporary files are hidden, and of them only that
-is shown which the run needs. It sees no process but its own, holds no capability, and takes its tree with it when it
-goes.
+The machine can be read. The home, our own folder and those for temporary files are hidden, except for the parts that
+the run needs. It sees no process but its own, holds no capability, and its processes end with it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _PROBE_SECONDS = 20.0
 _KERNEL = [Path("/proc", part) for part in "sys sysrq-trigger irq bus fs acpi asound mtrr scsi".split()]
 _MACHINE = (
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-    *(word for each in _KERNEL if each.exists() for word in ("--ro-bind", str(each), str(each))),
+    *(word for path in _KERNEL if path.exists() for word in ("--ro-bind", str(path), str(path))),
 )
 _APART = (
     *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", _HOST),
@@ -103,8 +102,8 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
     """Everything that is put into its place; what is said later counts more."""
     mounts = Mounts()
     own = _stand_ins(mounts, environment, sandbox)
-    for each in (*_TEMPORARY, *(environment.get(name) or "/" for name in _MOVED)):
-        mounts.empty(each)
+    for folder in (*_TEMPORARY, *(environment.get(name) or "/" for name in _MOVED)):
+        mounts.empty(folder)
     for socket in _SOCKETS:
         mounts.empty(socket, closed=True)
     _follow(mounts, environment, sandbox)
@@ -122,9 +121,9 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
 
 def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) -> dict[str, SandboxHome]:
     """Folders of the agent's in the place of the user's: the home, and what variables of its provider's name."""
-    parts = (each.partition("/") for each in (*sandbox.writable, *sandbox.protected))
+    parts = (path.partition("/") for path in (*sandbox.writable, *sandbox.protected))
     named = sorted({first[1:] for first, slash, _ in parts if first.startswith("$") and slash})
-    places = {"home": _home(environment)} | {each: realpath(environment.get(each) or "/") for each in named}
+    places = {"home": _home(environment)} | {name: realpath(environment.get(name) or "/") for name in named}
     own = {}
     for name, place in places.items():
         if place != "/" and isdir(place) and not mounts.is_hidden(place):
@@ -150,14 +149,14 @@ def _follow(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) ->
 
 def _leads_out(path: str, hidden: Sequence[str]) -> bool:
     """Whether a path in a hidden folder leads out of it by a link, which someone else may have put there."""
-    return any(path.startswith(f"{each}/") and not realpath(path).startswith(f"{realpath(each)}/") for each in hidden)
+    return any(path.startswith(f"{top}/") and not realpath(path).startswith(f"{realpath(top)}/") for top in hidden)
 
 
 def _protect(mounts: Mounts, own: Mapping[str, SandboxHome], paths: Sequence[str]) -> None:
     """Folders are shown. Files are copied, so that a program can write its own; in what is shared nobody can."""
     for path in paths:
         real = f"{realpath(dirname(path))}/{basename(path)}"
-        place = next((each for each in own if real.startswith(f"{each}/")), None)
+        place = next((folder for folder in own if real.startswith(f"{folder}/")), None)
         if mounts.is_open(real):
             mounts.show(there(real))
         elif isdir(real):
@@ -169,7 +168,7 @@ def _protect(mounts: Mounts, own: Mapping[str, SandboxHome], paths: Sequence[str
 def _network_files(environment: Mapping[str, str]) -> list[str]:
     """How names are looked up, and whom TLS trusts."""
     trusted = (environment.get(name, "") for name in TRUSTED)
-    return [dirname(realpath("/etc/resolv.conf")), *(each for each in trusted if each.startswith("/"))]
+    return [dirname(realpath("/etc/resolv.conf")), *(path for path in trusted if path.startswith("/"))]
 
 
 def _inside(environment: Mapping[str, str]) -> dict[str, str]:
@@ -185,7 +184,7 @@ def _home(environment: Mapping[str, str]) -> str:
 
 def _paths(named: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """`~/x`, `$NAME/x`, `x` and `/x` as paths; what a missing variable leads to is left out."""
-    return [each for each in (_expanded(each, environment) for each in named) if each.startswith("/")]
+    return [path for path in (_expanded(name, environment) for name in named) if path.startswith("/")]
 
 
 def _expanded(path: str, environment: Mapping[str, str]) -> str:

@@ -87,12 +87,12 @@ class Mounts:
     def directly_in(self, folder: str) -> Iterator[Mount]:
         """What is put into that which stands for a folder, and needs a place there."""
         stand_in = self._all[folder]
-        return (each for each in self._needed() if self._around(dirname(each.target)) == stand_in)
+        return (mount for mount in self._needed() if self._around(dirname(mount.target)) == stand_in)
 
     def words(self) -> list[str]:
         """All of it as options of bubblewrap."""
-        words = [word for each in self._needed() for word in each.words]
-        return words + [word for each in self._closed for word in ("--remount-ro", each)]
+        words = [word for mount in self._needed() for word in mount.words]
+        return words + [word for folder in self._closed for word in ("--remount-ro", folder)]
 
     def _bind(self, option: str, path: str, real: str, *, needed: bool) -> None:
         if needed:
@@ -114,8 +114,8 @@ class Mounts:
 
     def _needed(self) -> list[Mount]:
         """From the outside to the inside, without what is shown with something around it."""
-        sorted_ = sorted(self._all.values(), key=lambda each: each.target.count("/"))
-        return [each for each in sorted_ if not (_is_shown(each) and _is_shown(self._around(dirname(each.target))))]
+        mounts = sorted(self._all.values(), key=lambda mount: mount.target.count("/"))
+        return [each for each in mounts if not (_is_shown(each) and _is_shown(self._around(dirname(each.target))))]
 
 
 def _is_shown(mount: Mount | None) -> bool:

@@ -63,20 +63,20 @@ def _tool(folder: str, hidden: Hidden) -> Iterator[str]:
     elif _is_own(realpath(root), hidden):
         yield root
     else:
-        yield from (f"{root}/{each}" for each in _BESIDE)
-        yield from (f"{dirname(root)}/{each}" for each in _COMPANIONS.get(basename(root), ()))
+        yield from (f"{root}/{name}" for name in _BESIDE)
+        yield from (f"{dirname(root)}/{name}" for name in _COMPANIONS.get(basename(root), ()))
 
 
 def _is_own(root: str, hidden: Hidden) -> bool:
     """Whether a folder is so deep among a tool's own files that it can only be one program's."""
     above = [parent for parent in Path(root).parents if hidden(str(parent))]
-    return len(above) >= _DEEP and any(each.name.startswith(".") for each in above[:-1])
+    return len(above) >= _DEEP and any(parent.name.startswith(".") for parent in above[:-1])
 
 
 def _base_of(settings: Path, hidden: Hidden) -> Iterator[str]:
     """The Python that a virtual environment was made from."""
     for line in settings.read_text("utf-8", "replace").splitlines():
-        name, _, value = (each.strip() for each in line.partition("="))
+        name, _, value = (part.strip() for part in line.partition("="))
         if name == "home" and value and hidden(realpath(value)):
             yield from (dirname(realpath(value)), dirname(value))
 

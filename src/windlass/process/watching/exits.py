@@ -64,7 +64,7 @@ async def all_gone(identities: Iterable[Identity], within: float) -> bool:
         if not waiting:
             done.set()
 
-    ends = [on_exit(each, partial(gone, each)) for each in tuple(waiting)]
+    ends = [on_exit(identity, partial(gone, identity)) for identity in tuple(waiting)]
     timer = loop.call_later(max(within, 0), done.set)
     try:
         if waiting:

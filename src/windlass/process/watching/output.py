@@ -39,7 +39,7 @@ class FolderWatch:
         try:
             return self._watch(folder, changed)
         except OSError:
-            return _nothing
+            return lambda: None
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -109,10 +109,6 @@ class FolderWatch:
     def _tell(self, number: int) -> None:
         for changed in tuple(self._watches.get(number, ())):
             changed()
-
-
-def _nothing() -> None:
-    """What ends a watch that never began."""
 
 
 def _parse(events: bytes) -> Iterator[tuple[int, int]]:
