@@ -89,7 +89,7 @@ class CommandChecks:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
         project = bench.project
         prepared = read_prepared(bench.prepared)
-        key = await self._key(project, candidate, settings)
+        key = setup_key(settings.setup, await self._trees.named(project, candidate.commit, LOCK_FILES))
         usable = prepared if prepared and prepared.key == key else PreparedTree(key, ())
         placed = await self._trees.place(project, candidate.commit, bench.tree, keep=usable.kept)
         if not settings.setup.strip() or (usable is prepared and placed):
@@ -109,9 +109,6 @@ class CommandChecks:
             raise Unavailable(f"The set-up of {bench.project.name} left a tree that cannot be put right: {bench.tree}.")
         write_prepared(bench.prepared, PreparedTree(key, kept))
         return None
-
-    async def _key(self, project: Project, candidate: Candidate, settings: CheckSettings) -> str:
-        return setup_key(settings.setup, await self._trees.named(project, candidate.commit, LOCK_FILES))
 
     async def _execute(self, bench: Bench, command: str, settings: CheckSettings) -> Ended:
         return await self._shell(
@@ -141,10 +138,8 @@ def _verdict(
 
 def _text(ended: Ended, settings: CheckSettings) -> str:
     cut = f"\n(The output was longer; {settings.output_bytes} bytes of it are kept.)\n" if ended.truncated else ""
-    text = ended.output.decode("utf-8", "replace").replace(
-        "\0", "\N{REPLACEMENT CHARACTER}"
-    )  # no prompt can hold a NUL
-    return text + cut
+    text = ended.output.decode("utf-8", "replace")
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}") + cut  # no prompt can hold a NUL
 
 
 def _reason(ended: Ended, limit: float) -> str:

@@ -87,14 +87,12 @@ async def _serve(home: Path, *, foreground: bool) -> None:
 
 
 def _on_port(home: Path, building: Program) -> list[DaemonServer]:
-    """The port, unless it is switched off. One that can't be had is said, and missed by nobody else."""
+    """The server on the port, unless it is off; a port that can't be had is reported, and the rest is served."""
     wanted = building.settings.at("").daemon.port
+    if wanted == OFF:
+        return []
     try:
-        return (
-            [DaemonServer(build_port(building.port_authenticator, building.tools), open_port(home, wanted))]
-            if wanted != OFF
-            else []
-        )
+        return [DaemonServer(build_port(building.port_authenticator, building.tools), open_port(home, wanted))]
     except Unavailable as error:
         building.engine.troubles.report("port", error)
         return []

@@ -52,14 +52,14 @@ class Program:
     settings: SettingsFiles
 
     def fall_silent(self) -> None:
-        """Let everyone go who reads along."""
+        """Disconnect all subscribers."""
         self.engine.bell.fall_silent()
         self.tools.leave()
 
 
 @asynccontextmanager
 async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Program]:
-    """Every object, built once; closed in the order that loses nothing."""
+    """Build every object once; close them in the order that loses nothing."""
     clock = SystemClock()
     step = Steps(os.environ)
     providers = load()

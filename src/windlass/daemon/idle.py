@@ -54,9 +54,8 @@ def watched_until(store: Reading) -> float:
     """Until when a project's chat file is to be followed, because a person or a program has written there."""
     last = 0.0
     for project in store.projects():
-        corner = ChatFile(project, None, project.path)
-        lines = (each.sent_at for each in store.said(project.id, limit=LOOK_BACK) if corner.wrote(each))
-        last = max(last, *lines, 0.0)
+        file, said = ChatFile(project, None, project.path), store.said(project.id, limit=LOOK_BACK)
+        last = max((last, *(message.sent_at for message in said if file.wrote(message))))
     return last + A_DAY if last else 0.0
 
 

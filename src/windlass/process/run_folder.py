@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
+from windlass.system.files import NotPlain, open_file
 
 _RUN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _CODE = re.compile(rb"\d{1,3}\n")
@@ -37,7 +36,7 @@ class RunFolder:
         return self.path / "exit"
 
     def prepare(self) -> None:
-        """Make it, for us alone. What an earlier try said is kept; how it ended is not true any more."""
+        """Make it, for us alone. The output of an earlier try is kept, its exit code removed."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
         self.exit.unlink(missing_ok=True)
@@ -47,13 +46,10 @@ class RunFolder:
         return read_regular(self.output, offset, limit)
 
     def overwrite_output(self, offset: int, content: bytes) -> None:
-        """Put other bytes in the place of what stands there; the output neither grows nor shrinks."""
+        """Replace some bytes; the output neither grows nor shrinks."""
         try:
-            descriptor = os.open(self.output, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                os.pwrite(descriptor, content, offset)
-            finally:
-                os.close(descriptor)
+            with open_file(None, self.output, os.O_WRONLY) as handle:
+                os.pwrite(handle, content, offset)
         except OSError as error:
             raise Unavailable(f"{self.output} could not be written: {error.strerror}.") from error
 
@@ -66,14 +62,9 @@ class RunFolder:
 def read_regular(path: Path, offset: int, limit: int) -> bytes:
     """Some bytes of a regular file. A link, pipe or folder in its place reads as nothing, and never blocks."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO):
-            return b""
-        raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
-    try:
-        return os.pread(descriptor, limit, offset) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        with open_file(None, path) as handle:
+            return os.pread(handle, limit, offset)
+    except (FileNotFoundError, NotADirectoryError, NotPlain):
+        return b""
     except OSError as error:
         raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
-    finally:
-        os.close(descriptor)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
+from windlass.system.files import write_whole
 
 FILE = "port"
 LOOPBACK = "127.0.0.1"
@@ -24,7 +24,7 @@ def open_port(home: Path, wanted: int) -> socket.socket:
         _bind(line, wanted or _former(home), fixed=wanted > 0)
         line.listen(1024)
         line.settimeout(0.0)
-        _write(home / FILE, f"{line.getsockname()[1]}\n")
+        write_whole(home / FILE, b"%d\n" % line.getsockname()[1])
     except OSError as error:
         line.close()
         raise Unavailable(
@@ -35,7 +35,7 @@ def open_port(home: Path, wanted: int) -> socket.socket:
 
 
 def close_port(home: Path) -> None:
-    """Nobody shall be led to a port that may be someone else's by now."""
+    """Remove the file with the number: the port may soon be someone else's."""
     (home / FILE).unlink(missing_ok=True)
 
 
@@ -54,10 +54,3 @@ def _former(home: Path) -> int:
     except (OSError, ValueError):
         return 0
     return number if 1024 <= number < 65536 else 0
-
-
-def _write(file: Path, text: str) -> None:
-    file.unlink(missing_ok=True)
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w") as out:
-        out.write(text)

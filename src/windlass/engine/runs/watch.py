@@ -103,10 +103,8 @@ class Watch:
         if run is None or not run.live:
             self._let_go(key)
             return
-        if self.runs.background.busy(key) and run.identity is None:
-            return
         if run.identity is None:
-            if not await self.runs.recover(run):
+            if not self.runs.background.busy(key) and not await self.runs.recover(run):
                 await self._conclude(run, await self._tail(run))
             return
         tail = await self._tail(run)
@@ -158,8 +156,7 @@ class Watch:
         return all(self.git.has_worktree(project, site.agent) for project in site.projects)
 
     async def _has_signal(self, key: str, tail: OutputPosition) -> bool:
-        signal = await self.workdirs.signal(key, tail.folder)
-        return not isinstance(signal, BadSignal | None)
+        return not isinstance(await self.workdirs.signal(key, tail.folder), BadSignal | None)
 
     async def _halt(self, run: Run, tail: OutputPosition) -> bool:
         """Whether a run is ended because it stalled or ran away; the reason is kept before anything is done."""

@@ -1,4 +1,4 @@
-"""Where a run works: a worktree at the right commit, with all that the project wants in it, and ports of its own."""
+"""The place of a run: a worktree at the right commit, set up as the project wants, with ports of its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunPlace:
     base: str
     """The commit of main that it starts from, in its own project; of a review, the commit that it looks at."""
     environment: Mapping[str, str]
-    """What its environment gets besides."""
+    """Further variables for its environment."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -77,13 +77,13 @@ class WorktreeSetups:
     async def _worktree(self, run: Run, project: Project, agent: Agent) -> RunPlace:
         """One worktree, made ready as its project wants it."""
         seen = await self.store.read(lambda store: _reviewed(store, run))
-        line = await self._line(run, agent)
+        start = await self._workflow_start(run, agent)
         if seen is not None:
             await self.git.renew(project, agent, at=seen.head)
         elif agent.copies:
             await self.git.renew(project, agent, at=await self.git.checkout(project))
-        elif line is not None:
-            await self._renew(run, project, agent, at=await self._newest(project, agent) or line)
+        elif start is not None:
+            await self._renew(run, project, agent, at=await self._newest(project, agent) or start)
         elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
         if not self.git.has_worktree(project, agent):
@@ -97,12 +97,12 @@ class WorktreeSetups:
             await self._prepare(run, project, agent, worktree, given)
         return RunPlace(worktree, (worktree,), base, environment)
 
-    async def _line(self, run: Run, agent: Agent) -> str | None:
-        """Where one of a workflow's agents begins: where the others have got to, or at main (nothing); None: as any."""
+    async def _workflow_start(self, run: Run, agent: Agent) -> str | None:
+        """The commit at which a workflow's agent begins; nothing means main, None that it is in no workflow."""
         return await self.store.write(partial(enter, run, agent, self.clock.now())) if agent.workflow else None
 
     async def _newest(self, project: Project, agent: Agent) -> str:
-        """What the one at work has committed by now: who only reads may have been called to look at just that."""
+        """The newest commit of the agent that writes in this workflow now: a reader may be called to look at it."""
         writer = await self.store.read(partial(writer_beside, agent))
         return await self.git.branch(project, writer) if writer else ""
 
