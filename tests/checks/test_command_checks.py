@@ -13,23 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from windlass.checks import CommandChecks
+from windlass.checks.command import CommandChecks
 from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Candidate
 from windlass.core.nouns.project import Project
 from windlass.core.ports.checks import Checks
+from windlass.core.runs.worktree_setup import ShellResult
 from windlass.core.settings.schema import CheckSettings
 from windlass.git import HubGit
-
-
-@dataclass(frozen=True)
-class Ended:
-    exit_code: int | None
-    output: bytes
-    truncated: bool
-    seconds: float
-    timed_out: bool
 
 
 @dataclass
@@ -47,7 +39,7 @@ class RealShell:
         timeout: float,  # noqa: ASYNC109 - the port of the shell has it
         output_limit: int,
         marker: str,
-    ) -> Ended:
+    ) -> ShellResult:
         self.markers.append(marker)
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
@@ -66,7 +58,8 @@ class RealShell:
         output, _ = await talk
         cut = len(output) > output_limit
         code = None if late else process.returncode
-        return Ended(code, output[:output_limit], cut, time.monotonic() - begun, late)
+        seconds = time.monotonic() - begun
+        return ShellResult(exit_code=code, output=output[:output_limit], truncated=cut, seconds=seconds, timed_out=late)
 
 
 class Bench:

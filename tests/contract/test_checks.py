@@ -12,7 +12,7 @@ import pytest
 from git_stages import STAGES, GitStage, MemoryGit, RealGit, an_agent
 
 from fakes import FakeChecks
-from windlass.checks import CommandChecks
+from windlass.checks.command import CommandChecks
 from windlass.core.errors import BadInput
 from windlass.core.nouns.change import Candidate
 from windlass.core.ports.checks import Checks

@@ -14,7 +14,7 @@ from pathlib import Path
 import patience
 from fakes import FakeProcesses
 from fakes.store import MemoryStore
-from windlass.checks import CommandChecks
+from windlass.checks.command import CommandChecks
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.run import Run

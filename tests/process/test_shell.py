@@ -15,8 +15,9 @@ from process_stage import Stage, descriptors, play, until
 
 import patience
 from windlass.core.errors import BadInput
+from windlass.core.runs.worktree_setup import ShellResult
 from windlass.process.proc import process
-from windlass.process.shell import ShellResult, run_shell, sweep
+from windlass.process.shell import run_shell, sweep
 
 PATH = {"PATH": os.environ["PATH"]}
 

@@ -14,7 +14,7 @@ from windlass.checks.setup import PreparedTree, read_prepared, write_prepared
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.change import Candidate, CheckResult
 from windlass.core.nouns.project import Project
-from windlass.core.runs.worktree_setup import LOCK_FILES, Ended, Shell, setup_key, visible
+from windlass.core.runs.worktree_setup import LOCK_FILES, Shell, ShellResult, setup_key, visible
 from windlass.core.settings.schema import CheckSettings
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
@@ -85,7 +85,7 @@ class CommandChecks:
         finally:
             busy.discard(number)
 
-    async def _prepare(self, bench: Bench, candidate: Candidate, settings: CheckSettings) -> Ended | None:
+    async def _prepare(self, bench: Bench, candidate: Candidate, settings: CheckSettings) -> ShellResult | None:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
         project = bench.project
         prepared = read_prepared(bench.prepared)
@@ -99,7 +99,9 @@ class CommandChecks:
         await self._trees.place(project, candidate.commit, bench.tree)
         return await self._set_up(bench, candidate, settings, key)
 
-    async def _set_up(self, bench: Bench, candidate: Candidate, settings: CheckSettings, key: str) -> Ended | None:
+    async def _set_up(
+        self, bench: Bench, candidate: Candidate, settings: CheckSettings, key: str
+    ) -> ShellResult | None:
         ended = await self._execute(bench, settings.setup, settings)
         if ended.exit_code != 0 or ended.timed_out:
             return ended
@@ -110,7 +112,7 @@ class CommandChecks:
         write_prepared(bench.prepared, PreparedTree(key, kept))
         return None
 
-    async def _execute(self, bench: Bench, command: str, settings: CheckSettings) -> Ended:
+    async def _execute(self, bench: Bench, command: str, settings: CheckSettings) -> ShellResult:
         return await self._shell(
             command,
             cwd=str(bench.tree),
@@ -122,7 +124,7 @@ class CommandChecks:
 
 
 def _verdict(
-    candidate: Candidate, settings: CheckSettings, started_at: float, ended: Ended, prefix: str
+    candidate: Candidate, settings: CheckSettings, started_at: float, ended: ShellResult, prefix: str
 ) -> CheckResult:
     passed = not prefix and ended.exit_code == 0 and not ended.timed_out
     return CheckResult(
@@ -136,13 +138,13 @@ def _verdict(
     )
 
 
-def _text(ended: Ended, settings: CheckSettings) -> str:
+def _text(ended: ShellResult, settings: CheckSettings) -> str:
     cut = f"\n(The output was longer; {settings.output_bytes} bytes of it are kept.)\n" if ended.truncated else ""
     text = ended.output.decode("utf-8", "replace")
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}") + cut  # no prompt can hold a NUL
 
 
-def _reason(ended: Ended, limit: float) -> str:
+def _reason(ended: ShellResult, limit: float) -> str:
     if ended.timed_out:
         return f"timed out after {limit:g} s"
     if ended.exit_code is None:

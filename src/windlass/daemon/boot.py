@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from windlass import __version__
-from windlass.checks import CommandChecks
+from windlass.checks.command import CommandChecks
 from windlass.checks.guess import guess
 from windlass.core.ports import Ports
 from windlass.daemon.clock import SystemClock

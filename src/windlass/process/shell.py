@@ -7,11 +7,11 @@ import fcntl
 import os
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Identity
+from windlass.core.runs.worktree_setup import ShellResult
 from windlass.process.end_tree import ProcessTree
 from windlass.process.proc import MARKER
 from windlass.process.process_table import Survey
@@ -28,19 +28,6 @@ T = TypeVar("T")
 _GRACE = 1.0
 _DRAIN = 0.2
 _READ = 1 << 18
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShellResult:
-    """How a command ended and what it said."""
-
-    exit_code: int | None
-    """None if it was ended by us; 128 and the signal's number if by a signal."""
-    output: bytes
-    """Standard output and errors in one, at most about as long as was asked for."""
-    truncated: bool
-    seconds: float
-    timed_out: bool
 
 
 async def run_shell(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.runs.sandbox import Sandbox
-from windlass.core.runs.worktree_setup import Ended, PreparedWorktree, Shell, Wrap, visible
+from windlass.core.runs.worktree_setup import PreparedWorktree, Shell, ShellResult, Wrap, visible
 from windlass.core.settings.schema import WorktreeSettings
 from windlass.system.files import exists, open_folder, read_file, remove, replace_file
 from windlass.workdir.folders import INPUT
@@ -168,7 +168,7 @@ def _explained(worktree: str) -> Iterator[None]:
         raise Unavailable(f"The set-up of {worktree} can't be noted: {error}.") from error
 
 
-def _failure(ended: Ended, settings: WorktreeSettings, output: str) -> str:
+def _failure(ended: ShellResult, settings: WorktreeSettings, output: str) -> str:
     how = f"timed out after {settings.setup_seconds:g} s" if ended.timed_out else f"exit code {ended.exit_code}"
     last = [line.strip() for line in output.splitlines() if line.strip()][-LAST_LINES:]
     said = " | ".join(last)[-LONGEST_TAIL:]

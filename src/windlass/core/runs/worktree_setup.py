@@ -98,19 +98,17 @@ class Setups(Protocol):
         ...
 
 
-class Ended(Protocol):
-    """How a shell command ended."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellResult:
+    """How a shell command ended and what it said."""
 
-    @property
-    def exit_code(self) -> int | None: ...
-    @property
-    def output(self) -> bytes: ...
-    @property
-    def truncated(self) -> bool: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def timed_out(self) -> bool: ...
+    exit_code: int | None
+    """None if it was ended by us; 128 and the signal's number if by a signal."""
+    output: bytes
+    """Standard output and errors in one, at most about as long as was asked for."""
+    truncated: bool
+    seconds: float
+    timed_out: bool
 
 
 class Wrap(Protocol):
@@ -135,4 +133,4 @@ class Shell(Protocol):
         timeout: float,  # noqa: ASYNC109 - it is the command's limit, and part of the answer
         output_limit: int,
         marker: str,
-    ) -> Ended: ...
+    ) -> ShellResult: ...
