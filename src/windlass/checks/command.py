@@ -34,7 +34,7 @@ class Bench:
 
     @property
     def prepared(self) -> Path:
-        """Where it is remembered how it was set up."""
+        """The file that remembers its set-up."""
         return self.folder / ("setup.json" if self.number == 1 else f"setup-{self.number}.json")
 
     @property
@@ -156,4 +156,4 @@ _SHELL_SAYS = {
     126: "the command could not be run (exit code {})",
     127: "the command was not found (exit code {})",
 }
-"""What a shell means by these."""
+"""The meaning of a shell's own exit codes."""

@@ -1,4 +1,4 @@
-"""Which checks a repository seems to have, from the files at its top."""
+"""Guess a repository's checks from the files at its top."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _python(top: Path) -> Found:
 
 
 def _where(top: Path, tests: list[str]) -> str:
-    """Where unittest begins; a folder of tests that is a package is imported from the top."""
+    """The start folder for unittest; a folder of tests that is a package is imported from the top."""
     if not tests:
         return ""
     package = (top / tests[0] / "__init__.py").is_file()

@@ -1,4 +1,4 @@
-"""What checks need from other rooms; the daemon passes it in."""
+"""The port through which checks get their trees; the daemon passes it in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Trees(Protocol):
         ...
 
     async def leftovers(self, project: Project, path: Path) -> tuple[str, ...]:
-        """What lies there and is not part of the commit."""
+        """Files in the folder that are not part of the commit."""
         ...
 
     async def named(self, project: Project, commit: str, name: re.Pattern[str]) -> dict[str, str]:

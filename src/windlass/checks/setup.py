@@ -1,4 +1,4 @@
-"""What a set-up has left in a tree, and until when it may be used again."""
+"""The memory of a check tree's set-up, so that it can be used again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PreparedTree:
 
 
 def read_prepared(file: Path) -> PreparedTree | None:
-    """What was remembered; nothing if it was never done, or not to its end."""
+    """Read the memory of a set-up; None if it was never done, or not to its end."""
     try:
         value = json.loads(file.read_text("utf-8"))
         return PreparedTree(value["key"], tuple(value["kept"]))

@@ -21,7 +21,7 @@ from windlass.core.runs.workdir import WorktreeState
 from windlass.core.settings.schema import Limits
 
 EXCERPT = 80
-"""How much of a bad signal is shown with the run."""
+"""Characters of a bad signal that are shown with the run."""
 
 # ── waking ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,7 +136,7 @@ def may_start(project: str, live: Mapping[str, int], *, home: Limits, own: Limit
 
 
 class Then(StrEnum):
-    """What follows the end of a run."""
+    """The step that follows the end of a run."""
 
     LAND = "land"
     FINISH = "finish"
@@ -158,9 +158,9 @@ class EndedRun:
     trouble: RunTrouble | None = None
     """The trouble it was in at its end, by its own output or by our clock."""
     tries: int = 0
-    """How many runs just before this one did not end well."""
+    """Runs just before this one that did not end well."""
     waits: int = 0
-    """How many runs just before this one met a model's server that had no room."""
+    """Runs just before this one that met an overloaded model's server."""
     patience: int = 0
     """Further tries of a persistent agent."""
     claim: DoneSign = DoneSign.SIGNAL
@@ -177,7 +177,7 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdict:
-    """What we hold to be true about a run, on which evidence, and what follows."""
+    """The verdict on a run, with its evidence and the next step."""
 
     outcome: Outcome
     then: Then

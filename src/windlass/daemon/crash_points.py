@@ -33,7 +33,7 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "setups": ("prepare",),
     "checks": ("run",),
 }
-"""What changes the world, by port. The store's effects are named by their events, git's own by their commands."""
+"""The methods of each port that change the world. The store's effects are named by their events, git's by commands."""
 
 
 class Steps:

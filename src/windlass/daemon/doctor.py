@@ -1,4 +1,4 @@
-"""What `windlass doctor` looks at: facts about this machine, this home and one repository."""
+"""The examinations of `windlass doctor`: this machine, this home and one repository."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def rivals(home: Path) -> list[str]:
 
 
 def _others(lock: Path) -> list[int]:
-    """Who else has it open for longer than it takes to read it, or to become another program after a fork."""
+    """Other processes that keep the lock's file open for longer than a read or a fork takes."""
     found, until = {*_holders(lock)} - {os.getpid()}, time.monotonic() + MOMENT
     while found and time.monotonic() < until:
         time.sleep(MOMENT / 20)

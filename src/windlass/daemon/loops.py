@@ -1,4 +1,4 @@
-"""What carries every tick: the bell, or a timer in case a ring was lost."""
+"""The loop of each tick: it waits for the bell, or for a timer in case a ring was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the system can do: verbs and ticks over the ports. `Engine` is all that a surface may call."""
+"""The verbs and ticks of Windlass, over the ports. `Engine` is all that a surface may call."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Rhythm:
     every: float
     hears: bool = True
     ear: asyncio.Event | None = None
-    """What wakes it instead of the bell, where that is something of its own."""
+    """The event that wakes it, if not the bell."""
 
 
 class Engine:

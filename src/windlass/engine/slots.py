@@ -1,4 +1,4 @@
-"""How many runs may live at once: in the home, and in each project."""
+"""The limit of live runs: in the home, and in each project."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Slots:
 
 
 def _busy(store: Reading, gone: frozenset[str], lenders: frozenset[str] = frozenset()) -> Mapping[str, int]:
-    """How many slots of each project are taken, but for those of some runs and of some agents."""
+    """The number of taken slots in each project, without those of some runs and some agents."""
     if not gone and not lenders:
         return store.live_by_project()
     busy = (run.agent for run in store.live_runs() if run.id not in gone and run.agent not in lenders)

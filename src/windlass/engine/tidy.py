@@ -28,7 +28,7 @@ log = logging.getLogger("windlass")
 
 
 SHOWN_SECONDS = 3600.0
-"""How long one that was given up is still listed among those at work."""
+"""Seconds for which an agent with a cancelled task stays in the list."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What went wrong unexpectedly: kept for `doctor`, written into the log and, once, into the journal."""
+"""Unexpected errors of ticks: kept for `doctor`, written into the log and, once, into the journal."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Troubles:
         self.bell.ring()
 
     def over(self) -> None:
-        """What had failed has worked: perhaps what could not be told can be told now."""
+        """Ring the bell after a success: perhaps the untold troubles can be recorded now."""
         if self._untold:
             self.bell.ring()
 

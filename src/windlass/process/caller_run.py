@@ -1,4 +1,4 @@
-"""Who is calling: a process is traced to the run it belongs to."""
+"""Trace a calling process to the run it belongs to."""
 
 from __future__ import annotations
 

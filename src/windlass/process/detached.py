@@ -114,7 +114,7 @@ class DetachedProcesses:
         return RunFolder.of(self._runs, run).read_output(offset, limit)
 
     async def exit_code(self, run: str, /) -> int | None:
-        """How the run's program ended; None while it lives, or if its shim could not tell."""
+        """The exit code of the run's program; None while it lives, or if its shim could not tell."""
         return RunFolder.of(self._runs, run).read_exit()
 
     async def sandbox_keeper(self) -> SandboxKeeper:
@@ -122,7 +122,7 @@ class DetachedProcesses:
         return await asyncio.get_running_loop().run_in_executor(self._starters, self._bubblewrap.keeper)
 
     async def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
-        """What variables hold in our own environment and in that of a process, which may have an older one."""
+        """The values of variables in our own environment and in that of a process, which may be older."""
         theirs = environment_of(identity.pid) if identity and is_alive(identity) else {}
         found = (environment.get(name, "") for name in names for environment in (os.environ, theirs))
         return tuple(dict.fromkeys(filter(None, found)))

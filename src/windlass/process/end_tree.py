@@ -86,7 +86,7 @@ class ProcessTree:
             frozen |= new
 
     async def _members(self) -> set[Identity]:
-        """Those that live now."""
+        """The members that live now."""
         census = await self._survey()
         found = members(census, self._ours, self._root, self._seen)
         self._seen |= found
@@ -97,7 +97,7 @@ class ProcessTree:
 def members(
     census: ProcessTable, ours: Callable[[str], bool], root: Identity | None = None, seen: Iterable[Identity] = ()
 ) -> set[Identity]:
-    """Who belongs to the tree: by marker, as root, as seen before, and all that came out of these."""
+    """The members of the tree: by marker, the root, those seen before, and all their descendants."""
     exempt = _ourselves(census)
     done: set[int] = set()
     fresh = {known.pid for known in (*seen, *([root] if root else [])) if census.has(known)}

@@ -10,7 +10,7 @@ TRUSTED = frozenset(
     "SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NIX_SSL_CERT_FILE "
     "GIT_SSL_CAINFO GIT_SSL_CAPATH".split()
 )
-"""Where the certificates are that TLS trusts."""
+"""Variables with the certificates that TLS trusts."""
 # how git reaches other machines is the user's; which repository it works in is not
 _GIT = frozenset(
     "GIT_ASKPASS GIT_PROXY_COMMAND GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT GIT_SSL_CERT GIT_SSL_KEY GIT_SSL_NO_VERIFY "
@@ -25,7 +25,7 @@ _ALLOWED = _PERSON | TRUSTED | _GIT | _TOOLS
 
 
 def granted(environment: Mapping[str, str], names: Collection[str] = ()) -> dict[str, str]:
-    """What a run gets of an environment: what everyone needs, and what is named."""
+    """The variables that a run gets: those that everyone needs, and those that are named."""
     return {name: value for name, value in environment.items() if name in names or _is_for_all(name)}
 
 

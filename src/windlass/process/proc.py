@@ -1,4 +1,4 @@
-"""What the kernel tells about processes, in /proc."""
+"""Read processes from /proc."""
 
 from __future__ import annotations
 

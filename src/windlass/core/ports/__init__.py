@@ -41,6 +41,6 @@ class Ports:
     pid: int = 0
     """The daemon's process."""
     processors: int = 2
-    """How many the machine has."""
+    """Processors of the machine."""
     token: Callable[[str], str] = lambda _: ""
     """The token of a run, by which it is known where its connection does not tell; of no run, the person's own."""

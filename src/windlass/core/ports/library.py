@@ -10,7 +10,7 @@ from windlass.core.workflows.workflow import Workflow
 
 
 class Library(Protocol):
-    """What a repository brings along for its agents, read from the user's own checkout."""
+    """The agents, workflows and prompts of a repository, read from the user's own checkout."""
 
     @property
     def guarded(self) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ class Library(Protocol):
         ...
 
     async def workflow(self, file: str, /) -> Workflow:
-        """What a workflow's file says. Raises BadInput with all that is wrong with it."""
+        """Read a workflow's file. Raises BadInput with all of its mistakes."""
         ...
 
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:

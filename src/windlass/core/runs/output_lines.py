@@ -13,13 +13,13 @@ TOO_LONG = f"has a line of more than {LONGEST} bytes, the rest of which was not 
 
 @dataclass(frozen=True, slots=True)
 class LineSplitter:
-    """What is left of the last, unfinished line."""
+    """The rest of the last, unfinished line."""
 
     rest: bytes = b""
     skipping: bool = False
     """Inside a line that is too long: nothing of it is read until it ends."""
     odd: frozenset[str] = frozenset()
-    """What was strange about the lines so far."""
+    """Oddities of the lines so far."""
 
     def feed(self, content: bytes) -> tuple[LineSplitter, list[str]]:
         """Take some bytes; return what is left over, and the lines that are whole now."""

@@ -1,4 +1,4 @@
-"""What an agent is told at the start of a run: XML tags on top, Markdown inside, in a fixed order."""
+"""The prompt of a run: XML tags on top, Markdown inside, in a fixed order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LITTLE = "talk_little"
 """Instead of those three, for planners, who hardly ever need others."""
 
 ROLES = {Mode.PLAN: "role_plan", Mode.REFINE: "role_refine"}
-"""What stands in `role` for those who do not write the project's files."""
+"""The blocks that replace `role` for agents that do not write the project's files."""
 
 PARTS = (TOOLS, COMMANDS, MANNERS, LITTLE, *ROLES.values())
 """Blocks without a tag of their own, which must be there, too."""
@@ -68,7 +68,7 @@ Section = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """Where an agent works, as it is told."""
+    """An agent's workplace, as its prompt describes it."""
 
     name: str
     path: str
@@ -80,7 +80,7 @@ class Workplace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What a run is told."""
+    """The prompt of a run."""
 
     text: str
     system: str = ""
@@ -221,7 +221,7 @@ def _task(task: Task) -> str:
 
 
 def _timeline(recent: Sequence[Message], mail: Sequence[Message]) -> str:
-    """What was said lately in the channel, for whoever joins; not what is told as mail."""
+    """The latest messages of the channel, for an agent that joins; without its mail."""
     told = {message.id for message in mail}
     lines = [f"{message.sender}: {message.body}" for message in recent if message.id not in told]
     return fenced(_defused("\n".join(lines))) if lines else ""

@@ -16,7 +16,7 @@ ARGUMENT_LIMIT = 100_000
 
 
 class DoneSign(StrEnum):
-    """What counts as the agent's word that it is done."""
+    """The sign by which a run counts as done."""
 
     SIGNAL = "signal"
     """Only a signal; without one it is reminded."""
@@ -26,10 +26,10 @@ class DoneSign(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LineReading:
-    """What one line of output tells us."""
+    """The facts in one line of output."""
 
     text: str = ""
-    """What a person should see of it."""
+    """The text for people."""
     session: str = ""
     model: str = ""
     usage: Usage | None = None
@@ -49,10 +49,10 @@ class LineReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """What a provider is told about the run that it is to start."""
+    """The facts about a run from which a provider builds its command."""
 
     prompt: str = ""
-    """What the agent is told."""
+    """The prompt."""
     system: str = ""
     """Who the agent is, for a provider that takes this apart; short enough for an argument."""
     prompt_file: str
@@ -87,12 +87,12 @@ def _as_text(line: str) -> LineReading:
 
 
 WITH_YOUR_RIGHTS = "whatever it likes, with your rights"
-"""What a program may do that nothing holds back."""
+"""The rights of a program without a sandbox and without flags."""
 UNHELD: Mapping[Permissions, str] = {
     **dict.fromkeys(Permissions, WITH_YOUR_RIGHTS),
     Permissions.READ: "not possible outside a sandbox: there are no flags for it",
 }
-"""What agents of a program may do that has no flags for it."""
+"""The rights of agents whose program has no flags for permissions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Provider:
     check: Callable[[Mapping[str, str]], None] = lambda _: None
     """Refuses bad options, before anything is created."""
     price: Callable[[str, Usage], float] = lambda *_: 0.0
-    """What a usage costs in dollars, by model, where the program itself does not say."""
+    """The price of a usage in dollars, by model, where the program itself does not say."""
     system: bool = False
     """It is told apart who the agent is, by its program's own flag; else that is the beginning of the prompt."""
     models: bool = False
@@ -171,7 +171,7 @@ class Provider:
     reads: bool = False
     """Its flags can hold it to reading; any other is held by a sandbox, or not started."""
     may: Mapping[Permissions, str] = field(default_factory=lambda: UNHELD)
-    """What its agents may do outside a sandbox, in words."""
+    """The rights of its agents outside a sandbox, in words."""
     version: tuple[str, ...] = ()
     """The command that prints its version."""
     verified: Verified | None = None
@@ -197,11 +197,11 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """What of a provider is here, on this machine."""
+    """A provider, as it is installed on this machine."""
 
     provider: Provider
     path: str = ""
-    """Where its program is; nothing if it is not installed, or needs none."""
+    """The path of its program; nothing if it is not installed, or needs none."""
     version: str = ""
     login: Login = Login.UNKNOWN
     evidence: str = ""

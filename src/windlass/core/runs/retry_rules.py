@@ -93,13 +93,13 @@ def _met_no_room(run: Run) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunActivity:
-    """How a live run does, in seconds that never jump."""
+    """The age and output of a live run, in seconds that never jump."""
 
     age: float
     silent: float
     """Since its last output."""
     calls: int
-    """How often it asked its model."""
+    """Calls of its model."""
 
 
 def was_halted(run: Run) -> bool:

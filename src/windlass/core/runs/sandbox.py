@@ -12,7 +12,7 @@ from windlass.core.runs.workdir import Site
 from windlass.core.settings.schema import SandboxSettings
 
 UNENFORCED = "unenforced"
-"""What people read where a run has no sandbox: it has the user's own rights."""
+"""Shown for a run without a sandbox: it has the user's own rights."""
 DOOR = "door"
 """The folder of our home with the daemon's socket in it. A folder, because each daemon makes a socket of its own."""
 SOCKET = "daemon.sock"
@@ -30,7 +30,7 @@ class Sandbox:
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
-    """What it gets of the user's and can't change: folders to read, files as copies of its own."""
+    """Files of the user's that it can't change: folders to read, files as copies of its own."""
     links: tuple[tuple[str, str], ...] = ()
     """Symbolic links: each path, and where it leads."""
     network: bool = True

@@ -1,4 +1,4 @@
-"""Where a run works, and finds things: its agent's worktree, or a folder with one of each repository."""
+"""The workdir of a run: its agent's worktree, or a folder with one worktree of each repository."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ class Site:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each repository is called in the agent's folder."""
+        """The name of each repository in the agent's folder."""
         return tuple(project.path.rstrip("/").rpartition("/")[2] for project in self.projects)
 
     def folder(self, home: str, worktree: str) -> str:
-        """Where its runs are started: in the only worktree, or in a folder that leads to all."""
+        """The folder in which its runs start: the only worktree, or a folder that leads to all."""
         return worktree if len(self.projects) == 1 else f"{home}/workdirs/{self.agent.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
-    """Where a run finds things."""
+    """The paths of a run's files."""
 
     prompt: str
     """The prompt's file."""
     signal: str
-    """Where the agent writes its signal."""
+    """The file for the agent's signal."""
     files: Mapping[str, str]
     """Where each provider file was written, by option name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeState:
-    """What an agent's worktree holds, looked at without trusting anything in it."""
+    """The state of an agent's worktree, read without trusting anything in it."""
 
     head: str
     """The commit its branch is at, which is in the hub now."""
     branch: str
     """The branch that is checked out there, or nothing."""
     commits: int
-    """How many commits its branch has that main has not."""
+    """Commits of its branch that are not in main."""
     changed: tuple[str, ...] = ()
     """Tracked files with uncommitted changes."""
     untracked: tuple[str, ...] = ()
     snapshot: str = ""
     """The commit that holds the tree as it is, under a hidden ref of the hub."""
     holes: tuple[str, ...] = ()
-    """What the snapshot can't cover: nested repositories, files too large."""
+    """Paths that the snapshot can't hold: nested repositories, files too large."""
 
     @property
     def clean(self) -> bool:

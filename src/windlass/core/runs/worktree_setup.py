@@ -41,7 +41,7 @@ class PortRange:
 
     @classmethod
     def parse(cls, text: str) -> PortRange | None:
-        """What `str` wrote, or nothing."""
+        """Read the form that `str` writes; nothing for any other."""
         found = re.fullmatch(r"(\d{1,5})-(\d{1,5})", text.strip())
         return cls(int(found[1]), int(found[2])) if found else None
 
@@ -66,12 +66,12 @@ def pick_ports(settings: WorktreeSettings, taken: Iterable[PortRange]) -> PortRa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedWorktree:
-    """How making a worktree ready went."""
+    """The result of a set-up."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know, such as a file that was not there to be copied."""
+    """Notes for people, such as a file that could not be copied."""
     output: str = ""
-    """What the set-up command printed, if it ran."""
+    """The output of the set-up command, if it ran."""
     failure: str = ""
     """Why it failed."""
 

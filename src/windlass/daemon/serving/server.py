@@ -25,7 +25,7 @@ WAITING = 1024
 
 
 def most_callers() -> int:
-    """How many may be connected at once: half of our descriptors are for agents, git and the store."""
+    """The limit of connections: half of our descriptors are for agents, git and the store."""
     return min(MOST_CALLERS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
 

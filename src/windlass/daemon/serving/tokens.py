@@ -1,4 +1,4 @@
-"""Who is calling on the port: the person's token is a file, a run's is made from it and kept nowhere."""
+"""Tokens of callers on the port: the person's is in a file, a run's is made from it and kept nowhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windlass.core.errors import NotAllowed, Unavailable
 
 FILE = "token"
 _FORM = re.compile(r"[A-Za-z0-9_-]{43,128}")
-"""What `secrets.token_urlsafe(32)` looks like; anything else in the file is no token of ours."""
+"""The form of `secrets.token_urlsafe(32)`; anything else in the file is replaced."""
 
 
 class Tokens:
@@ -48,7 +48,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _kept(file: Path) -> str:
-    """What the file holds. Without a whole one a new one is made, and every token of before is worth nothing."""
+    """Read the person's token. A damaged file gets a new one, and every earlier token is void."""
     try:
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

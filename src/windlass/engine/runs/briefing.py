@@ -1,4 +1,4 @@
-"""What a run is told: its prompt, and the files it finds in its worktree."""
+"""The prompt of a run, and the input files in its worktree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from windlass.engine.records import instances
 from windlass.engine.records.messages import home_channel
 
 RECENT = 20
-"""How many messages of its channel an agent hears that is called."""
+"""Messages of its channel that a called agent is told."""
 
 
 class Briefings:
@@ -62,7 +62,7 @@ class Briefings:
 
 
 def recent_in(store: Reading, agent: Agent) -> list[Message]:
-    """What was lately said to all in an agent's channel."""
+    """The latest messages to all in an agent's channel."""
     home, instance = home_channel(store, agent), instances.of_agent(store, agent)
     since = instance.after if instance else 0
     said = store.said(agent.project, channel=home, viewer=agent.id, home=home, after=since, limit=RECENT)
@@ -76,7 +76,7 @@ def task_file(task: Task) -> str:
 
 
 def context_files(store: Reading, task: Task) -> Mapping[str, str]:
-    """What a task stands on, to be read only: the phase it belongs to, and the tasks that it needed."""
+    """Read-only files about a task: the phase it belongs to, and the tasks that it needed."""
     phase = store.find(Task, task.parent) if task.parent else None
     needed = (store.find(Task, key) for key in task.needs)
     files = {f"tasks/{need.id}.md": task_file(need) for need in needed if need}

@@ -92,7 +92,7 @@ class Judge:
         self.bell.ring()
 
     async def _look(self, site: Site, run: Run) -> dict[str, WorktreeState]:
-        """What its worktrees hold, by name; nothing if one is gone, or if we ended the run and can't look now."""
+        """The states of its worktrees, by name; nothing if one is gone, or if a stopped run can't be looked at now."""
         if not all(self.git.has_worktree(project, site.agent) for project in site.projects):
             return {}
         try:
@@ -115,7 +115,7 @@ class Judge:
 
 
 def _history(run: Run, store: Reading) -> tuple[Site, Task | None, list[Run], bool]:
-    """Where a run worked, its task, the runs before it of the same task, and whether it is part of a workflow."""
+    """A run's site, its task, the runs before it of the same task, and whether it is part of a workflow."""
     site, task = site_of(store, run.agent), store.find(Task, run.task)
     before = [old for old in store.runs_of(run.agent) if old.number < run.number and old.task == run.task]
     return site, task, before, instances.joins(store, site.agent, task)

@@ -1,4 +1,4 @@
-"""What runs print: kept byte for byte as it comes, and read for what it tells about the run."""
+"""The output of runs: stored byte for byte as it comes, and read for facts about the run."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from windlass.engine.records.sites import site_of
 STEP = 1_000_000
 """Bytes that are kept in one transaction."""
 LOOK_BACK = 64_000
-"""How far back an unfinished line is looked for after a restart."""
+"""Bytes in which an unfinished line is looked for after a restart."""
 MARK = 64
-"""How many bytes before the place where we read on must still be what they were."""
+"""Bytes before the reading position that must not have changed."""
 CUT = "its file was emptied or replaced, and what it had not given away by then is lost"
 
 
 @dataclass(slots=True, kw_only=True)
 class OutputPosition:
-    """How far one run's output has been read, in this daemon's life."""
+    """The reading position in one run's output, in this daemon's life."""
 
     run: Run
     """As it was when we began."""
     offset: int
     lines: LineSplitter
     site: Site
-    """Who runs, and where."""
+    """The agent and its projects."""
     cut: int
-    """Where the first byte of the file stands in the output."""
+    """The offset in the output of the file's first byte."""
     mark: bytes
     """The last bytes that were read: if they do not stand before the next ones, this is not the same file any more."""
     begun: float
@@ -51,7 +51,7 @@ class OutputPosition:
     """When it last said something, or when we began to listen."""
     redactor: Redactor
     folder: str = ""
-    """Where it gives its signal."""
+    """The folder in which it gives its signal."""
     signalled_at: float | None = None
     """When a signal was first seen while the process lived."""
     behind: bool = False
@@ -67,7 +67,7 @@ class OutputPosition:
         self.heard = now
 
     def begin_anew(self) -> None:
-        """What the file holds from now on follows on what was kept."""
+        """Take the file's first byte as the next one of the output."""
         self.cut = self.offset
         self.lines = LineSplitter(odd=self.lines.odd | {CUT})
         self.mark = b""
@@ -85,7 +85,7 @@ class Intake:
         self.confinement = confinement
 
     async def resume(self, *runs: Run) -> dict[str, OutputPosition]:
-        """How far each of these runs has been read, from what is kept; nothing of one that has lost its place."""
+        """The reading position of each of these runs, from the store; none for a run that lost its agent or project."""
         kept = await self.store.read(lambda store: _kept(store, runs))
         return {run.id: await self._tail(run, *kept[run.id]) for run in runs if run.id in kept}
 
@@ -185,7 +185,7 @@ class NewLines:
         return replace(known, usage=self._usage(store, known, reading)) if reading.usage else known
 
     def _usage(self, store: StoreReading, run: Run, reading: LineReading) -> Usage:
-        """What this run has used by now. A session's total is more than that: earlier runs had their part in it."""
+        """The usage of this run by now: of a session's total, the part of earlier runs is taken away."""
         usage = reading.usage or Usage()
         if reading.total:
             before = [old for old in store.runs_of(run.agent) if old.number < run.number and old.session == run.session]
@@ -214,7 +214,7 @@ def _trouble(run: Run, reading: LineReading) -> RunTrouble | None:
 
 
 def _end(store: StoreReading, run: str) -> tuple[int, bytes]:
-    """Where a run's kept output ends, and its last bytes."""
+    """The end of a run's stored output, and its last bytes."""
     end = store.output_end(run)
     if not end:
         return 0, b""

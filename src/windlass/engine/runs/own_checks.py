@@ -48,7 +48,7 @@ class OwnChecks:
 
 
 def own_result(run: Run, head: str, change: str) -> tuple[CheckResult, ...]:
-    """What the checks said of these very commits when their agent asked: a test of the change alone."""
+    """The result of the checks that the agent asked for on these very commits: a test of the change alone."""
     if run.checked is None or run.checked.head != head:
         return ()
     return (replace(run.checked, stack=(change,)),)

@@ -40,7 +40,7 @@ log = logging.getLogger("windlass")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Who is to do what, where, and what it has been told since."""
+    """A run's agent, task and mail, and the files about its task."""
 
     site: Site
     task: Task
@@ -225,7 +225,7 @@ class Runs:
         return run
 
     async def unmarked(self, run_id: str, value: Mapping[str, Any]) -> dict[str, Any]:
-        """What an agent says, without its secrets."""
+        """Redact an agent's secrets in a value. Raises NotFound for an unknown run."""
         run = await self.store.read(lambda store: get(store, Run, run_id))
         agent = await self.store.read(lambda store: get(store, Agent, run.agent))
         project = await self.store.read(lambda store: get(store, Project, agent.project))
@@ -324,13 +324,13 @@ class Claim:
         return [Letter(found, delivery) for delivery in owed if (found := store.find(Message, delivery.message))]
 
     def _wanted(self, store: Reading) -> Mode:
-        """What one who is called goes on with: a plan that was not finished stays a plan."""
+        """The mode of a called agent's new task: a plan that was not finished stays a plan."""
         runs = store.runs_of(self.agent.id)
         last = store.find(Task, runs[-1].task) if runs else None
         return last.wants if last and last.state is not TaskState.DONE else Mode.EXECUTE
 
     def _called(self, store: Writing) -> Task | None:
-        """What the first that starts it wants, as a task; nothing if all has been read meanwhile."""
+        """Make a task of the first message that starts the agent; None if all has been read meanwhile."""
         mail = [letter.message for letter in self._letters(store) if letter.calls]
         calling = next((message for message in mail if message.spawns), mail[0] if mail else None)
         if calling is None:

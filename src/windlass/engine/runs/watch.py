@@ -20,14 +20,14 @@ from windlass.engine.runs.output_intake import Intake, OutputPosition
 from windlass.engine.runs.start import Runs
 
 STEPS_AT_ONCE = 4
-"""Transactions after which an attendant looks up from what a live process prints: is it over, should it be?"""
+"""Transactions after which the intake of a live run pauses, to see whether the run is over."""
 
 LOOKS = 8
-"""How many followed runs one tick looks at: with more of them, each has its turn more rarely, and none costs more."""
+"""Followed runs that one tick looks at: with more of them, each has its turn more rarely."""
 
 
 class Watch:
-    """One attendant per live run. Whatever stirs, it looks at the facts anew."""
+    """Looks after each live run in the background; each time, it reads the facts anew."""
 
     def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Judge, background: Background) -> None:
         self.store = ports.store
@@ -49,7 +49,7 @@ class Watch:
         runs.stir = self.stir
 
     def stir(self, run: str) -> None:
-        """Something happened to this run's output or process."""
+        """Look after this run soon: its output or process has changed."""
         self.background.begin(run, lambda: self._attend(run))
 
     async def tick(self) -> bool:
@@ -119,7 +119,7 @@ class Watch:
             self.stir(run.id)
 
     async def _tail(self, run: Run) -> OutputPosition:
-        """How far this run has been read; after a restart, from what is kept."""
+        """The reading position of this run; after a restart, from the store."""
         if run.id not in self._tails:
             tails = await self.intake.resume(run)
             if run.id not in tails:

@@ -36,7 +36,7 @@ MOST_KEPT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RunPlace:
-    """Where a run works."""
+    """The place of a run."""
 
     folder: str
     worktrees: tuple[str, ...]
@@ -66,7 +66,7 @@ class WorktreeSetups:
         self.bell = bell
 
     async def place(self, run: Run, site: Site) -> RunPlace:
-        """Where the run works. A new task begins at main. Raises BadInput, with the last lines, if a set-up fails."""
+        """Make the worktrees ready, for a new task at main. Raises BadInput, with the last lines, if a set-up fails."""
         made = [await self._worktree(run, project, site.agent) for project in site.projects]
         worktrees = tuple(place.folder for place in made)
         folder = site.folder(self.home, worktrees[0])
@@ -107,7 +107,7 @@ class WorktreeSetups:
         return await self.git.branch(project, writer) if writer else ""
 
     async def _renew(self, run: Run, project: Project, agent: Agent, *, at: str = "") -> None:
-        """What an earlier task left unlanded is not part of this one: it is saved, and a person is told."""
+        """Save the work of an earlier task that has not landed, tell a person, and begin anew."""
         saved = await self.git.renew(project, agent, at=at)
         if saved:
             await self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now()))

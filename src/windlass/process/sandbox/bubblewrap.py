@@ -24,7 +24,7 @@ from windlass.process.sandbox.mounts import Mounts
 NAME = "bubblewrap"
 _PROGRAM = "bwrap"
 _HOST = "windlass"
-"""What a sandbox takes for the machine's name; it also tells ours from those that agents make."""
+"""The machine's name in a sandbox; it also tells our sandboxes from those that agents make."""
 _INSTALL = (
     "Install bubblewrap (apt, dnf, pacman, apk or zypper install bubblewrap), "
     "or go without: `windlass work … --sandbox off`."
@@ -43,7 +43,7 @@ _APART = (
 )
 _TEMPORARY = ("/tmp", "/var/tmp")
 _SOCKETS = ("/run", "/var/run")
-"""Where the machine's services listen, of which some would do what the sandbox forbids."""
+"""Folders with the sockets of services, some of which would do what the sandbox forbids."""
 _MOVED = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 """Variables that lead to the user's own folders, where those are not at their usual places."""
 
@@ -134,7 +134,7 @@ def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox)
 
 
 def _follow(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox) -> None:
-    """What the sandbox names. What is hidden may be in something writable, and what is writable in something hidden."""
+    """Mount the sandbox's paths. A hidden one may be in a writable one, and a writable one in a hidden one."""
     writable = _paths(sandbox.writable, environment)
     for path in writable:
         mounts.open(path)
@@ -166,7 +166,7 @@ def _protect(mounts: Mounts, own: Mapping[str, SandboxHome], paths: Sequence[str
 
 
 def _network_files(environment: Mapping[str, str]) -> list[str]:
-    """How names are looked up, and whom TLS trusts."""
+    """Files for name lookup and TLS certificates."""
     trusted = (environment.get(name, "") for name in TRUSTED)
     return [dirname(realpath("/etc/resolv.conf")), *(path for path in trusted if path.startswith("/"))]
 

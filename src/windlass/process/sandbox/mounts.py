@@ -1,4 +1,4 @@
-"""What a sandbox is made of: folders hidden, and some of what is in them shown again."""
+"""The mounts of a sandbox: folders hidden, and some of their contents shown again."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Mounts:
         return around is not None and around.option == _WRITE and not around.hides
 
     def directly_in(self, folder: str) -> Iterator[Mount]:
-        """What is put into that which stands for a folder, and needs a place there."""
+        """Mounts directly inside the stand-in of a folder: each needs a mount point there."""
         stand_in = self._all[folder]
         return (mount for mount in self._needed() if self._around(dirname(mount.target)) == stand_in)
 

@@ -13,11 +13,11 @@ import windlass
 
 _PROGRAMS = ("bin", "sbin", "shims")
 _BESIDE = "bin shims lib lib64 libexec versions installs plugins tools toolchains candidates pyenv.d".split()
-"""What may lie beside a folder of programs and belong to them. Never all that does: tokens do, too."""
+"""Folders beside a folder of programs that may belong to them; not all of them, because some hold tokens."""
 _DEEP = 3
 """So many levels below a hidden folder, one of them a dotted one, a tool has a folder of its own."""
 _COMPANIONS = {".cargo": (".rustup",)}
-"""Where some keep the rest of themselves."""
+"""Folders in which some tools keep the rest of themselves."""
 _MOST = 500
 """Entries of one folder that are looked at."""
 
@@ -30,7 +30,7 @@ def ours() -> tuple[str, ...]:
 
 
 def needed(path: str, program: str, hidden: Hidden) -> Iterator[str]:
-    """What must be shown of hidden folders: those of the PATH, and whatever their links lead to."""
+    """Hidden paths that a run needs: the folders of its PATH, and the targets of their links."""
     for folder in dict.fromkeys(part.rstrip("/") for part in path.split(":") if part.startswith("/")):
         if hidden(realpath(folder)):
             yield from _tool(folder, hidden)
@@ -39,7 +39,7 @@ def needed(path: str, program: str, hidden: Hidden) -> Iterator[str]:
 
 
 def _led_to(programs: Iterable[str], hidden: Hidden) -> Iterator[str]:
-    """What a program is really, and the tool that it belongs to."""
+    """The real file of a program, and the folders of its tool."""
     for real in dict.fromkeys(map(realpath, programs)):
         if not hidden(real) or not isfile(real):
             continue

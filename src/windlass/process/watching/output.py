@@ -120,7 +120,7 @@ def _parse(events: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
-    """What a change in the folder would alter."""
+    """Size and time of each file in a folder."""
     try:
         with os.scandir(folder) as entries:
             stats = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
