@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
-from windlass.system.files import NotPlain, open_file
 
 _RUN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _CODE = re.compile(rb"\d{1,3}\n")
@@ -36,7 +37,7 @@ class RunFolder:
         return self.path / "exit"
 
     def prepare(self) -> None:
-        """Make it, for us alone. The output of an earlier try is kept, its exit code removed."""
+        """Make it, for us alone. What an earlier try said is kept; how it ended is not true any more."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
         self.exit.unlink(missing_ok=True)
@@ -46,10 +47,13 @@ class RunFolder:
         return read_regular(self.output, offset, limit)
 
     def overwrite_output(self, offset: int, content: bytes) -> None:
-        """Replace some bytes; the output neither grows nor shrinks."""
+        """Put other bytes in the place of what stands there; the output neither grows nor shrinks."""
         try:
-            with open_file(None, self.output, os.O_WRONLY) as handle:
-                os.pwrite(handle, content, offset)
+            descriptor = os.open(self.output, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                os.pwrite(descriptor, content, offset)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise Unavailable(f"{self.output} could not be written: {error.strerror}.") from error
 
@@ -62,9 +66,14 @@ class RunFolder:
 def read_regular(path: Path, offset: int, limit: int) -> bytes:
     """Some bytes of a regular file. A link, pipe or folder in its place reads as nothing, and never blocks."""
     try:
-        with open_file(None, path) as handle:
-            return os.pread(handle, limit, offset)
-    except (FileNotFoundError, NotADirectoryError, NotPlain):
-        return b""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO):
+            return b""
+        raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
+    try:
+        return os.pread(descriptor, limit, offset) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     except OSError as error:
         raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
+    finally:
+        os.close(descriptor)
