@@ -75,9 +75,9 @@ class Crowd:
 
     async def die(self) -> None:
         """The daemon is killed, sometimes in the middle of something."""
-        hearing: Any = self.stage.engine._chat.hearing
+        reader: Any = self.stage.engine._chat.reader
         port: Any = self.stage.engine.ports.chats
-        place, method = self.chance.choice([(hearing, "save"), (port, "append")])
+        place, method = self.chance.choice([(reader, "save"), (port, "append")])
         done, before, turns = getattr(place, method), self.chance.random() < 0.5, self.chance.randrange(3)
 
         async def halt(*given: object, **how: object) -> object:

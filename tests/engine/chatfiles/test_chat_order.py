@@ -11,7 +11,7 @@ from stage import play
 from test_chat_stories import HUMAN, ChatStage, add
 
 from windlass.core.messages.new_message import NewMessage
-from windlass.engine.chatfiles.shared_files import QUIET
+from windlass.engine.chatfiles.quiet_files import QUIET
 
 
 @pytest.fixture

@@ -37,15 +37,15 @@ def test_a_file_that_is_written_anew_is_read_whole(
         assert text(file) == f"{head} still at it\n{shown}"
         file.write_text(f"{head} the parser is broken, stop\n{shown}{head} and so is the lexer\n{head} still at it\n")
         if dies:
-            hearing: Any = stage.engine._chat.hearing
-            saved = hearing.save
+            reader: Any = stage.engine._chat.reader
+            saved = reader.save
 
             async def halt(*given: Any, **how: Any) -> None:
                 if given[1].offset:
                     raise Halt
                 await saved(*given, **how)
 
-            monkeypatch.setattr(hearing, "save", halt)
+            monkeypatch.setattr(reader, "save", halt)
             with pytest.raises(Halt):
                 await stage.pass_time()
             await stage.restart()

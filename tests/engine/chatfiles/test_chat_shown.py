@@ -11,6 +11,7 @@ from talk_room import Room, play
 from windlass.core.nouns.project import Project
 from windlass.engine.chatfiles import files
 from windlass.engine.chatfiles.files import ChatFile
+from windlass.engine.messages.log import place
 
 
 @pytest.fixture
@@ -34,15 +35,15 @@ def test_a_quiet_agent_is_not_shown_everything_anew(room: Room, monkeypatch: pyt
         project = await room.store.read(lambda store: store.find(Project, room.project))
         assert project is not None
         alice = ChatFile(project, await room.agent("alice"), "")
-        place = files.revived(*await room.store.read(partial(files.stored, alice)))
-        assert files.number(sent) - place.shown <= 5
+        read = await room.store.read(partial(files.load, alice))
+        assert place(sent.id) - read.shown <= 5
         top = Path(room.engine.ports.git.worktree_path(project, await room.agent("alice")))
         later = await room.send(to=("alice",), body="And this is for you.")
         await room.restart()
         await room.move()
         shown = (top / ".windlass/chat.md").read_text()
         assert shown.count("And this is for you.") == 1 and "Only for bob" not in shown
-        assert files.number(later) > place.shown
+        assert place(later.id) > read.shown
 
     play(story)
 

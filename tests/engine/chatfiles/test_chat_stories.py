@@ -410,7 +410,7 @@ class TestCrash:
             async def halt(*_: object, **__: object) -> None:
                 raise Halt
 
-            monkeypatch.setattr(stage.engine._chat.hearing, "save", halt)
+            monkeypatch.setattr(stage.engine._chat.reader, "save", halt)
             lines = f"[human-to-{stage.one}]: a\n[human-to-{stage.one}]: a\n"
             stage.own.write_text(lines)
             with pytest.raises(Halt):

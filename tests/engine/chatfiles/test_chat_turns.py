@@ -13,8 +13,8 @@ from windlass.core.errors import Conflict, Unavailable
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.project import Project
+from windlass.engine.chatfiles.quiet_files import FORGOTTEN, QuietFiles
 from windlass.engine.chatfiles.reader import PATIENCE, TURN
-from windlass.engine.chatfiles.shared_files import FORGOTTEN, Stillness
 from windlass.engine.messages.talk import Sent
 
 
@@ -136,7 +136,7 @@ def test_what_is_gone_is_not_remembered(stage: ChatStage) -> None:
 
     async def story() -> None:
         await stage.begin()
-        kept = stage.engine._chat.hearing
+        kept = stage.engine._chat.reader
         assert len(kept._kept) == 4
         await stage.finish(stage.one, "b.txt", "b\n")
         await stage.pass_time()
@@ -151,9 +151,9 @@ def test_how_a_file_looked_is_forgotten_when_nobody_asks() -> None:
 
     async def story() -> None:
         clock = SetClock()
-        still = Stillness(clock)
+        still = QuietFiles(clock)
         for number in range(10):
-            assert not still.lasts(f"file {number}", "x", lambda: None)
+            assert not still.is_quiet(f"file {number}", "x", lambda: None)
             clock.time += FORGOTTEN / 2
         assert len(still._seen) == 2
 

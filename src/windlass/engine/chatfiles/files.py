@@ -1,4 +1,4 @@
-"""Where chat is written: the file in a project's checkout, and the one in each agent's worktree."""
+"""chat.md: the one in a project's checkout, and one in each agent's worktree."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
+from windlass.engine.messages.log import place
 from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import home_channel, put
 
@@ -31,11 +32,11 @@ _UNSHOWN = (Kind.NUDGE, Kind.COMMENT)
 
 @dataclass(frozen=True, slots=True)
 class ChatFile:
-    """One file, and who writes it."""
+    """One chat.md, and who writes it."""
 
     project: Project
     agent: Agent | None
-    """Nobody: then it is a person's."""
+    """Nobody: a person writes it."""
     top: str
 
     @property
@@ -53,8 +54,13 @@ class ChatFile:
         return self.agent.id if self.agent else str(HUMAN)
 
     @property
+    def viewer(self) -> str:
+        """Whose view of the log the file shows; nothing: a person's, who sees everything."""
+        return self.agent.id if self.agent else ""
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """What the writer may be called there."""
+        """The names that the writer may use for itself."""
         return (self.agent.id, self.agent.name) if self.agent else ()
 
     def wrote(self, message: Message) -> bool:
@@ -62,17 +68,12 @@ class ChatFile:
         return message.sender == self.writer and message.key.startswith(f"{self.mark} ")
 
 
-async def corners(ports: Ports) -> list[ChatFile]:
+async def chat_files(ports: Ports) -> list[ChatFile]:
     """Every file that is read and written: of projects that were set up for it, and of all agents."""
-    projects = {each.id: each for each in await ports.store.read(lambda store: store.projects())}
-    agents = await ports.store.read(lambda store: store.agents()) if projects else []
-    own = [
-        ChatFile(project, None, project.path)
-        for project in projects.values()
-        if ports.workdirs.has_mirrors(project.path)
-    ]
-    sites = ((projects[key], agent) for agent in agents for key in agent.projects if key in projects)
-    return own + _there(ports, sites)
+    projects, agents = await ports.store.read(lambda store: (store.projects(), store.agents()))
+    known = {project.id: project for project in projects}
+    own = [ChatFile(project, None, project.path) for project in projects if ports.workdirs.has_mirrors(project.path)]
+    return own + _there(ports, ((known[key], agent) for agent in agents for key in agent.projects if key in known))
 
 
 async def of_speaker(ports: Ports, speaker: Speaker, project: Project) -> list[ChatFile]:
@@ -95,62 +96,54 @@ def _own_sites(speaker: Speaker, store: Reading) -> list[tuple[Project, Agent]]:
 
 def newest(projects: Collection[str], store: Reading) -> dict[str, int]:
     """The number of the last message in each project."""
-    last = ((project, store.said(project, limit=1)) for project in projects)
-    return {each: number(said[0]) if said else 0 for each, said in last}
+    return {key: place(said[0].id) if (said := store.said(key, limit=1)) else 0 for key in projects}
 
 
-def stored(corner: ChatFile, store: Reading) -> tuple[str, int]:
-    """How far a file was read, as it was kept; and for one that is new, after which message it begins."""
-    found = store.find(Document, corner.mark)
-    if found:
-        return found.body, 0
-    said = store.said(corner.project.id, viewer=_viewer(corner), home=_home(corner, store), limit=AT_FIRST + 1)
-    return "", number(said[0]) if len(said) > AT_FIRST else 0
+def load(file: ChatFile, store: Reading) -> ReadPosition:
+    """How far a file was read. A new file shows only the last few messages that were sent before."""
+    if found := store.find(Document, file.mark):
+        return codec.revive(ReadPosition, codec.decode(found.body))
+    said = store.said(file.project.id, viewer=file.viewer, home=_home(file, store), limit=AT_FIRST + 1)
+    return ReadPosition(shown=place(said[0].id) if len(said) > AT_FIRST else 0)
 
 
-def revived(text: str, begin: int) -> ReadPosition:
-    """The place that was kept so."""
-    return codec.revive(ReadPosition, codec.decode(text)) if text else ReadPosition(shown=begin)
-
-
-def save(store: Writing, corner: ChatFile, place: ReadPosition, now: float) -> None:
+def save(store: Writing, file: ChatFile, position: ReadPosition, now: float) -> None:
     """Within a transaction: keep how far a file was read."""
-    text = codec.encode(place).decode()
-    store.record("chat.read", corner.mark, revised(store, corner.project.id, corner.key, text, now=now))
+    text = codec.encode(position).decode()
+    store.record("chat.read", file.mark, revised(store, file.project.id, file.key, text, now=now))
 
 
 def begin(project: Project, agent: Agent, now: float, store: Writing) -> None:
-    """Within a transaction: an agent gets a new worktree, and so a new file. What is written there was never read."""
-    corner = ChatFile(project, agent, "")
-    before = revived(*stored(corner, store))
+    """Within a transaction: an agent gets a new worktree, and so a new file of which nothing was read."""
+    file = ChatFile(project, agent, "")
+    before = load(file, store)
     if before.anew() != before:
-        save(store, corner, before.anew(), now)
+        save(store, file, before.anew(), now)
 
 
-def speaker_of(corner: ChatFile, store: Reading) -> Speaker:
-    """Who speaks there: the person, or the agent in its latest run."""
-    if corner.agent is None:
+def speaker_of(file: ChatFile, store: Reading) -> Speaker:
+    """Who speaks in a file: the person, or the agent in its latest run."""
+    if file.agent is None:
         return Speaker(str(HUMAN))
-    latest = store.latest_runs([corner.agent.id]).get(corner.agent.id)
-    return Speaker(corner.agent.id, corner.agent.project, latest.id if latest else "")
+    latest = store.latest_runs([file.agent.id]).get(file.agent.id)
+    return Speaker(file.agent.id, file.agent.project, latest.id if latest else "")
 
 
-def unshown(corner: ChatFile, place: ReadPosition, store: Reading) -> list[Message]:
-    """What was said since the last look, as far as the writer of a file may see it."""
-    after, viewer = place.shown, _viewer(corner)
-    if len(place.owed) >= AT_ONCE:
+def unshown(file: ChatFile, position: ReadPosition, store: Reading) -> list[Message]:
+    """The messages since the last look that the writer of a file may see; none while many are still owed."""
+    if len(position.owed) >= AT_ONCE:
         return []
-    home = _home(corner, store)
-    return store.said(corner.project.id, viewer=viewer, home=home, after=after, limit=AT_ONCE, newest=False)
+    which = {"viewer": file.viewer, "home": _home(file, store)}
+    return store.said(file.project.id, **which, after=position.shown, limit=AT_ONCE, newest=False)
 
 
-def _home(corner: ChatFile, store: Reading) -> str:
-    return home_channel(store, corner.agent) if corner.agent else "main"
+def _home(file: ChatFile, store: Reading) -> str:
+    return home_channel(store, file.agent) if file.agent else "main"
 
 
-def shows(corner: ChatFile, message: Message) -> bool:
-    """Whether a message belongs into a file: what agents and people say to one another, elsewhere."""
-    return message.sender != str(SYSTEM) and message.kind not in _UNSHOWN and not corner.wrote(message)
+def shows(file: ChatFile, message: Message) -> bool:
+    """Whether a file shows a message: one between agents and people, that was not written in this file."""
+    return message.sender != str(SYSTEM) and message.kind not in _UNSHOWN and not file.wrote(message)
 
 
 def line_of(message: Message) -> tuple[str, str]:
@@ -163,41 +156,25 @@ def line_of(message: Message) -> tuple[str, str]:
     return text, digest_of(text)
 
 
-def found(keys: list[str], store: Reading) -> list[Message]:
-    """These messages, as far as they are there."""
-    several = map(partial(store.find, Message), keys)
-    return [each for each in several if each is not None]
+def owed(position: ReadPosition, store: Reading) -> list[Message]:
+    """The messages that are still to be written into a file."""
+    return [message for _, key in position.owed if (message := store.find(Message, key)) is not None]
 
 
-def blame(store: Writing, corner: ChatFile, place: ReadPosition, body: str, now: float) -> ReadPosition:
-    """Within a transaction: tell the writer of a file what is wrong with it. Returns the place with that in mind."""
+def tell_writer(store: Writing, file: ChatFile, position: ReadPosition, body: str, now: float) -> ReadPosition:
+    """Within a transaction: tell the writer of a file what is wrong with it. Returns the new position."""
     message = Message(
         id=store.next_id(Message),
-        channel=_home(corner, store),
+        channel=_home(file, store),
         sender=str(SYSTEM),
-        to=(corner.writer,),
+        to=(file.writer,),
         body=body,
-        kind=Kind.SAY if corner.agent else Kind.REPORT,
+        kind=Kind.SAY if file.agent else Kind.REPORT,
         sent_at=now,
-        project=corner.project.id,
+        project=file.project.id,
         direct=True,
     )
-    place = place.blamed(number(message), pardoned=_is_pardoned(store, corner, place))
-    put(store, message, quiet=message.to if place.is_hopeless else ())
-    return place
-
-
-def _is_pardoned(store: Reading, corner: ChatFile, place: ReadPosition) -> bool:
-    """Whether a person has written to the writer of a file since it was last told what is wrong there."""
-    if corner.agent is None:
-        return True
-    return bool(store.wrote_to(corner.writer, [str(HUMAN)], after=place.blamed_at))
-
-
-def number(message: Message) -> int:
-    """A message's place in the log."""
-    return int(message.id[1:])
-
-
-def _viewer(corner: ChatFile) -> str:
-    return corner.agent.id if corner.agent else ""
+    heard_person = not file.agent or bool(store.wrote_to(file.writer, [str(HUMAN)], after=position.blamed_at))
+    position = position.blamed(place(message.id), pardoned=heard_person)
+    put(store, message, quiet=message.to if position.is_hopeless else ())
+    return position

@@ -1,7 +1,7 @@
-"""From a chat file to the log: what stands there is read on, a turn at a time, and sent as its writer's words.
+"""From a chat file to the log: each file is read on, a turn at a time, and its lines are sent as its writer's words.
 
-A place is saved after what stands before it was sent. Each line has a key, made of the lines before it: what is read
-again after a crash is known by it, and sent once. What we write ourselves is known by its digest when it is read.
+A position is saved after the lines before it were sent. Each line has a key, made of the lines before it: a line that
+is read again after a crash has the same key, and is sent once. Our own lines are known by their digests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from windlass.core.ports.store import Writing
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles import files
 from windlass.engine.chatfiles.files import ChatFile
-from windlass.engine.chatfiles.shared_files import QUIET, Stillness
+from windlass.engine.chatfiles.quiet_files import QUIET, QuietFiles
 from windlass.engine.messages.talk import Talk
 
 FILE = ".windlass/chat.md"
@@ -46,19 +46,19 @@ MOST_WRONG = 5000
 _BLANK = b" \t\r\n"
 
 
-class Haste(IntEnum):
-    """What may be waited for."""
+class Urgency(IntEnum):
+    """How long the reader may wait for a message to become whole."""
 
     NONE = 0
-    """A message that may still grow gets its moment of rest."""
+    """A message that may still grow gets a moment without a change."""
     SPEAKS = 1
     """Its writer says something else now: what ends with a newline is whole."""
     GONE = 2
     """Its writer is gone: a line without its newline is whole, too."""
 
 
-class Rest(Enum):
-    """What is left in a file that was looked at."""
+class Remainder(Enum):
+    """The unread part of a file, after a turn."""
 
     NOTHING = auto()
     HALF = auto()
@@ -69,17 +69,17 @@ class Rest(Enum):
     """Messages that have to wait for the next turn."""
 
 
-_THROUGH = (Rest.NOTHING, Rest.HALF)
+_THROUGH = (Remainder.NOTHING, Remainder.HALF)
 """Nothing more is there that could be read now."""
 
 
 @dataclass(slots=True)
 class KnownFile:
-    """What is remembered of a file while it is there."""
+    """What the reader remembers of a file."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by whoever reads the file, or writes there."""
-    place: ReadPosition | None = None
+    position: ReadPosition | None = None
     told: int | None = None
     """The newest message of the log when all that the file shows was written there."""
     stuck: tuple[str, float] = ("", 0.0)
@@ -94,12 +94,12 @@ class _Part:
     items: Sequence[Item]
     is_full: bool
     """More may follow."""
-    rest: Rest
+    rest: Remainder
 
 
 @dataclass(frozen=True, slots=True)
-class _Voice:
-    """Who speaks in a file, and who can be meant."""
+class _Author:
+    """Who writes a file, and whom its lines can name."""
 
     speaker: Speaker
     names: Names
@@ -108,48 +108,50 @@ class _Voice:
 class ChatReader:
     """Reads the chat files of all projects and worktrees."""
 
-    def __init__(self, ports: Ports, bell: Bell, talk: Talk, stillness: Stillness, stir: Callable[[str], None]) -> None:
+    def __init__(
+        self, ports: Ports, bell: Bell, talk: Talk, quiet: QuietFiles, note_change: Callable[[str], None]
+    ) -> None:
         self.store = ports.store
         self.chats = ports.chats
         self.clock = ports.clock
         self.bell = bell
         self.talk = talk
-        self.stillness = stillness
-        self.stir = stir
+        self.quiet = quiet
+        self.note_change = note_change
         self._kept: dict[str, KnownFile] = {}
 
-    # ── what is remembered ──
+    # ── memory ──
 
-    def kept(self, corner: ChatFile) -> KnownFile:
-        return self._kept.setdefault(corner.mark, KnownFile())
+    def kept(self, file: ChatFile) -> KnownFile:
+        return self._kept.setdefault(file.mark, KnownFile())
 
     def keep(self, known: Collection[ChatFile]) -> None:
         """Forget all files but these, and those that are being read."""
-        marks = {each.mark for each in known}
-        self._kept = {key: each for key, each in self._kept.items() if key in marks or each.lock.locked()}
+        marks = {file.mark for file in known}
+        self._kept = {key: kept for key, kept in self._kept.items() if key in marks or kept.lock.locked()}
 
-    def forget(self, corner: ChatFile) -> None:
-        self._kept.pop(corner.mark, None)
+    def forget(self, file: ChatFile) -> None:
+        self._kept.pop(file.mark, None)
 
-    async def place(self, corner: ChatFile) -> ReadPosition:
-        kept = self.kept(corner)
-        if kept.place is None:
-            kept.place = files.revived(*await self.store.read(partial(files.stored, corner)))
-        return kept.place
+    async def position(self, file: ChatFile) -> ReadPosition:
+        kept = self.kept(file)
+        if kept.position is None:
+            kept.position = await self.store.read(partial(files.load, file))
+        return kept.position
 
     async def save(
-        self, corner: ChatFile, place: ReadPosition, refused: Sequence[str] = (), *, tell: bool = False
+        self, file: ChatFile, position: ReadPosition, refused: Sequence[str] = (), *, tell: bool = False
     ) -> None:
-        """Keep the place; and, once a file is read through, tell its writer in the same step what was refused."""
-        now, noted = self.clock.now(), place.found_wrong(refused)
+        """Keep the position; and, once a file is read through, tell its writer in the same step what was refused."""
+        now, noted = self.clock.now(), position.found_wrong(refused)
         tells = bool(noted.wrongs) and (tell or noted.wrongs >= MOST_WRONG)
 
         def step(store: Writing) -> ReadPosition:
-            after = files.blame(store, corner, noted, _told(corner, noted), now) if tells else noted
-            files.save(store, corner, after, now)
+            after = files.tell_writer(store, file, noted, _told(file, noted), now) if tells else noted
+            files.save(store, file, after, now)
             return after
 
-        self.kept(corner).place = await self.store.write(step)
+        self.kept(file).position = await self.store.write(step)
         if tells:
             self.bell.ring()
         else:
@@ -157,199 +159,207 @@ class ChatReader:
 
     # ── taking turns ──
 
-    async def take_in(self, corner: ChatFile, *, gone: bool) -> None:
-        """Take in what stands in a file now, because its writer goes on elsewhere, or has gone.
+    async def take_in(self, file: ChatFile, *, gone: bool) -> None:
+        """Send what a file holds now, because its writer speaks elsewhere, or has gone.
 
-        What is added meanwhile waits: who never stops writing holds up nobody, not even itself.
+        Lines that are added meanwhile wait: a writer that never stops holds up nobody, not even itself.
         """
-        found, looks = self.chats.look(corner.top, FILE, 0, 0), 0
+        found, looks = self.chats.look(file.top, FILE, 0, 0), 0
         while found and looks < LOOKS:
-            haste = Haste.GONE if gone else Haste.SPEAKS if looks == LOOKS - 1 else Haste.NONE
-            async with self.kept(corner).lock:
-                rest = await self._take_up_to(corner, found.size, haste)
-            if rest in (Rest.NOTHING, Rest.HALF):
+            urgency = Urgency.GONE if gone else Urgency.SPEAKS if looks == LOOKS - 1 else Urgency.NONE
+            async with self.kept(file).lock:
+                rest = await self._take_up_to(file, found.size, urgency)
+            if rest in (Remainder.NOTHING, Remainder.HALF):
                 return
-            if rest is Rest.OPEN:
+            if rest is Remainder.OPEN:
                 looks += 1
                 await asyncio.sleep(QUIET)  # the last message may still grow
 
-    async def _take_up_to(self, corner: ChatFile, end: int, haste: Haste) -> Rest:
-        """A turn, if something stands there before the end that we have not read; of one being replaced, none."""
-        place = await self.place(corner)
-        found = self.chats.look(corner.top, FILE, place.offset, 0)
-        if found is None or (place.offset >= end and place.fits(found)):
-            return Rest.NOTHING
-        is_replaced = not place.fits(found)
-        return Rest.NOTHING if is_replaced and haste is not Haste.GONE else await self.turn(corner, haste)
+    async def _take_up_to(self, file: ChatFile, end: int, urgency: Urgency) -> Remainder:
+        """A turn, if the file has unread lines before the end; none for a file that is being replaced."""
+        position = await self.position(file)
+        found = self.chats.look(file.top, FILE, position.offset, 0)
+        if found is None or (position.offset >= end and position.fits(found)):
+            return Remainder.NOTHING
+        is_replaced = not position.fits(found)
+        return Remainder.NOTHING if is_replaced and urgency is not Urgency.GONE else await self.turn(file, urgency)
 
-    async def turn(self, corner: ChatFile, haste: Haste = Haste.NONE) -> Rest:
+    async def turn(self, file: ChatFile, urgency: Urgency = Urgency.NONE) -> Remainder:
         """Read on, as far as one may before the others have their turn. Returns what is left."""
-        rest, most = Rest.MORE, TURN
+        rest, most = Remainder.MORE, TURN
         for _ in range(SLICES):
-            rest, heard = await self._take(corner, haste, most)
+            rest, heard = await self._take(file, urgency, most)
             most -= heard
-            if rest is not Rest.MORE or not most:
+            if rest is not Remainder.MORE or not most:
                 break
-        place = await self.place(corner)
-        if rest is Rest.NOTHING and place.known:  # it was cut before they were met
-            await self.save(corner, replace(place, known=()))
-        if rest in _THROUGH and place.wrongs:
-            await self.save(corner, await self.place(corner), tell=True)
+        position = await self.position(file)
+        if rest is Remainder.NOTHING and position.known:  # it was cut before they were met
+            await self.save(file, replace(position, known=()))
+        if rest in _THROUGH and position.wrongs:
+            await self.save(file, await self.position(file), tell=True)
         return rest
 
-    async def _take(self, corner: ChatFile, haste: Haste, most: int) -> tuple[Rest, int]:
+    async def _take(self, file: ChatFile, urgency: Urgency, most: int) -> tuple[Remainder, int]:
         """Send what the next part of a file says. Returns what is left, and how many messages of others it were."""
-        place = await self.place(corner)
-        found = self._look(corner, place, SLICE)
-        if found is not None and not place.fits(found):
-            if not (haste or self._is_still(corner, found)):
-                return Rest.OPEN, 0
-            place = await self._find_again(corner, place)
-            found = self._look(corner, place, SLICE)
+        position = await self.position(file)
+        found = self._look(file, position, SLICE)
+        if found is not None and not position.fits(found):
+            if not (urgency or self._is_quiet(file, found)):
+                return Remainder.OPEN, 0
+            position = await self._find_again(file, position)
+            found = self._look(file, position, SLICE)
         if found is None or not found.content:
-            await self._mind_emptied(corner, place, found)
-            return Rest.NOTHING, 0
-        voice = await self._voice(corner)
-        reading = partial(self._read, corner, place, names=voice.names, haste=haste, most=most)
+            await self._mind_emptied(file, position, found)
+            return Remainder.NOTHING, 0
+        author = await self._author_of(file)
+        reading = partial(self._read, file, position, names=author.names, urgency=urgency, most=most)
         part = await reading(found, SLICE)
-        if place.skipping or (part.is_full and not part.items):  # one message, or a line, is longer
-            start, found = found, self._look(corner, place, LIMIT)
+        if position.skipping or (part.is_full and not part.items):  # one message, or a line, is longer
+            start, found = found, self._look(file, position, LIMIT)
             if found is None or not found.goes_on_from(start):  # it has changed meanwhile
-                return Rest.OPEN, 0
+                return Remainder.OPEN, 0
             part = await reading(found, LIMIT)
-        if place.skipping or (part.is_full and not part.items):
-            await self._skip(corner, place, found)
+        if position.skipping or (part.is_full and not part.items):
+            await self._skip(file, position, found)
         elif part.items:
-            await self._accept(corner, place, part, voice)
+            await self._accept(file, position, part, author)
         return part.rest, _others(part.items)
 
     async def _read(
-        self, corner: ChatFile, place: ReadPosition, found: Slice, limit: int, *, names: Names, haste: Haste, most: int
+        self,
+        file: ChatFile,
+        position: ReadPosition,
+        found: Slice,
+        limit: int,
+        *,
+        names: Names,
+        urgency: Urgency,
+        most: int,
     ) -> _Part:
         """The messages of this part of a file that are whole, but only so many."""
         is_full = len(found.content) == limit
-        ended = haste is Haste.GONE and not is_full
-        reading = partial(parse, found.content, names, line=place.line, own=place.own, most=most, ended=ended)
+        ended = urgency is Urgency.GONE and not is_full
+        reading = partial(parse, found.content, names, line=position.line, own=position.own, most=most, ended=ended)
         items, goes_on = reading() if limit == SLICE else await asyncio.to_thread(reading)
         is_open = goes_on and bool(items) and not isinstance(items[-1], Own)
-        if is_open and (is_full or not (haste or self._is_still(corner, found))):
+        if is_open and (is_full or not (urgency or self._is_quiet(file, found))):
             items = items[:-1]
-        more = is_full or place.skipping or _others(items) >= most
-        return _Part(found, items, is_full, Rest.MORE if more else _rest(found, items))
+        more = is_full or position.skipping or _others(items) >= most
+        return _Part(found, items, is_full, Remainder.MORE if more else _rest(found, items))
 
-    def _look(self, corner: ChatFile, place: ReadPosition, limit: int) -> Slice | None:
-        return self.chats.look(corner.top, FILE, place.offset, limit)
+    def _look(self, file: ChatFile, position: ReadPosition, limit: int) -> Slice | None:
+        return self.chats.look(file.top, FILE, position.offset, limit)
 
-    def _is_still(self, corner: ChatFile, found: Slice, seconds: float = QUIET) -> bool:
+    def _is_quiet(self, file: ChatFile, found: Slice, seconds: float = QUIET) -> bool:
         """Whether a file has not changed for a moment; if it has, we look again."""
         content = hashlib.blake2b(found.before + found.content, digest_size=8).hexdigest()
-        return self.stillness.lasts(
-            corner.top, f"{found.size} {content}", partial(self.stir, corner.top), seconds=seconds
+        return self.quiet.is_quiet(
+            file.top, f"{found.size} {content}", partial(self.note_change, file.top), seconds=seconds
         )
 
-    async def _find_again(self, corner: ChatFile, place: ReadPosition) -> ReadPosition:
-        """The place in a file that was cut or replaced."""
-        look = partial(self.chats.look, corner.top, FILE)
-        again = await asyncio.to_thread(found_again, place, lambda offset: look(offset, LIMIT))
-        if again != place:
-            await self.save(corner, again)
+    async def _find_again(self, file: ChatFile, position: ReadPosition) -> ReadPosition:
+        """The position in a file that was cut or replaced."""
+        look = partial(self.chats.look, file.top, FILE)
+        again = await asyncio.to_thread(found_again, position, lambda offset: look(offset, LIMIT))
+        if again != position:
+            await self.save(file, again)
         return again
 
-    async def _mind_emptied(self, corner: ChatFile, place: ReadPosition, found: Slice | None) -> None:
-        """Whoever has emptied a file and left it so may say there what was said before."""
-        if place.recent and found is not None and not found.size and self._is_still(corner, found, EMPTIED):
-            await self.save(corner, place.anew())
+    async def _mind_emptied(self, file: ChatFile, position: ReadPosition, found: Slice | None) -> None:
+        """Forget a file that was emptied and stays empty: the same lines may then be sent again."""
+        if position.recent and found is not None and not found.size and self._is_quiet(file, found, EMPTIED):
+            await self.save(file, position.anew())
 
-    # ── what is said ──
+    # ── sending ──
 
-    async def _accept(self, corner: ChatFile, place: ReadPosition, part: _Part, voice: _Voice) -> None:
+    async def _accept(self, file: ChatFile, position: ReadPosition, part: _Part, author: _Author) -> None:
         """Send what is said there, tell the writer what could not be, and save how far we are."""
         refused: list[str] = []
         end = 0
         for item in part.items:
             try:
-                reason = await self._reason(corner, item, place.key(item), voice)
+                reason = await self._reason(file, item, position.key(item), author)
             except Unavailable:
                 if end:  # what stands above it is not held up, nor sent again
-                    await self.save(corner, place.at(part.found, end), refused)
+                    await self.save(file, position.at(part.found, end), refused)
                 raise
             refused += [f"line {item.line} {reason}"] if reason else []
-            place, end = place.past(item), item.end
-        await self.save(corner, place.at(part.found, end), refused, tell=part.rest in _THROUGH)
+            position, end = position.past(item), item.end
+        await self.save(file, position.at(part.found, end), refused, tell=part.rest in _THROUGH)
 
-    async def _skip(self, corner: ChatFile, place: ReadPosition, found: Slice) -> None:
+    async def _skip(self, file: ChatFile, position: ReadPosition, found: Slice) -> None:
         """Go past a line that is too long for a message, or past the rest of it."""
-        end = (found.content.find(b"\n") if place.skipping else found.content.rfind(b"\n")) + 1
-        refused = [] if place.skipping else [f"line {place.line} is longer than a message may be"]
-        await self.save(corner, replace(place, skipping=not end).at(found, end or len(found.content)), refused)
+        end = (found.content.find(b"\n") if position.skipping else found.content.rfind(b"\n")) + 1
+        refused = [] if position.skipping else [f"line {position.line} is longer than a message may be"]
+        await self.save(file, replace(position, skipping=not end).at(found, end or len(found.content)), refused)
 
-    async def _reason(self, corner: ChatFile, item: Item, key: str, voice: _Voice) -> str:
-        """Send what is said in a place. Returns why that is refused, if it is."""
+    async def _reason(self, file: ChatFile, item: Item, key: str, author: _Author) -> str:
+        """Send what is said in a position. Returns why that is refused, if it is."""
         match item:
             case ChatEntry():
-                return await self._send(corner, item, f"{corner.mark} {key}", voice)
+                return await self._send(file, item, f"{file.mark} {key}", author)
             case ChatProblem():
-                hint = near_miss(item.stranger[:60], [*voice.names.known, str(HUMAN)])
+                hint = near_miss(item.stranger[:60], [*author.names.known, str(HUMAN)])
                 return f"{item.reason}. {hint}".strip()
             case Own():
                 return ""
 
-    async def _send(self, corner: ChatFile, entry: ChatEntry, key: str, voice: _Voice) -> str:
-        if corner.agent and entry.sender not in corner.names:
-            return f"says that it is from {entry.sender}, and this file is written by {corner.writer}"
+    async def _send(self, file: ChatFile, entry: ChatEntry, key: str, author: _Author) -> str:
+        if file.agent and entry.sender not in file.names:
+            return f"says that it is from {entry.sender}, and this file is written by {file.writer}"
         try:
-            await self.talk.put(voice.speaker, self._post(corner, entry, key, voice), corner.project)
+            await self.talk.put(author.speaker, self._post(file, entry, key, author), file.project)
         except Conflict as error:
             # where its key is known, it was said before, and other secrets were taken out of it
-            known = await self.store.read(lambda store: store.keyed(corner.writer, key))
+            known = await self.store.read(lambda store: store.keyed(file.writer, key))
             return "" if known else _unsent(error)
         except Unavailable as error:
-            if self._has_patience(corner, key):
+            if self._has_patience(file, key):
                 raise
             return _unsent(error)
         except (BadInput, NotAllowed, NotFound) as error:
             return _unsent(error)
         return ""
 
-    def _has_patience(self, corner: ChatFile, key: str) -> bool:
+    def _has_patience(self, file: ChatFile, key: str) -> bool:
         """Whether a line that can't be sent now is to be tried again."""
-        kept, now = self.kept(corner), self.clock.monotonic()
+        kept, now = self.kept(file), self.clock.monotonic()
         kept.stuck = kept.stuck if kept.stuck[0] == key else (key, now)
         return now - kept.stuck[1] < PATIENCE
 
-    def _post(self, corner: ChatFile, entry: ChatEntry, key: str, voice: _Voice) -> NewMessage:
-        everyone = EVERYONE in entry.to and EVERYONE not in voice.names.known
+    def _post(self, file: ChatFile, entry: ChatEntry, key: str, author: _Author) -> NewMessage:
+        everyone = EVERYONE in entry.to and EVERYONE not in author.names.known
         return NewMessage(
             body=entry.body,
             to=() if everyone else entry.to,
             everyone=everyone,
             key=key,
-            claims="" if corner.agent or entry.sender == str(HUMAN) else entry.sender,
+            claims="" if file.agent or entry.sender == str(HUMAN) else entry.sender,
         )
 
-    async def _voice(self, corner: ChatFile) -> _Voice:
-        speaker = await self.store.read(partial(files.speaker_of, corner))
-        known = (await self.talk.directory.members(corner.project)).names(speaker)
-        instances = {f"@{each.partition('@')[2]}" for each in known if "@" in each}
-        return _Voice(speaker, Names(frozenset(known) | instances, corner.names))
+    async def _author_of(self, file: ChatFile) -> _Author:
+        speaker = await self.store.read(partial(files.speaker_of, file))
+        known = (await self.talk.directory.members(file.project)).names(speaker)
+        instances = {f"@{name.partition('@')[2]}" for name in known if "@" in name}
+        return _Author(speaker, Names(frozenset(known) | instances, file.names))
 
 
 def _others(items: Sequence[Item]) -> int:
     return sum(not isinstance(item, Own) for item in items)
 
 
-def _rest(found: Slice, items: Sequence[Item]) -> Rest:
+def _rest(found: Slice, items: Sequence[Item]) -> Remainder:
     """What is left behind these."""
     whole, _, half = found.content[items[-1].end if items else 0 :].rpartition(b"\n")
     if whole.strip(_BLANK):
-        return Rest.OPEN
-    return Rest.HALF if half.strip(_BLANK) else Rest.NOTHING
+        return Remainder.OPEN
+    return Remainder.HALF if half.strip(_BLANK) else Remainder.NOTHING
 
 
-def _told(corner: ChatFile, place: ReadPosition) -> str:
-    more = [f"and {place.wrongs - len(place.wrong)} more"] if place.wrongs > len(place.wrong) else []
-    listed = "\n".join(f"- {each}" for each in (*place.wrong, *more))
-    form = f"[{corner.writer}-to-NAME]: text"
+def _told(file: ChatFile, position: ReadPosition) -> str:
+    more = [f"and {position.wrongs - len(position.wrong)} more"] if position.wrongs > len(position.wrong) else []
+    listed = "\n".join(f"- {reason}" for reason in (*position.wrong, *more))
+    form = f"[{file.writer}-to-NAME]: text"
     return (
         f"Some of {FILE} was not sent:\n\n{listed}\n\n"
         f"A message is one line, `{form}`; further lines of it are indented. Write what matters again."

@@ -1,8 +1,7 @@
-"""What an instance shares, as files: what was said (channel.md), and a page that people edit, too (notes.md)."""
+"""The files that an instance shares: channel.md shows its messages, notes.md is a page that people edit, too."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,10 +20,11 @@ from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
-from windlass.core.ports.clock import Clock
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.workflows.instance import Instance
+from windlass.engine.chatfiles.quiet_files import QuietFiles
 from windlass.engine.messages.documents import LARGEST, NOTES, Documents
+from windlass.engine.messages.log import place
 from windlass.engine.records import instances
 from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import tell_person
@@ -35,49 +35,12 @@ MOST = 20_000
 LARGEST_CHANNEL = 64_000_000
 MOST_KEPT = 1000
 """How many texts may be kept beside one revision of a page."""
-QUIET = 0.2
-"""Seconds without a change, after which what someone writes is taken to be whole."""
-
-FORGOTTEN = 60.0
-"""Seconds after which a file that nobody asks about is no longer remembered: it may be gone."""
-
 _OURS = ".windlass/context/"
 """Where files are, if nothing else is said."""
 
-Stir = Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sight:
-    """How a file looked, since when, and when that was last asked."""
-
-    looks: str
-    since: float
-    asked: float
-
-
-class Stillness:
-    """Tells when a file that others write has come to rest."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        self._seen: dict[str, _Sight] = {}
-
-    def lasts(self, key: str, looks: str, stir: Stir, *, seconds: float = QUIET) -> bool:
-        """Whether it has looked so for a moment; if not, `stir` is called when it may have. `looks` is a digest."""
-        now = self.clock.monotonic()
-        before = self._seen.get(key)
-        since = before.since if before and before.looks == looks else now
-        self._seen = {each: sight for each, sight in self._seen.items() if now - sight.asked < FORGOTTEN}
-        self._seen[key] = _Sight(looks, since, now)
-        if now - since >= seconds:
-            return True
-        asyncio.get_running_loop().call_later(seconds, stir)
-        return False
-
 
 class PageStep(Enum):
-    """What is to be done about a page that is a file and a document."""
+    """The next step for a page that is both a file and a document."""
 
     NOTHING = auto()
     SHOW = auto()
@@ -90,7 +53,7 @@ class PageStep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a page was when its file and its document last agreed."""
+    """A page as it was when its file and its document last agreed."""
 
     revision: int = 0
     digest: str = ""
@@ -122,7 +85,7 @@ def decide_page(synced: Synced, content: bytes | None, document: Document | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What has a channel and pages: a project itself, or an instance."""
+    """A project or an instance, with the files of its channel and its page."""
 
     project: Project
     name: str = ""
@@ -134,7 +97,7 @@ class Shared:
     notes: str = ""
     """The file of the page, in the same way."""
     asked_for: bool = False
-    """Whether a workflow's file wants them, and not only the custom of the house."""
+    """Whether a workflow's file asks for these files; else they are in their usual folder."""
 
     @property
     def pages(self) -> str:
@@ -152,7 +115,7 @@ class Shared:
 
 
 class Pages:
-    """Keeps these files current; what a person writes into notes.md is a revision like any other."""
+    """Keeps these files current; a text that a person writes into notes.md becomes a revision of the page."""
 
     def __init__(self, ports: Ports, documents: Documents, troubles: Troubles) -> None:
         self.store = ports.store
@@ -160,26 +123,26 @@ class Pages:
         self.clock = ports.clock
         self.documents = documents
         self.troubles = troubles
-        self.stillness = Stillness(ports.clock)
+        self.quiet = QuietFiles(ports.clock)
         self._shown: dict[tuple[str, str], tuple[int, int]] = {}
         """By project and file: the number of the last message in it, and its size."""
 
-    async def refresh(self, project: Project, stir: Stir, *, mirrored: bool) -> None:
+    async def refresh(self, project: Project, look_again: Callable[[], None], *, mirrored: bool) -> None:
         """Bring every file of a project up to date, and take in what people wrote.
 
         In a project that was never set up for it (`mirrored`), only the files that a workflow asks for.
         """
         sharing = await self.store.read(partial(_sharing, project))
-        wanted = [each for each in sharing if mirrored or each.asked_for]
-        if not mirrored and any(each.timeline.startswith(_OURS) or each.notes.startswith(_OURS) for each in wanted):
+        wanted = [shared for shared in sharing if mirrored or shared.asked_for]
+        if not mirrored and any(f.startswith(_OURS) for shared in wanted for f in (shared.timeline, shared.notes)):
             await self._hide(project)
-        for each in wanted:
-            if each.timeline:
+        for shared in wanted:
+            if shared.timeline:
                 with self.troubles.noted("chat"):
-                    await self._channel(each)
-            if each.notes:
+                    await self._channel(shared)
+            if shared.notes:
                 with self.troubles.noted("chat"):
-                    await self._notes(each, stir)
+                    await self._notes(shared, look_again)
 
     async def _hide(self, project: Project) -> None:
         """Let git ignore our folder, where no `windlass init` has done so."""
@@ -201,16 +164,16 @@ class Pages:
         text = write_timeline(map(_entry, filter(_is_shown, said)))
         if text and not await self.chats.append(shared.project.path, name, text):
             return
-        self._shown[key] = (_number(said[-1]) if said else after, size + len(_bytes(text)))
+        self._shown[key] = (place(said[-1].id) if said else after, size + len(_bytes(text)))
 
     async def _channel_anew(self, shared: Shared, key: tuple[str, str], name: str) -> None:
         """Write all of it, unless it only has to be added to."""
         path = shared.project.path
         said = await self.store.read(partial(_said, shared, 0))
-        shown = [_entry(each) for each in said if _is_shown(each)]
+        shown = [_entry(message) for message in said if _is_shown(message)]
         if not shown and not shared.started_at:
             if self.chats.look(path, name, 0, 0) is None:
-                self._shown[key] = (_number(said[-1]) if said else 0, 0)
+                self._shown[key] = (place(said[-1].id) if said else 0, 0)
             return
         begin = [opening(_time(shared.started_at or said[0].sent_at))] if shared.name else []
         whole = _bytes(write_timeline([*begin, *shown]))
@@ -218,18 +181,18 @@ class Pages:
         there = found.content if found else None
         if there != whole and not await self.chats.replace(path, name, whole.decode(), expecting=there):
             return
-        self._shown[key] = (_number(said[-1]) if said else 0, len(whole))
+        self._shown[key] = (place(said[-1].id) if said else 0, len(whole))
 
     # ── notes.md ──
 
-    async def _notes(self, shared: Shared, stir: Stir) -> None:
+    async def _notes(self, shared: Shared, look_again: Callable[[], None]) -> None:
         path, name = shared.project.path, shared.notes
         found = self.chats.look(path, name, 0, LARGEST + 1)
         content = found.content if found else None
         document, synced = await self.store.read(partial(_page, shared))
         step = decide_page(synced, content, document)
         looks = _digest(content or b"")
-        if step in (PageStep.TAKE, PageStep.CONFLICT) and not self.stillness.lasts(f"{path}/{name}", looks, stir):
+        if step in (PageStep.TAKE, PageStep.CONFLICT) and not self.quiet.is_quiet(f"{path}/{name}", looks, look_again):
             return
         if found and step in (PageStep.TAKE, PageStep.CONFLICT) and len(_bytes(_text(found.content))) > LARGEST:
             await self._refuse(shared, synced, found)
@@ -243,15 +206,14 @@ class Pages:
                 await self._agree(shared, Synced(written.revision, _digest(content)))
             case PageStep.CONFLICT if document and content is not None:
                 await self._keep_both(shared, document, content)
-                stir()
+                look_again()
             case PageStep.NOTHING if document and content is not None and document.revision != synced.revision:
                 await self._agree(shared, Synced(document.revision, _digest(content)))
 
     async def _write(self, shared: Shared, content: bytes, *, name: str = NOTES, revision: int) -> Document:
-        human, text = Speaker(str(HUMAN)), _text(content)
-        return await self.documents.write(
-            human, shared.project.id, text, name=name, instance=shared.name, revision=revision
-        )
+        where = {"name": name, "instance": shared.name}
+        person = Speaker(str(HUMAN))
+        return await self.documents.write(person, shared.project.id, _text(content), **where, revision=revision)
 
     async def _refuse(self, shared: Shared, synced: Synced, found: Slice) -> None:
         """Leave a text that is too large where it is, and tell the person once."""
@@ -292,7 +254,7 @@ class Pages:
         )
 
     async def _holds(self, shared: Shared, file: str, text: str) -> bool:
-        """Whether a file has this text and no other, now that it was written if it was not there."""
+        """Whether a file has exactly this text; a missing file is written."""
         found = self.chats.look(shared.project.path, file, 0, LARGEST + 1)
         if found is not None:
             return found.content == _bytes(text)
@@ -318,19 +280,18 @@ def _sharing(project: Project, store: Reading) -> list[Shared]:
     for agent in agents:
         if not is_home(agent.instance, project.name):
             began[agent.instance] = min(began.get(agent.instance) or agent.created_at, agent.created_at)
-    started = {each.name: each for each in instances.of_project(store, project.id)}
+    started = {instance.name: instance for instance in instances.of_project(store, project.id)}
     by_age = sorted(began, key=lambda name: started[name].started_at if name in started else began[name])
-    home = _shared(project, "", None, 0.0)
-    found = [home, *(_shared(project, each, started.get(each), began[each]) for each in by_age)]
-    owner = {file: each.name for each in found for file in (each.timeline, each.notes) if file}
-    own = {each.name: {file for file, name in owner.items() if name == each.name} for each in found}
+    found = [_shared(project, "", None, 0.0)]
+    found += [_shared(project, name, started.get(name), began[name]) for name in by_age]
+    owner = {file: shared.name for shared in found for file in (shared.timeline, shared.notes) if file}
     return [
         replace(
-            each,
-            timeline=each.timeline if each.timeline in own[each.name] else "",
-            notes=each.notes if each.notes in own[each.name] else "",
+            shared,
+            timeline=shared.timeline if owner.get(shared.timeline) == shared.name else "",
+            notes=shared.notes if owner.get(shared.notes) == shared.name else "",
         )
-        for each in found
+        for shared in found
     ]
 
 
@@ -353,7 +314,7 @@ def _said(shared: Shared, after: int, store: Reading) -> list[Message]:
 
 
 def _is_shown(message: Message) -> bool:
-    """What is said to all who share the channel; not what is between two."""
+    """Whether channel.md shows a message: one that is for all in the channel."""
     return not message.direct and message.kind is not Kind.NUDGE
 
 
@@ -373,10 +334,6 @@ def _entry(message: Message) -> Said:
 
 def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S")
-
-
-def _number(message: Message) -> int:
-    return int(message.id[1:])
 
 
 def _digest(content: bytes) -> str:

@@ -165,11 +165,10 @@ def _at_work(caller: CallerInProject, task: str, phase: str, key: str, store: Re
     known = store.keyed(own, key) if key else None
     if known and known.to:
         return known.to[0]
-    inside = (
-        [each for each in store.unfinished_tasks(project=caller.project.id) if each.parent == phase] if phase else []
-    )
+    project = caller.project.id
+    inside = [each for each in store.unfinished_tasks(project=project) if phase and each.parent == phase]
     found = [store.find(Task, task)] if task else inside
-    names = [each.agent for each in found if each and each.agent and each.project == caller.project.id]
+    names = [each.agent for each in found if each and each.agent and each.project == project]
     latest = store.latest_runs(names)
     names.sort(key=lambda name: (name == own, not (name in latest and latest[name].live)))
     if not names:

@@ -16,11 +16,9 @@ from windlass.engine.runs.start import Runs
 from windlass.engine.slots import Slots
 from windlass.engine.troubles import Troubles
 
-"""Tasks that are looked at: those of a busy agent must not hide those of the others."""
-
 
 class Dispatch:
-    """Starts what is ready, oldest first."""
+    """Starts ready tasks, oldest first."""
 
     def __init__(self, ports: Ports, runs: Runs, slots: Slots, radar: Radar, troubles: Troubles) -> None:
         self.store = ports.store
@@ -33,27 +31,24 @@ class Dispatch:
         """Start every ready task that there is a slot for, and that the radar does not hold."""
         for task, agent in await self.store.read(_ready):
             with self.troubles.noted("dispatch"):
-                if await self.slots.free(agent) and not await self.store.read(partial(self._held, task)):
-                    mail = await self.store.read(partial(_owed, agent))
-                    await self.runs.start(agent, task, Cause.TASK, mail=mail)
+                if await self.slots.free(agent):
+                    held, mail = await self.store.read(partial(self._look, task, agent))
+                    if not held:
+                        await self.runs.start(agent, task, Cause.TASK, mail=mail)
         return False
 
-    def _held(self, task: Task, store: Reading) -> str:
-        return self.radar.held(store, task)
-
-
-def _owed(agent: Agent, store: Reading) -> list[Delivery]:
-    """What it has not been told: it is told with its task."""
-    return store.undelivered(reader=agent.id)
+    def _look(self, task: Task, agent: Agent, store: Reading) -> tuple[str, list[Delivery]]:
+        """Why the radar holds a task, if it does; and the mail that its agent is told with it."""
+        return self.radar.held(store, task), store.undelivered(reader=agent.id)
 
 
 def _ready(store: Reading) -> list[tuple[Task, Agent]]:
-    """What may begin, oldest first: an agent that is at something is given nothing else before that has ended."""
+    """Tasks that may begin, oldest first, with their agents. A busy agent begins nothing else."""
     ready = store.ready_tasks()
     if not ready:
         return []
-    busy = {each.agent for each in store.unfinished_tasks() if each.state is not TaskState.OPEN}
-    busy |= {agent for agent, run in store.latest_runs([each.agent for each in ready]).items() if run.live}
+    busy = {task.agent for task in store.unfinished_tasks() if task.state is not TaskState.OPEN}
+    busy |= {agent for agent, run in store.latest_runs([task.agent for task in ready]).items() if run.live}
     found = []
     for task in ready:
         agent = None if task.agent in busy else store.find(Agent, task.agent)
