@@ -93,7 +93,7 @@ class TestNotes:
         assert told.startswith("Your change c3 (Fix the race) did not land: the checks did not pass (exit code 1).\n")
         assert f"git fetch origin && git merge --no-edit {'b' * 40}\npytest -q\n" in told
         assert "\nE   assert 1 == 2\n  indented <b>\n```" in told
-        assert told.endswith("Mend it, commit to your branch, and signal done again.")
+        assert told.endswith("Fix it, commit to your branch, and signal done again.")
 
     def test_long_output_keeps_its_end(self) -> None:
         """The end is where the error is; how much is missing is said."""

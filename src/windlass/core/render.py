@@ -31,7 +31,7 @@ def fenced(text: str) -> str:
 
 
 def rejection(change: Change, result: CheckResult, output: str) -> str:
-    """What an author is told about failed checks: what failed, how to see it again, and the exact output."""
+    """The message to an author about failed checks: the reason, the commands to repeat them, and the output."""
     reason = result.reason or f"exit code {result.exit_code}"
     return "\n".join(
         (
@@ -42,25 +42,27 @@ def rejection(change: Change, result: CheckResult, output: str) -> str:
             "",
             *_shown(output),
             "",
-            "Mend it, commit to your branch, and signal done again.",
+            "Fix it, commit to your branch, and signal done again.",
         )
     )
 
 
 def learnings(change: Change, refusals: Sequence[str]) -> str:
-    """What is kept of a change that was given up: what it wanted, why it never landed, and where its commits are."""
+    """The document about a change that was given up: its title, every refusal, and where its commits are."""
     often = f"It went back {change.returns} time{'s' * (change.returns != 1)}."
     where = f"Its branch is {change.branch}, at {change.head}."
     head = f"# {change.id}: {change.title}\n\nGiven up: {change.reason}. {often} {where}"
-    return "\n\n".join((head, *(f"## Refusal {number}\n\n{each}" for number, each in enumerate(refusals, 1)))) + "\n"
+    return (
+        "\n\n".join((head, *(f"## Refusal {number}\n\n{refusal}" for number, refusal in enumerate(refusals, 1)))) + "\n"
+    )
 
 
 def red_main(main: str, result: CheckResult, output: str) -> str:
-    """What whoever mends main is told: what fails there, and that all others wait for it."""
+    """The message to whoever fixes main: what fails there, and that all others wait for it."""
     return "\n".join(
         (
             f"The checks fail on {main} itself ({result.reason}), so nothing else lands until it is green again.",
-            "Find out why, and mend it with as small a change as you can. Do not weaken or skip a test. To see it:",
+            "Find out why, and fix it with as small a change as you can. Do not weaken or skip a test. To see it:",
             "",
             fenced(result.command),
             "",
@@ -70,7 +72,7 @@ def red_main(main: str, result: CheckResult, output: str) -> str:
 
 
 def escalation(change: Change, reason: str) -> str:
-    """What a person is asked about a change that its author could not mend."""
+    """The question to a person about a change that its author could not fix."""
     often = f" after going back {change.returns} times" if change.returns else ""
     return f"{change.id} ({change.title}) did not land{often}: {reason}. What shall {change.agent} do?"
 
@@ -90,7 +92,7 @@ def _shown(output: str) -> tuple[str, ...]:
 
 
 def taken_back_note(change: Change, main: str, commits: str) -> str:
-    """What an author is told when a person has taken commits out of main that its branch still has."""
+    """The message to an author whose branch still has commits that a person has taken out of main."""
     return "\n".join(
         (
             f"Your change {change.id} ({change.title}) did not land: {main} was rewritten, and your branch still has"
@@ -108,7 +110,7 @@ def taken_back_note(change: Change, main: str, commits: str) -> str:
 
 
 def conflict_note(change: Change, main: str, conflict: str) -> str:
-    """What an author is told when its change no longer fits onto main."""
+    """The message to an author whose change conflicts with main."""
     return "\n".join(
         (
             f"Your change {change.id} ({change.title}) did not land: it conflicts with {main}. Git says:",
@@ -125,7 +127,7 @@ def conflict_note(change: Change, main: str, conflict: str) -> str:
 
 
 def collision_note(collision: Collision, other: str, main: str) -> str:
-    """What an agent is told that is about to collide with another one, or with main."""
+    """The message to an agent whose work collides with that of another agent, or with main."""
     names = fenced("\n".join(collision.files[:MOST_NAMED]))
     if collision.with_main:
         merge = fenced(f"git fetch origin && git merge {word(f'origin/{main}')}")

@@ -111,7 +111,7 @@ def write_line(sender: str, to: Sequence[str], body: str) -> str:
     if not beginning or beginning.endswith("\r"):  # then it would seem that all lines end so
         beginning, rest = "", [beginning, *rest]
     inline = f" {beginning}" if beginning else ""
-    return "\n".join((head + inline, *(_INDENT + each for each in rest))) + "\n"
+    return "\n".join((head + inline, *(_INDENT + line for line in rest))) + "\n"
 
 
 def digest_of(text: str) -> str:
@@ -146,8 +146,8 @@ def parse(
     blocks = list(_blocks(whole.split(b"\n"), line)) if newline else []
     closed = blocks[: len(blocks) - (rest[:1] in _INDENTED)]
     ours, items = Counter(own), list[Item]()
-    for place, each in enumerate(closed, 1):
-        items += _read(each, names, ours)
+    for place, block in enumerate(closed, 1):
+        items += _read(block, names, ours)
         most -= not isinstance(items[-1], Own)
         if not most and place < len(blocks):
             return items, False
@@ -161,18 +161,18 @@ def _blocks(lines: Sequence[bytes], number: int) -> Iterator[_Block]:
     block: list[bytes] = []
     empty: list[bytes] = []
     first, end, place = number, 0, 0
-    for count, each in enumerate(lines, number):
-        place += len(each) + 1
-        if not each.strip(b"\r"):
-            empty.append(each)
+    for count, line in enumerate(lines, number):
+        place += len(line) + 1
+        if not line.strip(b"\r"):
+            empty.append(line)
             continue
-        if block and each[:1] in _INDENTED:
-            block += [*empty, each]
+        if block and line[:1] in _INDENTED:
+            block += [*empty, line]
             end = place
-        elif each.strip(_BLANK):
+        elif line.strip(_BLANK):
             if block:
                 yield _Block(first, block, end)
-            block, first, end = [each], count, place
+            block, first, end = [line], count, place
         empty = []
     if block:
         yield _Block(first, block, end)
@@ -186,9 +186,9 @@ def _read(block: _Block, names: Names, ours: Counter[str]) -> Iterator[Item]:
         return
     ours[digest] -= 1
     rest = block.lines[length:]
-    end = block.end - sum(len(each) + 1 for each in rest)
+    end = block.end - sum(len(line) + 1 for line in rest)
     yield Own(block.line, end, digest)
-    empty = sum(1 for _ in takewhile(lambda each: not each.strip(_BLANK), rest))
+    empty = sum(1 for _ in takewhile(lambda line: not line.strip(_BLANK), rest))
     if empty < len(rest):
         yield ChatProblem(
             block.line + length + empty, block.end, _digest(rest), "is indented, and no message of yours is above it"
@@ -275,11 +275,11 @@ def _header(line: str, names: Names) -> tuple[str, tuple[str, ...], str]:
 
 def _pair(words: str, names: Names) -> tuple[str, str]:
     """Who speaks to whom. A name may contain `-to-`, so every way to read it is tried."""
-    ways = [(words[: each.start()], words[each.start() + 4 :]) for each in re.finditer("(?=-to-)", words)]
+    ways = [(words[: at.start()], words[at.start() + 4 :]) for at in re.finditer("(?=-to-)", words)]
     if not ways:
         raise BadInput(f"does not say who speaks to whom: {_shown(f'[{words}]')}")
     fitting = [(one, other) for one, other in ways if one in names.senders and other in names.recipients]
-    likely = [each for each in fitting if each[0] in names.writers] if len(fitting) > 1 else fitting
+    likely = [way for way in fitting if way[0] in names.writers] if len(fitting) > 1 else fitting
     if len(likely) == 1:
         return likely[0]
     if fitting:

@@ -65,9 +65,9 @@ def _conflict(known: Message, how: str) -> Conflict:
 def _is_for(known: Message, named: Sequence[str], project: str) -> bool:
     """Whether those who were named are its readers: all of them, and nobody else."""
     if not known.to:  # nobody else was there
-        return all(each.startswith("@") for each in named)
+        return all(name.startswith("@") for name in named)
     own = Address.parse(known.sender).instance
-    covered = [{each for each in known.to if _means(name, each, own, project)} for name in named]
+    covered = [{reader for reader in known.to if _means(name, reader, own, project)} for name in named]
     return all(covered) and {*known.to} <= set[str]().union(*covered)
 
 

@@ -46,7 +46,7 @@ def linked(sender: str, before: Sequence[Message]) -> tuple[int, tuple[str, ...]
     """Hops and chain of what an agent says who was told these; a person begins anew."""
     if sender in (str(HUMAN), str(SYSTEM)):
         return 0, ()
-    led = max(before, key=lambda each: each.hops, default=None)
+    led = max(before, key=lambda message: message.hops, default=None)
     hops, chain = (led.hops, led.chain) if led else (0, ())
     return hops + 1, (*chain, sender)[-LONGEST_CHAIN:]
 
@@ -54,9 +54,9 @@ def linked(sender: str, before: Sequence[Message]) -> tuple[int, tuple[str, ...]
 def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits, *, now: float) -> LoopStop | None:
     """Whether agents alone want to wake this one, and have done so too often."""
     calling = [letter.message for letter in letters if letter.calls]
-    if not calling or any(each.sender in (str(HUMAN), str(SYSTEM)) for each in calling):
+    if not calling or any(message.sender in (str(HUMAN), str(SYSTEM)) for message in calling):
         return None
-    worst = max(calling, key=lambda each: each.hops)
+    worst = max(calling, key=lambda message: message.hops)
     if limits.hops and worst.hops > limits.hops:
         return LoopStop(f"{worst.hops} messages went from agent to agent without a person", message=worst.id)
     if circle := circle_of(worst.chain):
@@ -66,7 +66,7 @@ def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits,
 
 def _pace(runs: Sequence[Run], limits: Limits, now: float) -> LoopStop | None:
     woken = [run.starting_at for run in runs if run.cause in (Cause.MAIL, Cause.CALL)]
-    lately = sorted(each for each in woken if now - MINUTE < each <= now)
+    lately = sorted(at for at in woken if now - MINUTE < at <= now)
     if not limits.wakes or len(lately) < limits.wakes:
         return None
     return LoopStop(f"it was woken {len(lately)} times within a minute", lately[-limits.wakes] + MINUTE)

@@ -53,7 +53,7 @@ def mentions(text: str, known: Collection[str]) -> Mentions:
 
 def strangers(text: str, known: Collection[str]) -> tuple[str, ...]:
     """Names that stand there like mentions, and that nobody has."""
-    words = {each["name"].rstrip("-_") for each in _AT.finditer(text)} if "@" in text else set()
+    words = {at["name"].rstrip("-_") for at in _AT.finditer(text)} if "@" in text else set()
     return mentions(text, {word for word in words if word and word not in known}).all
 
 
@@ -96,7 +96,7 @@ def _visible(paragraph: str) -> str:
 
 def _without_code(paragraph: str) -> str:
     """Code is what stands between two equally long runs of backticks; a backslash makes the first one plain."""
-    runs = [each.span() for each in _TICKS.finditer(paragraph)]
+    runs = [ticks.span() for ticks in _TICKS.finditer(paragraph)]
     ends: dict[int, list[int]] = {}
     for number in reversed(range(len(runs))):
         ends.setdefault(runs[number][1] - runs[number][0], []).append(number)
@@ -126,10 +126,10 @@ def _escaped(text: str, place: int) -> bool:
 def _mentioned(paragraph: str, known: frozenset[str]) -> tuple[list[str], list[str]]:
     """All whom a paragraph mentions, and those with whom it begins."""
     found, leading, led = [], [], 0
-    for each in _AT.finditer(paragraph):
-        name = _name(paragraph, each, known)
-        begins = _BETWEEN.fullmatch(paragraph, led, each.start()) if led >= 0 else None
-        led = each.end() if begins else -1
+    for at in _AT.finditer(paragraph):
+        name = _name(paragraph, at, known)
+        begins = _BETWEEN.fullmatch(paragraph, led, at.start()) if led >= 0 else None
+        led = at.end() if begins else -1
         if name:
             found.append(name)
             if begins:

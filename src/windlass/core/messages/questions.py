@@ -22,7 +22,7 @@ def asked_ids(body: str) -> list[str]:
 def compose_answer(words: Sequence[str], body: str) -> str:
     """The answer that these words of a command line mean: one text, or texts by the ids that were asked."""
     asked = asked_ids(body)
-    named = [_ANSWER.fullmatch(each) for each in words]
+    named = [_ANSWER.fullmatch(word) for word in words]
     if len(words) == 1 and (named[0] is None or not _means_an_id(named[0][1], asked)):
         return words[0]  # a text may have an equals sign in it
     answers: dict[str, str] = {}
@@ -37,7 +37,7 @@ def compose_answer(words: Sequence[str], body: str) -> str:
         if found[1] in answers:
             raise BadInput(f"{found[1]} is answered twice.", hint="Give each question one answer.")
         answers[found[1]] = found[2]
-    return "\n".join(f"{each}: {answer}" for each, answer in answers.items())
+    return "\n".join(f"{name}: {answer}" for name, answer in answers.items())
 
 
 def _means_an_id(word: str, asked: Sequence[str]) -> bool:

@@ -69,15 +69,15 @@ def notification_of(task: Task | None, runs: Sequence[Run]) -> Notification | No
     own = [run for run in runs if task and run.task == task.id]
     if task is None or task.state not in _ENDINGS or not own:
         return None
-    latest, usage = own[-1], [each.usage for each in own]
-    spans = ((each.ended_at or each.starting_at) - (each.started_at or each.starting_at) for each in own)
+    latest, usage = own[-1], [run.usage for run in own]
+    spans = ((run.ended_at or run.starting_at) - (run.started_at or run.starting_at) for run in own)
     return Notification(
         task=task.id,
         status=_ENDINGS[task.state],
         summary=(latest.result or task.reason or latest.reason or task.title).strip().partition("\n")[0],
         result=latest.result or latest.reason,
-        tokens=sum(each.input_tokens + each.output_tokens for each in usage),
-        tools=sum(each.tool_uses for each in usage),
+        tokens=sum(one.input_tokens + one.output_tokens for one in usage),
+        tools=sum(one.tool_uses for one in usage),
         milliseconds=round(1000 * sum(max(0.0, span) for span in spans)),
     )
 

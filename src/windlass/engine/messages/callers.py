@@ -166,9 +166,9 @@ def _at_work(caller: CallerInProject, task: str, phase: str, key: str, store: Re
     if known and known.to:
         return known.to[0]
     project = caller.project.id
-    inside = [each for each in store.unfinished_tasks(project=project) if phase and each.parent == phase]
+    inside = [inner for inner in store.unfinished_tasks(project=project) if phase and inner.parent == phase]
     found = [store.find(Task, task)] if task else inside
-    names = [each.agent for each in found if each and each.agent and each.project == project]
+    names = [one.agent for one in found if one and one.agent and one.project == project]
     latest = store.latest_runs(names)
     names.sort(key=lambda name: (name == own, not (name in latest and latest[name].live)))
     if not names:

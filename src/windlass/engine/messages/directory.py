@@ -59,8 +59,11 @@ class Directory:
 
     async def enlist(self, project: Project, readers: Readers, roster: Roster) -> tuple[Agent, ...]:
         """The readers who have never worked, as their files describe them; nothing is stored yet."""
-        agents = [(await self.tasks.enlist(project, each.name, roster.find(each.name)), each) for each in readers.new]
-        return tuple(replace(agent, instance=address.instance) for agent, address in agents)
+        agents = []
+        for address in readers.new:
+            agent = await self.tasks.enlist(project, address.name, roster.find(address.name))
+            agents.append(replace(agent, instance=address.instance))
+        return tuple(agents)
 
 
 def members(project: Project, store: Reading, *, triggers: bool = False) -> Members:

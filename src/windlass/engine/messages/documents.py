@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Documents:
-    """What all in a project, or in an instance, may read and write."""
+    """Pages that all in a project, or in an instance, may read and write."""
 
     def __init__(self, ports: Ports, bell: Bell, confinement: Confinements) -> None:
         self.store = ports.store
@@ -39,7 +39,7 @@ class Documents:
         self.confinement = confinement
 
     async def instance(self, speaker: Speaker, wanted: str) -> str:
-        """Whose pages: an agent's own instance's, and no others; a person may look at any."""
+        """The instance whose pages a speaker may see: an agent its own, a person any. Raises NotAllowed."""
         wanted = wanted.removeprefix("@")
         if speaker.is_person:
             return wanted
@@ -69,7 +69,7 @@ class Documents:
         return await self.store.read(question)
 
     async def every(self, project: str, *, instance: str = "") -> list[Document]:
-        """Every page, by name."""
+        """Every page of a project or an instance, by name."""
         begin = _folder(instance)
         found = await self.store.read(lambda store: store.documents(project, begin))
         return sorted(found, key=lambda page: page.name)
@@ -111,7 +111,7 @@ class Documents:
     async def append(
         self, speaker: Speaker, project: str, text: str, *, name: str = NOTES, instance: str = ""
     ) -> Document:
-        """Add to the end of a page; what others add meanwhile stays."""
+        """Add to the end of a page, after everything that others add meanwhile."""
         words = await self._words(speaker, project, text)
 
         def made(before: Document | None, _store: Reading) -> str:
@@ -121,7 +121,7 @@ class Documents:
         return await self._revise(speaker, project, name, instance, made)
 
     async def _words(self, speaker: Speaker, project: str, text: str) -> str:
-        """What is to be written, without an agent's secrets."""
+        """A text without the secrets of the run that writes it."""
         if not speaker.run:
             return text
         run, found = await self.store.read(lambda store: (store.find(Run, speaker.run), store.find(Project, project)))
@@ -142,7 +142,7 @@ class Documents:
 
 
 def _revised(page: Document, made: Make, store: Writing) -> Document:
-    """Within a transaction: what a page becomes; `page` says which, by whom and when."""
+    """Within a transaction: write the next revision of a page; `page` says which, by whom and when."""
     project_here(store, page.project)
     before = store.find(Document, page.id)
     body = made(before, store)
@@ -165,7 +165,7 @@ def _home(speaker: Speaker, store: Reading) -> str:
 
 
 def _no_document(name: str, known: Sequence[str]) -> Conflict:
-    near = near_miss(name, [each.rpartition("/")[2] for each in known])
+    near = near_miss(name, [page.rpartition("/")[2] for page in known])
     return Conflict(
         f"There is no document {name} yet, so it has no revision that could be replaced.",
         hint=f"{near} To begin it, write it with revision 0, or without one.".strip(),

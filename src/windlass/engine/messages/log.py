@@ -77,10 +77,10 @@ def reply(agent: str, words: Sequence[str], key: str, now: float, store: Writing
 
 
 def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Letter]:
-    """What a reader has not acknowledged, or all that it ever got."""
+    """The mail that a reader has not acknowledged, or all that it ever got."""
     owed = store.deliveries_to(reader, acked=everything)
-    found = ((store.find(Message, each.message), each) for each in owed)
-    return [Letter(message, each) for message, each in found if message is not None]
+    found = ((store.find(Message, delivery.message), delivery) for delivery in owed)
+    return [Letter(message, delivery) for message, delivery in found if message is not None]
 
 
 def unread(speaker: Speaker, channel: str, after: int, limit: int, store: Reading) -> list[Letter]:
@@ -124,8 +124,8 @@ def ack(speaker: Speaker, messages: Sequence[str], before: bool, store: Writing)
     named = [_delivery(store, speaker, name) for name in dict.fromkeys(messages)]
     last = max(map(place, messages), default=0) if before else 0
     earlier = store.deliveries_to(speaker.address) if before else []
-    every = [*named, *(each for each in earlier if each not in named and place(each.message) < last)]
-    acked = [each.move(Receipt.ACKED, run=speaker.run) for each in every]
+    every = [*named, *(delivery for delivery in earlier if delivery not in named and place(delivery.message) < last)]
+    acked = [delivery.move(Receipt.ACKED, run=speaker.run) for delivery in every]
     if acked != every:  # so there are some
         store.record("message.acked", messages[0], *acked)
     return acked

@@ -196,7 +196,7 @@ class Talk:
         return await self.store.read(question)
 
     async def inbox(self, reader: str, *, everything: bool = False) -> list[Letter]:
-        """What a reader has not acknowledged, or all that it ever got, oldest first."""
+        """The mail that a reader has not acknowledged, or all that it ever got, oldest first."""
         return await self.store.read(lambda store: log.inbox(store, reader, everything=everything))
 
     async def read(self, speaker: Speaker, *, channel: str = "", since: str = "", limit: int = MOST) -> list[Letter]:
@@ -215,17 +215,17 @@ class Talk:
         return await self.store.read(lambda store: {each.id: store.receipts(each.id) for each in messages})
 
     async def told(self, speaker: Speaker, *, channel: str = "") -> list[Letter]:
-        """What the speaker's prompt told it: its next reading acknowledges that, too."""
+        """The mail that the speaker's prompt told it: its next `read` acknowledges that, too."""
         return await self.store.read(lambda store: log.told(store, speaker, channel))
 
     async def ack(self, speaker: Speaker, *messages: str, before: bool = False) -> list[Delivery]:
-        """Messages are dealt with, all of them or none; or also what came before them. Those named come first."""
+        """Acknowledge messages, all of them or none; with `before`, also earlier ones. The named ones come first."""
         acked = await self.store.write(partial(log.ack, speaker, messages, before))
         self.bell.ring()
         return acked
 
     async def newest(self, speaker: Speaker, project: str) -> str:
-        """The last message that one may see: whoever waits from there on misses nothing."""
+        """The last message that the speaker may see: whoever waits from there on misses nothing."""
         said = await self.peek(speaker, project, limit=1)
         return said[0].id if said else BEFORE_ALL
 
@@ -239,15 +239,16 @@ class Talk:
         patience: float,
         limit: int = MOST,
     ) -> tuple[list[Message], str]:
-        """What others say after this moment, or after a message, as soon as there is something: the oldest first, and
-        nothing when the time is over. And from where to wait on, so that nothing is missed."""
+        """The messages of others after now, or after a message, as soon as there are some: oldest first.
+
+        Also the message from which to wait on, so that none is missed."""
         after = since or await self.newest(speaker, project)
 
         async def heard() -> list[Message]:
             nonlocal after
             while True:
                 said = await self.peek(speaker, project, channel=channel, since=after, limit=limit, newest=False)
-                others = [each for each in said if each.sender != speaker.address]
+                others = [message for message in said if message.sender != speaker.address]
                 if others or len(said) < limit:
                     return others
                 after = said[-1].id  # a whole page of one's own words
@@ -267,20 +268,20 @@ class Talk:
     # ── a person's answers ──
 
     async def questions(self, project: str = "", *, viewer: str = "") -> list[Asked]:
-        """What a person can answer now, oldest first, as far as an agent may see it."""
+        """The questions that a person can answer now, oldest first; a viewer that is an agent sees not all of them."""
 
         def question(store: Reading) -> list[Asked]:
             agents = store.agents(project=project)
             asked = [Asked(agent, task, ask) for agent in agents for task, ask in _open(store, agent)]
-            seen = (each for each in asked if not each.message.hidden_from(viewer))
-            return sorted(seen, key=lambda each: each.message.sent_at)
+            seen = (question for question in asked if not question.message.hidden_from(viewer))
+            return sorted(seen, key=lambda question: question.message.sent_at)
 
         return await self.store.read(question)
 
     async def answer(self, agent: str, words: Sequence[str], *, key: str = "") -> Message:
         """Answer the open questions of an agent, as one text or by their ids; the answer wakes it.
 
-        What comes again under the same key is the answer that was given then, whatever was asked since."""
+        The same key finds the answer that was given then. Raises Conflict if the agent has no open question."""
         found = await self.store.read(lambda store: project_here(store, get(store, Agent, agent).project))
         await self.catch_up(Speaker(str(HUMAN)), found)
         message = await self.store.write(partial(log.reply, agent, words, key, self.clock.now()))

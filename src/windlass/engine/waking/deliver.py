@@ -27,26 +27,26 @@ from windlass.engine.troubles import Troubles
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What one agent has not been told yet."""
+    """The mail that one agent has not been told yet, and all that decides whether it is woken."""
 
     agent: Agent
     path: str
-    """Where its project is, whose settings count."""
+    """The folder of its project, whose settings count."""
     task: Task | None
-    """What it is at, or was at last."""
+    """Its current task, or its last one."""
     runs: tuple[Run, ...]
-    """Those of that task."""
+    """The runs of that task."""
     past: tuple[Run, ...]
-    """All that it ever had."""
+    """All its runs."""
     letters: tuple[Letter, ...]
     turn: str = ""
-    """Who works before it, where it shares a worktree."""
+    """The agent whose turn comes first, where both share a worktree."""
     instance: Instance | None = None
-    """What it takes part in."""
+    """The workflow instance that it takes part in."""
 
     @property
     def idle(self) -> bool:
-        """Whether no task of its goes on."""
+        """Whether it has no unfinished task."""
         return self.task is None or self.task.ended
 
 
@@ -54,7 +54,7 @@ _BUSY = policy.Wait(policy.BUSY)
 
 
 class Deliver:
-    """Starts a run for each agent that has mail and may be woken; and says of the others why not."""
+    """Starts a run for each agent that has mail and may be woken; records why the others wait."""
 
     def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles, *, tasks: Tasks) -> None:
         self.store = ports.store
@@ -116,7 +116,7 @@ class Deliver:
         return policy.Wait("its instance starts nobody any more") if barred and decided != _BUSY else decided
 
     async def _explain(self, mail: Mail, reason: str, brake: LoopStop | None = None) -> None:
-        """Write down why it waits, so that whoever asks is told; what only a person can end is told to the person."""
+        """Record why an agent waits. A wait that only a person can end is told to the person."""
         if all(letter.delivery.reason == reason for letter in mail.letters):
             return
         now = self.clock.now()
@@ -130,9 +130,9 @@ class Deliver:
 
 
 def _hold(keys: list[str], reason: str, store: Writing) -> bool:
-    """Whether there was anything left to hold, and to say so of."""
+    """Record why deliveries wait. Returns whether any of them still does."""
     found = (store.find(Delivery, key) for key in keys)
-    held = [replace(each, reason=reason) for each in found if each and each.owed and each.reason != reason]
+    held = [replace(one, reason=reason) for one in found if one and one.owed and one.reason != reason]
     if held:
         store.record("message.held", held[0].reader, *held, reason=reason)
     return bool(held)
@@ -142,10 +142,10 @@ def _report(letters: Sequence[Letter], brake: LoopStop, now: float, store: Writi
     """Tell the person of a chain that waits for their word; once, for all whom the same message does not wake."""
     calling = (letter.message.id for letter in letters if letter.calls)
     stopped = store.find(Message, brake.message)
-    if stopped is None or any(store.keyed(str(SYSTEM), _key(each)) for each in calling):
+    if stopped is None or any(store.keyed(str(SYSTEM), _key(message)) for message in calling):
         return
     owed = (receipt.reader for receipt in store.receipts(stopped.id) if receipt.owed and receipt.wakes)
-    readers = dict.fromkeys((*(each for each in owed if each != str(HUMAN)), letters[0].delivery.reader))
+    readers = dict.fromkeys((*(reader for reader in owed if reader != str(HUMAN)), letters[0].delivery.reader))
     whom = "it" if len(readers) == 1 else "them"
     tell_person(
         store,
@@ -160,12 +160,12 @@ def _report(letters: Sequence[Letter], brake: LoopStop, now: float, store: Writi
 
 
 def _key(message: str) -> str:
-    """Under which the person is told what holds a message up: so that a restart does not tell it again."""
+    """The key under which the person is told what holds a message up: a restart does not tell it again."""
     return f"brake {message}"
 
 
 def waiting(store: Reading) -> list[Mail]:
-    """Everyone who has not been told everything; not those who are about to begin a task, and are told then."""
+    """All agents with mail; not those who are about to begin a task, and are told then."""
     readers = store.readers_waiting()
     ready = {task.agent for task in store.ready_tasks(limit=1000)} if readers else set()
     mail = (mail_of(store, reader, store.undelivered(reader=reader)) for reader in readers)
@@ -177,18 +177,18 @@ def _is_at_something(mail: Mail) -> bool:
 
 
 def _sent_back(store: Reading, agent: str) -> Task | None:
-    """What an agent has to mend, though it has never had a run of it: what its instance wanted to land."""
+    """The task of an instance that came back from the gate, which its agent fixes without a run of it so far."""
     mine = (task for task in store.unfinished_tasks(agent=agent) if task.state is TaskState.ACTIVE)
     return next(mine, None)
 
 
 def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
-    """One agent, and what is owed to it."""
+    """One agent, with the mail that is owed to it; nothing if the agent does not exist."""
     agent = store.find(Agent, reader)
     if agent is None:
         return None
     every = store.runs_of(reader)
-    runs = [each for each in every if each.task == every[-1].task]
+    runs = [run for run in every if run.task == every[-1].task]
     task = store.find(Task, runs[-1].task) if runs else None
     if agent.workflow and (task is None or task.ended):
         task = _sent_back(store, reader) or task
