@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -33,7 +34,9 @@ def call(house: Stage, method: str, path: str, body: Any = None, host: str = "lo
         door.connect(str(house.state / "daemon.sock"))
         connection.sock = door
         target = path.replace("HERE", quote(str(house.repo), safe=""))
-        connection.request(method, target, body and json.dumps(body), headers={"Host": host})
+        content = None if body is None else json.dumps(body)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it may answer and hang up before it has read a body
+            connection.request(method, target, content, headers={"Host": host})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 
