@@ -31,7 +31,7 @@ BAD_SIGNALS = {
     "deep": ("""head -c 900000 /dev/zero | tr '\\0' '[' > "$WINDLASS_SIGNAL\"""", "nested too deeply", "[[["),
     "large": ("""printf xxx > "$WINDLASS_SIGNAL"; truncate -s 500M "$WINDLASS_SIGNAL\"""", "more than 1000000", "xxx"),
     "link": (f"""echo '{DONE}' > spare && ln -s "$PWD/spare" "$WINDLASS_SIGNAL\"""", "a symbolic link", ""),
-    "pipe": ('mkfifo "$WINDLASS_SIGNAL"', "not a file", ""),
+    "pipe": ('mkfifo "$WINDLASS_SIGNAL"', "it is a pipe", ""),
     "folder": ('mkdir "$WINDLASS_SIGNAL"', "it is a folder", ""),
 }
 
