@@ -18,6 +18,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Noun, Writing
+from windlass.core.workflows.instance import Instance
 from windlass.store.sqlite import SqliteStore
 
 AnyStore = MemoryStore | SqliteStore
@@ -55,6 +56,11 @@ def a_run(key: str = "r1", agent: str = "coder", **fields: Any) -> Run:
 
 def a_change(key: str = "c1", **fields: Any) -> Change:
     return Change(**{"id": key, "project": "p", "branch": "work/coder", "head": "abc", "title": key} | fields)
+
+
+def an_instance(name: str = "default", **fields: Any) -> Instance:
+    values = {"name": name, "project": "p", "workflow": "pair", "source": "pair.yaml", "agents": ("coder",)}
+    return Instance(**values | fields)
 
 
 def a_message(key: str = "m1", **fields: Any) -> Message:

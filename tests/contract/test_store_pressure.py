@@ -254,6 +254,7 @@ class TestAtSize:
             ("changes_ended", "changes_ended"),
             ("changes_of_task", "changes_by_task"),
             ("unfinished_tasks_of", "tasks_by_agent"),
+            ("instances_live", "instances_live"),
             ("messages", "messages_by_channel"),
             ("open_asks", "messages_asking"),
             ("open_asks", "messages_answering"),

@@ -16,6 +16,7 @@ from store_builders import (
     a_run,
     a_task,
     an_agent,
+    an_instance,
     putting,
 )
 
@@ -27,6 +28,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cost, Outcome, Usage
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.store import Noun, Reading
+from windlass.core.workflows.instance import Instance, InstanceEnding
 
 
 class TestQuestions:
@@ -91,6 +93,28 @@ class TestQuestions:
 
             assert await store.read(lambda reading: reading.unfinished_tasks(agent="a")) == tasks[1:]
             assert await store.read(lambda reading: reading.unfinished_tasks(agent="a", project="q")) == tasks[2:]
+
+        asyncio.run(story())
+
+    def test_instances_are_those_of_a_project_or_those_that_live(self, store: AnyStore) -> None:
+        """Oldest first; a start under the same name takes the place of the one before."""
+
+        async def story() -> None:
+            over = an_instance("a", ended_at=5.0, ending=InstanceEnding.DONE)
+            whole = an_instance(
+                "b", project="q", files={"channel": "c.md"}, triggers={"coder@b": ("fix", "mend")}, deadline=1.5
+            )
+            begun = an_instance(
+                "c", stays=True, gate=False, limits={"runs": 2}, heads={"coder": "abc"}, landing=("t1",)
+            )
+            await store.write(putting(an_instance("a"), whole, begun, over))
+
+            assert await store.read(lambda reading: reading.instances()) == [over, whole, begun]
+            assert await store.read(lambda reading: reading.instances(live=True)) == [whole, begun]
+            assert await store.read(lambda reading: reading.instances(project="p")) == [over, begun]
+            assert await store.read(lambda reading: reading.instances(project="p", live=True)) == [begun]
+            assert await store.read(lambda reading: reading.find(Instance, "q/b")) == whole
+            assert await store.verify() == ""
 
         asyncio.run(story())
 

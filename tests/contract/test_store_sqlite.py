@@ -9,16 +9,20 @@ import signal
 import sqlite3
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from store_builders import a_task, putting, python
+from store_builders import a_task, an_instance, putting, python
 from store_files import OPEN, a_store, contents, fill, tamper, unprivileged
 
+from windlass.core import codec
 from windlass.core.errors import Unavailable
+from windlass.core.nouns.document import Document
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Chunk
 from windlass.core.nouns.task import Task
+from windlass.core.workflows.instance import Instance, InstanceEnding
 from windlass.store import schema
 
 
@@ -270,6 +274,42 @@ class TestMigrations:
             store = a_store(home)
             [project] = await store.read(lambda reading: reading.projects())
             assert project == Project(id="p", name="shop", path="/shop", main="main", added_at=1.0)
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_an_instance_that_was_a_document_stays(self, tmp_path: Path) -> None:
+        """A home from before instances had a table keeps them, and its journal still tells the truth of every row."""
+        home, before = tmp_path / "home", tmp_path / "before"
+        for each in (home, before):
+            each.mkdir()
+        for migration in sorted(schema.MIGRATIONS.glob("*.sql"))[:13]:
+            shutil.copy(migration, before)
+        over = an_instance("a", ended_at=5.5, ending=InstanceEnding.STOPPED, reason="stopped by hand", gate=False)
+        begun = an_instance("b", triggers={"coder@b": ("fix",)}, handoffs={"coder": ("tester",)}, heads={"x": "abc"})
+        notes = Document(project="p", name="context/main/notes", body="…", author="human")
+
+        def as_document(instance: Instance) -> Document:
+            body = codec.encode(instance).decode()
+            return Document(project="p", name=f"system/instance/{instance.name}", body=body, author="system")
+
+        async def story() -> None:
+            old = a_store(home, migrations=before)
+            first = as_document(an_instance("a"))
+            await old.write(putting(first, as_document(begun), notes))
+            await old.write(putting(first.revise(as_document(over).body, author="system", now=6.0)))
+            await old.close()
+
+            store = a_store(home)
+            assert await store.read(lambda reading: reading.instances()) == [over, begun]
+            assert await store.read(lambda reading: reading.documents("p", "")) == [notes]
+            assert await store.verify() == ""
+            await store.write(putting(replace(begun, draining=True)))
+            assert await store.verify() == ""
+            await store.close()
+            tamper(home, "UPDATE instances SET reason = 'all is done' WHERE name = 'a'")
+            store = a_store(home)
+            assert await store.verify() == "The instance p/a is not what event 4 says it became."
             await store.close()
 
         asyncio.run(story())

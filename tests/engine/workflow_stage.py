@@ -9,7 +9,6 @@ from stage import Stage
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.workflows.instance import Instance, Motion
-from windlass.engine.records import instances
 from windlass.engine.workflows.start import WorkflowStart
 
 PAIR = """
@@ -59,7 +58,7 @@ class WorkflowStage(Stage):
 
     async def instance(self, name: str = "default") -> Instance:
         project = await self.store.read(lambda store: store.projects()[0])
-        found = await self.store.read(lambda store: instances.find(store, project.id, name))
+        found = await self.store.read(lambda store: store.find(Instance, f"{project.id}/{name}"))
         assert found is not None
         return found
 

@@ -23,6 +23,7 @@ from windlass.core.nouns.run import Chunk, Cost, Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.clock import Clock
 from windlass.core.ports.store import FAR_BACK, N, Noun, Reading, Writing
+from windlass.core.workflows.instance import Instance
 from windlass.store import journal, rows
 from windlass.store.audit import JournalAudit
 
@@ -146,6 +147,10 @@ class MemoryReading:
             each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.reader not in _NOT_AGENTS
         )
         return _cut(_sent(each for each in found if reader in ("", each.reader)), limit)
+
+    def instances(self, *, project: str = "", live: bool = False) -> list[Instance]:
+        here = (instance for instance in self._all(Instance) if project in ("", instance.project))
+        return [instance for instance in here if instance.live or not live]
 
     def documents(self, project: str, begin: str, /) -> list[Document]:
         found = (each for each in self._all(Document) if each.project == project)

@@ -11,7 +11,6 @@ from windlass.core.nouns.task import TaskState
 from windlass.core.ports.store import Reading
 from windlass.daemon.boot import Program
 from windlass.engine.chatfiles.files import ChatFile
-from windlass.engine.records.instances import live
 
 log = logging.getLogger("windlass")
 
@@ -47,7 +46,7 @@ async def leave_when_idle(building: Program, home: Path, leaving: asyncio.Event)
 def is_needed(store: Reading) -> bool:
     """Whether something may still move by itself."""
     moving = any(task.state in (TaskState.OPEN, TaskState.ACTIVE) for task in store.unfinished_tasks())
-    return moving or bool(store.live_runs() or live(store)) or any(map(_may_land, store.changes()))
+    return moving or bool(store.live_runs() or store.instances(live=True)) or any(map(_may_land, store.changes()))
 
 
 def watched_until(store: Reading) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 
-from windlass.core import codec
 from windlass.core.nouns.event import Event, digest, link
 from windlass.core.ports.store import Noun
 from windlass.store import rows
@@ -28,7 +27,7 @@ class JournalAudit:
             if fault := self._fault(event, payload):
                 return fault
             self._tip = Tip(event.seq, event.chain)
-            self._told |= {_key(became): event.seq for became in event.became}
+            self._told |= {_key(rows.told(became)): event.seq for became in event.became}
         if self._tip != end:
             return f"Event {self._tip.seq + 1} is missing: the journal ends at {self._tip.seq} instead of {end.seq}."
         return ""
@@ -36,12 +35,12 @@ class JournalAudit:
     def tables(self, nouns: Iterable[Noun], event: Callable[[int], Event]) -> str:
         """The first row that is not what its last event says, or nothing."""
         for noun in nouns:
-            kind = rows.SHAPES[type(noun)].noun
-            seq = self._told.pop((kind, noun.id), 0)
+            kind, key = _key(noun)
+            seq = self._told.pop((kind, key), 0)
             if not seq:
-                return f"The {kind} {noun.id} stands in the store, but no event tells of it."
-            if noun not in _became(event(seq), kind):
-                return f"The {kind} {noun.id} is not what event {seq} says it became."
+                return f"The {kind} {key} stands in the store, but no event tells of it."
+            if noun not in map(rows.told, event(seq).became):
+                return f"The {kind} {key} is not what event {seq} says it became."
         for (kind, key), seq in self._told.items():
             return f"The {kind} {key} is missing, although event {seq} tells of it."
         return ""
@@ -62,10 +61,5 @@ class JournalAudit:
         return "" if chain == event.chain else f"Event {event.seq} was changed: it does not follow from the one before."
 
 
-def _became(event: Event, kind: str) -> Iterator[Noun]:
-    return (codec.revive(rows.KINDS[kind], each) for each in event.became if each["noun"] == kind)
-
-
-def _key(became: Mapping[str, object]) -> tuple[str, str]:
-    kind = str(became["noun"])
-    return kind, codec.revive(rows.KINDS[kind], became).id
+def _key(noun: Noun) -> tuple[str, str]:
+    return rows.SHAPES[type(noun)].noun, noun.id

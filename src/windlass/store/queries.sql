@@ -101,6 +101,12 @@ ORDER BY sent, place LIMIT :limit;
 SELECT * FROM deliveries WHERE receipt IN ('pending', 'delivered') AND reader NOT IN ('human', 'system')
 ORDER BY sent, place LIMIT :limit;
 
+-- name: instances
+SELECT * FROM instances WHERE :project IN ('', project) ORDER BY place;
+
+-- name: instances_live
+SELECT * FROM instances WHERE ended_at IS NULL AND :project IN ('', project) ORDER BY place;
+
 -- name: documents
 SELECT * FROM documents WHERE project = :project AND substr(name, 1, :length) = :begin ORDER BY place;
 

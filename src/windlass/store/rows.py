@@ -22,6 +22,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Noun
+from windlass.core.workflows.instance import Instance
 
 T = TypeVar("T")
 
@@ -65,6 +66,11 @@ _SHAPES = (
     RowShape(Delivery, "deliveries", order={"sent": lambda delivery: number(delivery.message)}),
     RowShape(Document, "documents"),
     RowShape(Change, "changes", nested=("candidate", "checks", "landing")),
+    RowShape(
+        Instance,
+        "instances",
+        nested=("agents", "files", "limits", "handoffs", "triggers", "began", "heads", "landing"),
+    ),
 )
 SHAPES: Mapping[type[Any], RowShape] = {shape.kind: shape for shape in _SHAPES}
 KINDS: Mapping[str, type[Noun]] = {shape.noun: shape.kind for shape in _SHAPES}
@@ -135,6 +141,13 @@ def read(kind: type[T], row: sqlite3.Row) -> T:
         return codec.revive(kind, values)
     except msgspec.MsgspecError as error:
         raise damaged(f"The {SHAPES[kind].noun} {values['id']}", error) from error
+
+
+def told(became: Mapping[str, Any]) -> Noun:
+    """The noun as an event says it became. Before migration 014, an instance was told of as a document."""
+    if became["noun"] == "document" and became["name"].startswith("system/instance/"):
+        return codec.revive(Instance, codec.decode(became["body"]))
+    return codec.revive(KINDS[became["noun"]], became)
 
 
 def document(event: Event) -> Document:

@@ -19,6 +19,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Chunk, Cost, Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import FAR_BACK, N
+from windlass.core.workflows.instance import Instance
 from windlass.store import rows
 from windlass.store.errors import unavailable
 from windlass.store.journal import Tip, unpack
@@ -110,6 +111,9 @@ class SqlReading:
         if reader:
             return self._nouns(Delivery, "undelivered_to", reader=reader, limit=max(limit, 0))
         return self._nouns(Delivery, "undelivered", limit=max(limit, 0))
+
+    def instances(self, *, project: str = "", live: bool = False) -> list[Instance]:
+        return self._nouns(Instance, "instances_live" if live else "instances", project=project)
 
     def documents(self, project: str, begin: str, /) -> list[Document]:
         return self._nouns(Document, "documents", project=project, begin=begin, length=len(begin))

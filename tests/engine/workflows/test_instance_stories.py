@@ -17,7 +17,6 @@ from windlass.core.nouns.message import Kind
 from windlass.core.nouns.task import TaskState
 from windlass.core.workflows.instance import InstanceEnding, Motion
 from windlass.engine.projects.tasks import Hiring
-from windlass.engine.records import instances
 
 BOTH = PAIR.replace("@coder please", "@coder @reviewer please")
 TASKS = PAIR.partition("setup:")[0] + (
@@ -82,7 +81,7 @@ class TestStopping:
             over = replace(
                 await stage.instance(), ended_at=stage.clock.time, ending=InstanceEnding.STOPPED, reason="stopped"
             )
-            await stage.store.write(lambda store: instances.keep(store, over, "instance.ended", stage.clock.time))
+            await stage.store.write(lambda store: store.record("instance.ended", over.channel, over))
             await stage.restart()
             stage.check_with("true")
             await stage.move()

@@ -24,7 +24,6 @@ from windlass.core.settings.schema import CheckSettings, Limits, Settings
 from windlass.core.workflows.instance import Instance, InstanceEnding, Motion
 from windlass.core.workflows.workflow import Context, Member, Workflow, WorkflowTask, WorktreeChoice
 from windlass.engine import Engine
-from windlass.engine.records import instances
 from windlass.engine.waking.deliver import mail_of
 from windlass.engine.workflows.start import WorkflowStart
 from windlass.providers import FoundProviders
@@ -163,7 +162,7 @@ class QuietStage:
             tree.commit({f"file-{next(self.numbers)}": "new\n"})
 
     async def instance(self) -> Instance:
-        found = await self.store.read(lambda store: instances.find(store, "project-1", "default"))
+        found = await self.store.read(lambda store: store.find(Instance, "project-1/default"))
         assert found is not None
         return found
 

@@ -13,12 +13,13 @@ from windlass.core.nouns.message import Delivery, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Chunk, Cost, Run
 from windlass.core.nouns.task import Task
+from windlass.core.workflows.instance import Instance
 
 T = TypeVar("T")
 FAR_BACK = 500
 """How many messages may have led to one: of what is older, nothing counts."""
-N = TypeVar("N", Agent, Change, Delivery, Document, Message, Project, Run, Task)
-Noun = Agent | Change | Delivery | Document | Message | Project | Run | Task
+N = TypeVar("N", Agent, Change, Delivery, Document, Instance, Message, Project, Run, Task)
+Noun = Agent | Change | Delivery | Document | Instance | Message | Project | Run | Task
 
 
 class Reading(Protocol):
@@ -105,6 +106,10 @@ class Reading(Protocol):
 
     def undelivered(self, *, reader: str = "", limit: int = 1000) -> list[Delivery]:
         """Deliveries to agents, or to one, that no run has carried to its end (pending, delivered), oldest first."""
+        ...
+
+    def instances(self, *, project: str = "", live: bool = False) -> list[Instance]:
+        """The newest start under each name, oldest first; of one project, and only those that have not ended."""
         ...
 
     def documents(self, project: str, begin: str, /) -> list[Document]:

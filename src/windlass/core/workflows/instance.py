@@ -74,9 +74,8 @@ class Instance:
     """Why it ended, in words."""
 
     @property
-    def key(self) -> str:
-        """The name of the document that stores the instance."""
-        return document_of(self.project, self.name)
+    def id(self) -> str:
+        return f"{self.project}/{self.name}"
 
     @property
     def channel(self) -> str:
@@ -119,14 +118,6 @@ class Instance:
     def submitted(self, tasks: Iterable[str]) -> Instance:
         """The instance with all its commits in the queue."""
         return replace(self, heads={}, landing=(*self.landing, *tasks))
-
-
-NAMES = "system/instance/"
-"""The beginning of the names of documents that store instances."""
-
-
-def document_of(project: str, name: str) -> str:
-    return f"{project}/{NAMES}{name}"
 
 
 def lowered(limits: Limits, own: Mapping[str, int]) -> Limits:

@@ -25,7 +25,6 @@ from windlass.core.workflows.instance import Instance
 from windlass.engine.chatfiles.quiet_files import QuietFiles
 from windlass.engine.messages.documents import LARGEST, NOTES, Documents
 from windlass.engine.messages.log import place
-from windlass.engine.records import instances
 from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import tell_person
 from windlass.engine.troubles import Troubles
@@ -280,7 +279,7 @@ def _sharing(project: Project, store: Reading) -> list[Shared]:
     for agent in agents:
         if not is_home(agent.instance, project.name):
             began[agent.instance] = min(began.get(agent.instance) or agent.created_at, agent.created_at)
-    started = {instance.name: instance for instance in instances.of_project(store, project.id)}
+    started = {instance.name: instance for instance in store.instances(project=project.id)}
     by_age = sorted(began, key=lambda name: started[name].started_at if name in started else began[name])
     found = [_shared(project, "", None, 0.0)]
     found += [_shared(project, name, started.get(name), began[name]) for name in by_age]

@@ -15,7 +15,6 @@ from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.engine.projects.tasks import Tasks
-from windlass.engine.records import instances
 
 
 class Directory:
@@ -68,7 +67,7 @@ class Directory:
 
 def members(project: Project, store: Reading, *, triggers: bool = False) -> Members:
     """All that the store knows about the members of a project; with the triggers of running instances if wanted."""
-    live = [each for each in instances.of_project(store, project.id) if each.live] if triggers else []
+    live = store.instances(project=project.id, live=True) if triggers else []
     words = {name: tuple(words) for instance in live for name, words in instance.triggers.items()}
     return Members(project=project, agents=_agents(store, project.id), triggers=words)
 

@@ -1,64 +1,26 @@
-"""Instances in the store: each is kept in a document of its project, and every step of it is a revision."""
+"""What the instance of a workflow allows its agents, and what it records of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from windlass.core import codec
 from windlass.core.address import HUMAN
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.agent import Agent, Permissions
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Letter
 from windlass.core.nouns.run import Cause, Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Reading, Writing
-from windlass.core.workflows.instance import NAMES, Instance, begins, decide_turn, document_of
-from windlass.engine.records.documents import revised
+from windlass.core.workflows.instance import Instance, begins, decide_turn
 from windlass.engine.slots import lenders
-
-
-def find(store: Reading, project: str, name: str) -> Instance | None:
-    """The newest start under a name."""
-    kept = store.find(Document, document_of(project, name))
-    return _revived(kept) if kept else None
 
 
 def of_agent(store: Reading, agent: Agent) -> Instance | None:
     """The instance that an agent takes part in."""
-    return find(store, agent.project, agent.instance) if agent.workflow else None
+    return store.find(Instance, f"{agent.project}/{agent.instance}") if agent.workflow else None
 
 
-def of_project(store: Reading, project: str) -> list[Instance]:
-    """All that were ever started in a project."""
-    return [_revived(kept) for kept in store.documents(project, NAMES)]
-
-
-def every(store: Reading) -> list[Instance]:
-    """All that were ever started, in all projects."""
-    return [each for project in store.projects() for each in of_project(store, project.id)]
-
-
-def live(store: Reading) -> list[Instance]:
-    """Those that have not ended."""
-    return [each for each in every(store) if each.live]
-
-
-def keep(store: Writing, instance: Instance, kind: str, now: float) -> Instance:
-    """Within a transaction: write what has become of it."""
-    name, body = instance.key.removeprefix(f"{instance.project}/"), codec.encode(instance).decode()
-    store.record(kind, instance.channel, revised(store, instance.project, name, body, now=now))
-    return instance
-
-
-def _revived(kept: Document) -> Instance:
-    return codec.revive(Instance, codec.decode(kept.body))
-
-
-# ── what its agents do ──
-
-
-def enter(run: Run, agent: Agent, now: float, store: Writing) -> str | None:
+def enter(run: Run, agent: Agent, store: Writing) -> str | None:
     """Within a transaction: where an agent begins something new, and note it; None: it goes on where it is."""
     instance = of_agent(store, agent)
     if instance is None or run.cause not in (Cause.TASK, Cause.CALL):
@@ -68,7 +30,7 @@ def enter(run: Run, agent: Agent, now: float, store: Writing) -> str | None:
         return None
     entered = instance.entered(agent)
     if entered != instance:
-        keep(store, entered, "instance.entered", now)
+        store.record("instance.entered", entered.channel, entered)
     return instance.start_of(agent)
 
 
@@ -97,13 +59,13 @@ def joins(store: Reading, agent: Agent, task: Task | None) -> bool:
     return not store.changes_of_task(task.id) and task.created_at >= instance.started_at
 
 
-def advance(store: Writing, agent: Agent, head: str, now: float) -> None:
+def advance(store: Writing, agent: Agent, head: str) -> None:
     """Within a transaction: what an agent has committed is the instance's now."""
     instance = of_agent(store, agent)
     if instance is not None and instance.live:
         after = instance.advanced(agent, head)
         if after != instance:
-            keep(store, after, "instance.advanced", now)
+            store.record("instance.advanced", after.channel, after)
 
 
 def is_dismissed(store: Reading, agent: Agent) -> bool:

@@ -155,7 +155,7 @@ def record(judged: Run, verdict: RunVerdict, ending: EndedRun, now: float, store
     if task is not None and not task.ended:
         _follow_up(store, ended, task, verdict, heads=ending.heads, now=now)
     if agent is not None and joins and verdict.outcome is Outcome.DONE:
-        instances.advance(store, agent, ending.heads.get(agent.project, ""), now)
+        instances.advance(store, agent, ending.heads.get(agent.project, ""))
     return None
 
 

@@ -99,7 +99,7 @@ class WorktreeSetups:
 
     async def _workflow_start(self, run: Run, agent: Agent) -> str | None:
         """The commit at which a workflow's agent begins; nothing means main, None that it is in no workflow."""
-        return await self.store.write(partial(enter, run, agent, self.clock.now())) if agent.workflow else None
+        return await self.store.write(partial(enter, run, agent)) if agent.workflow else None
 
     async def _newest(self, project: Project, agent: Agent) -> str:
         """The newest commit of the agent that writes in this workflow now: a reader may be called to look at it."""

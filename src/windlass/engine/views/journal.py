@@ -55,7 +55,7 @@ class EventFilter:
                 folder, _, rest = str(row["name"]).partition("/")
                 own = rest.partition("/")[0] == (self.instance or "main")
                 return row["project"] == self.project and (folder != "context" or own)
-            case "task" | "agent" | "change":
+            case "task" | "agent" | "change" | "instance":
                 return bool(row["project"] == self.project)
         return True
 

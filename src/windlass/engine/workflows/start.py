@@ -20,7 +20,6 @@ from windlass.core.workflows.instance import DEFAULT_INSTANCE, Instance
 from windlass.core.workflows.workflow import Member, Workflow, WorkflowLimits
 from windlass.engine.messages.documents import stored_name
 from windlass.engine.messages.log import place
-from windlass.engine.records import instances
 from windlass.engine.records.closing import hush
 from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import put
@@ -64,21 +63,22 @@ class Beginning:
         kickoff = self._kickoff(store, values)
         self._tasks(store, values)
         instance = replace(self.instance, kickoff=kickoff, after=place(said[0].id) if said else 0)
-        return instances.keep(store, instance, "instance.started", self.instance.started_at)
+        store.record("instance.started", instance.channel, instance)
+        return instance
 
     def refuse(self, store: Reading) -> None:
         """Raise what stands in its way: itself, another with the same files, an agent of another project, silence."""
-        known = instances.find(store, self.project.id, self.instance.name)
+        known = store.find(Instance, self.instance.id)
         if known is not None and known.live:
             raise Conflict(
                 f"The instance {known.name} is running already: {known.workflow}, from {known.source}.",
                 hint=f"Run `windlass stop @{known.name}` first, or give this one another --instance.",
             )
-        for each in instances.of_project(store, self.project.id):
-            common = {*self.instance.files.values()} & {*each.files.values()}
-            if common and each.live and each.name != self.instance.name:
+        for other in store.instances(project=self.project.id, live=True):
+            common = {*self.instance.files.values()} & {*other.files.values()}
+            if common and other.name != self.instance.name:
                 raise Conflict(
-                    f"{min(common)} is a file of @{each.name}, which is running.",
+                    f"{min(common)} is a file of @{other.name}, which is running.",
                     hint="Write ${{ instance }} into `dir` of its context, or stop the other one first.",
                 )
         for agent in self.agents:
