@@ -158,7 +158,7 @@ class Audit:
         """Each landed change with what git says of it."""
         waiting: dict[str, list[Change]] = {}
         projects = {each.id: each for each in await self.store.read(lambda store: store.projects())}
-        async for change in self._walk(Change, _itself):
+        async for change in self._walk(Change, lambda _, change: change):
             if change.state is not ChangeState.LANDED or change.project not in projects:
                 continue
             queue = waiting.setdefault(change.project, [])
@@ -230,7 +230,7 @@ class Audit:
 
     async def _hear(self, told: JournalFacts) -> None:
         """Listen to the journal, from where the last listening ended."""
-        while events := await self.store.read(partial(_events, told.seq)):
+        while events := await self.store.read(lambda store: store.events(after=told.seq, limit=PAGE)):
             for event in events:
                 told.hear(event)
 
@@ -362,10 +362,6 @@ def _page(kind: type[T], look: Callable[[Reading, T], R], after: int, store: Rea
     return [(place, look(store, each)) for place, each in store.page(kind, after=after, limit=PAGE)]
 
 
-def _itself(_store: Reading, noun: T) -> T:
-    return noun
-
-
 def _readers(store: Reading, message: Message) -> list[str]:
     """What is wrong with a message: whom it will not reach."""
     held = [each for each in message.to if store.find(Delivery, Delivery(message=message.id, reader=each).id)]
@@ -396,10 +392,6 @@ def _beginning(store: Reading, run: Run) -> tuple[Run, int, list[Chunk]]:
 
 def _chunks(run: str, offset: int, store: Reading) -> list[Chunk]:
     return store.chunks(run, offset=offset, limit=CHUNKS)
-
-
-def _events(after: int, store: Reading) -> list[Event]:
-    return store.events(after=after, limit=PAGE)
 
 
 def _run(key: str, store: Reading) -> Run | None:
