@@ -43,9 +43,11 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
             "client": (str(os.getuid()), os.getpid()),
         }
         sent: list[Message] = []
+        body = b"" if route.method == READ else json.dumps(given).encode()
+        coming: list[Message] = [{"type": "http.request", "body": body}]
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": b"" if route.method == READ else json.dumps(given).encode()}
+            return coming.pop() if coming else {"type": "http.disconnect"}  # a stream that began by mistake ends
 
         async def send(message: Message) -> None:
             sent.append(message)
