@@ -63,9 +63,6 @@ def _some(words: Sequence[str]) -> list[str]:
     return [*words[:MOST], *([f"and {len(words) - MOST} more"] if len(words) > MOST else [])]
 
 
-# ── landed changes ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def judge_tree(change: Change, proof: Proof) -> str:
     """I1: the tree that landed is the one that its checks passed on, and the one that the commit holds."""
     landing = change.landing
@@ -114,9 +111,6 @@ def judge_difference(change: Change, landing: Landing, proof: Proof) -> str:
     return ""
 
 
-# ── messages ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def judge_message(message: Message, held: Collection[str]) -> list[str]:
     """I4: each reader that a message names has a delivery."""
     return [f"{message.id} is lost for {name}" for name in dict.fromkeys(message.to) if name not in held]
@@ -135,9 +129,6 @@ def judge_delivery(delivery: Delivery, message: Message | None, run: Run | None,
     if carried and delivery.receipt is Receipt.DELIVERED:
         return f"{delivery.id} is stuck: {delivery.run} carried it and ended, but it does not count as read"
     return ""
-
-
-# ── output ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def judge_chunk(chunk: Chunk, end: int, there: bytes | None) -> str:
@@ -162,9 +153,6 @@ def judge_output(run: str, kept: int, told: int, *, live: bool, more: bool) -> s
     return ""
 
 
-# ── owners and needs ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def judge_owners(live: Sequence[Run]) -> list[str]:
     """I6: one live run at most for an agent, and for a task."""
     found = []
@@ -182,9 +170,6 @@ def judge_needs(task: Task, needs: Mapping[str, Task | None]) -> list[str]:
         return []
     undone = (key for key, need in needs.items() if need is None or need.state is not TaskState.DONE)
     return [f"{task.id} is {task.state}, although {key}, which it needs, is not done" for key in undone]
-
-
-# ── work ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def has_work(runs: Sequence[Run], change: Change | None) -> bool:

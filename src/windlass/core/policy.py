@@ -234,9 +234,10 @@ def _judge_done(ending: EndedRun, tree: WorktreeState, result: str, limits: Limi
         note = f"You said done, but these files are not committed: {some(left)}. Commit what belongs to the task."
         reason = f"said done, but left {some(left)} uncommitted"
         return _unfinished(ending, limits.reminders, reason, note, outcome=Outcome.FAILED)
-    then = Then.LAND if tree.commits else Then.FINISH
-    reason = "" if tree.commits else "nothing was committed, so there is nothing to land"
-    return RunVerdict(outcome=Outcome.DONE, then=then, reason=reason, result=result)
+    if tree.commits:
+        return RunVerdict(outcome=Outcome.DONE, then=Then.LAND, result=result)
+    reason = "nothing was committed, so there is nothing to land"
+    return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, reason=reason, result=result)
 
 
 def _judge_silence(ending: EndedRun, tree: WorktreeState, limits: Limits) -> RunVerdict:
@@ -297,13 +298,9 @@ def evidence_of(ending: EndedRun) -> tuple[str, ...]:
         return (*facts, "worktree lost")
     tree = ending.tree
     facts.append(f"{tree.commits} commit{'' if tree.commits == 1 else 's'} on {tree.branch or 'no branch'}")
-    if tree.changed:
-        facts.append(f"uncommitted: {some(tree.changed)}")
-    if tree.untracked:
-        facts.append(f"untracked: {some(tree.untracked)}")
-    if tree.holes:
-        facts.append(f"not in the snapshot: {some(tree.holes)}")
-    return (*facts, *(("clean tree",) if tree.clean else ()))
+    left = {"uncommitted": tree.changed, "untracked": tree.untracked, "not in the snapshot": tree.holes}
+    facts += [f"{how}: {some(files)}" for how, files in left.items() if files]
+    return (*facts, "clean tree") if tree.clean else tuple(facts)
 
 
 def _signal_word(signal: Signal) -> str:

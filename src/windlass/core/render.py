@@ -33,17 +33,13 @@ def fenced(text: str) -> str:
 def rejection(change: Change, result: CheckResult, output: str) -> str:
     """The message to an author about failed checks: the reason, the commands to repeat them, and the output."""
     reason = result.reason or f"exit code {result.exit_code}"
-    return "\n".join(
-        (
-            f"Your change {change.id} ({change.title}) did not land: the checks did not pass ({reason}).",
-            "They ran on the tree that main would have with your commits. To see it in your worktree:",
-            "",
-            fenced(f"{_take_main(change)}{result.command}"),
-            "",
-            *_shown(output),
-            "",
-            "Fix it, commit to your branch, and signal done again.",
-        )
+    merge = f"git fetch origin && git merge --no-edit {change.candidate.before}\n" if change.candidate else ""
+    return _paragraphs(
+        f"Your change {change.id} ({change.title}) did not land: the checks did not pass ({reason}).\n"
+        "They ran on the tree that main would have with your commits. To see it in your worktree:",
+        fenced(f"{merge}{result.command}"),
+        _shown(output),
+        "Fix it, commit to your branch, and signal done again.",
     )
 
 
@@ -53,21 +49,17 @@ def learnings(change: Change, refusals: Sequence[str]) -> str:
     where = f"Its branch is {change.branch}, at {change.head}."
     head = f"# {change.id}: {change.title}\n\nGiven up: {change.reason}. {often} {where}"
     return (
-        "\n\n".join((head, *(f"## Refusal {number}\n\n{refusal}" for number, refusal in enumerate(refusals, 1)))) + "\n"
+        _paragraphs(head, *(f"## Refusal {number}\n\n{refusal}" for number, refusal in enumerate(refusals, 1))) + "\n"
     )
 
 
 def red_main(main: str, result: CheckResult, output: str) -> str:
     """The message to whoever fixes main: what fails there, and that all others wait for it."""
-    return "\n".join(
-        (
-            f"The checks fail on {main} itself ({result.reason}), so nothing else lands until it is green again.",
-            "Find out why, and fix it with as small a change as you can. Do not weaken or skip a test. To see it:",
-            "",
-            fenced(result.command),
-            "",
-            *_shown(output),
-        )
+    return _paragraphs(
+        f"The checks fail on {main} itself ({result.reason}), so nothing else lands until it is green again.\n"
+        "Find out why, and fix it with as small a change as you can. Do not weaken or skip a test. To see it:",
+        fenced(result.command),
+        _shown(output),
     )
 
 
@@ -77,52 +69,39 @@ def escalation(change: Change, reason: str) -> str:
     return f"{change.id} ({change.title}) did not land{often}: {reason}. What shall {change.agent} do?"
 
 
-def _take_main(change: Change) -> str:
-    """The commands that put the tested tree into the author's worktree."""
-    return f"git fetch origin && git merge --no-edit {change.candidate.before}\n" if change.candidate else ""
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(texts)
 
 
-def _shown(output: str) -> tuple[str, ...]:
+def _shown(output: str) -> str:
     tail = output[-TAIL:]
     if not tail.strip():
-        return ("They printed nothing.",)
+        return "They printed nothing."
     left_out = len(output) - len(tail)
     said = f"The end of the output ({left_out} characters before it are left out):" if left_out else "The output:"
-    return (said, "", fenced(tail))
+    return _paragraphs(said, fenced(tail))
 
 
 def taken_back_note(change: Change, main: str, commits: str) -> str:
     """The message to an author whose branch still has commits that a person has taken out of main."""
-    return "\n".join(
-        (
-            f"Your change {change.id} ({change.title}) did not land: {main} was rewritten, and your branch still has"
-            " commits that were taken out of it. They must not come back with your work:",
-            "",
-            fenced(commits[-TAIL:]),
-            "",
-            f"Put your own commits, and only those, onto {main} as it is now (COMMIT is the newest one above):",
-            "",
-            fenced(f"git fetch origin && git rebase --onto {word(f'origin/{main}')} COMMIT"),
-            "",
-            "Then signal done again.",
-        )
+    return _paragraphs(
+        f"Your change {change.id} ({change.title}) did not land: {main} was rewritten, and your branch still has"
+        " commits that were taken out of it. They must not come back with your work:",
+        fenced(commits[-TAIL:]),
+        f"Put your own commits, and only those, onto {main} as it is now (COMMIT is the newest one above):",
+        fenced(f"git fetch origin && git rebase --onto {word(f'origin/{main}')} COMMIT"),
+        "Then signal done again.",
     )
 
 
 def conflict_note(change: Change, main: str, conflict: str) -> str:
     """The message to an author whose change conflicts with main."""
-    return "\n".join(
-        (
-            f"Your change {change.id} ({change.title}) did not land: it conflicts with {main}. Git says:",
-            "",
-            fenced(conflict[-TAIL:]),
-            "",
-            "Take main in, resolve the conflicts keeping the intent of both sides, and commit the merge:",
-            "",
-            fenced(f"git fetch origin && git merge {word(f'origin/{main}')}"),
-            "",
-            "Then signal done again.",
-        )
+    return _paragraphs(
+        f"Your change {change.id} ({change.title}) did not land: it conflicts with {main}. Git says:",
+        fenced(conflict[-TAIL:]),
+        "Take main in, resolve the conflicts keeping the intent of both sides, and commit the merge:",
+        fenced(f"git fetch origin && git merge {word(f'origin/{main}')}"),
+        "Then signal done again.",
     )
 
 
@@ -132,17 +111,13 @@ def collision_note(collision: Collision, other: str, main: str) -> str:
     if collision.with_main:
         merge = fenced(f"git fetch origin && git merge {word(f'origin/{main}')}")
         moved = f"Your work conflicts with {main}, which has moved since you began, in:"
-        return f"{moved}\n\n{names}\n\nTake it in while the conflict is small:\n\n{merge}"
-    return "\n".join(
-        (
-            f"As both are now, your work can't be merged with that of {other}, who is at the same files:",
-            "",
-            names,
-            "",
-            f"Whoever lands second has to merge. Keep your changes to {some(collision.files)} as small as your task"
-            " allows, and leave the rest of these files as it is. If your work is finished, there is nothing to do:"
-            " signal done again.",
-        )
+        return _paragraphs(moved, names, "Take it in while the conflict is small:", merge)
+    return _paragraphs(
+        f"As both are now, your work can't be merged with that of {other}, who is at the same files:",
+        names,
+        f"Whoever lands second has to merge. Keep your changes to {some(collision.files)} as small as your task"
+        " allows, and leave the rest of these files as it is. If your work is finished, there is nothing to do:"
+        " signal done again.",
     )
 
 
@@ -157,10 +132,7 @@ class ServerEntry:
 
 
 def process_status(
-    server: ServerEntry,
-    agents: Iterable[tuple[Agent, Status, Run | None, Task | None]],
-    *,
-    utc: Callable[[float], str],
+    server: ServerEntry, agents: Iterable[tuple[Agent, Status, Run | None, Task | None]], *, utc: Callable[[float], str]
 ) -> str:
     """Every agent and the server, as `process-status.json` shows them; `utc` writes a time."""
     daemon = {

@@ -40,9 +40,9 @@ def read(kind: type[R], given: Mapping[str, Any], *, noun: str, hint: str = "", 
                 wrong = f", not {value[:40]!r}" if isinstance(value, str) else ""
                 raise BadInput(f"{name} must be {_expected(field.type)}{wrong}.", hint=hint) from None
         if field.required and field.name not in found:
-            raise BadInput(
-                f"{name} is missing{_about(field.type)}", hint=f'Send JSON such as {{"{name}": "…"}}. {hint}'
-            )
+            described = _schema(field.type).get("description")
+            about = f": {described}" if described else "."
+            raise BadInput(f"{name} is missing{about}", hint=f'Send JSON such as {{"{name}": "…"}}. {hint}')
     return kind(**found)
 
 
@@ -63,11 +63,6 @@ def _schema(kind: Any) -> dict[str, Any]:
     schema = next(iter(schema.get("anyOf", ())), schema)
     found: dict[str, Any] = parts.get(schema.get("$ref", ""), schema)
     return found
-
-
-def _about(kind: Any) -> str:
-    described = _schema(kind).get("description")
-    return f": {described}" if described else "."
 
 
 def _expected(kind: Any) -> str:

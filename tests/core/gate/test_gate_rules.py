@@ -105,6 +105,6 @@ def test_a_refused_change_goes_back_then_to_a_person() -> None:
     """The author mends it a limited number of times; a change without an author is only refused."""
     limits = Limits(returns=2)
 
-    assert rules.decide_refusal(FIRST, limits) == rules.Return()
-    assert rules.decide_refusal(replace(FIRST, returns=2), limits) == rules.Escalate()
-    assert rules.decide_refusal(replace(FIRST, agent=""), limits) == rules.Refuse()
+    assert rules.decide_refusal(FIRST, limits) == rules.AfterRefusal.RETURN
+    assert rules.decide_refusal(replace(FIRST, returns=2), limits) == rules.AfterRefusal.ESCALATE
+    assert rules.decide_refusal(replace(FIRST, agent=""), limits) == rules.AfterRefusal.CLOSE

@@ -71,10 +71,7 @@ class Section:
         self.notes.warn(at or self.place(key), self.field(key), words, remedy)
 
     def only(
-        self,
-        known: Collection[str],
-        explained: Mapping[str, str] | None = None,
-        gravity: Gravity = Gravity.ERROR,
+        self, known: Collection[str], explained: Mapping[str, str] | None = None, gravity: Gravity = Gravity.ERROR
     ) -> None:
         """Note every key that is not known."""
         for key in self._entries:

@@ -15,16 +15,12 @@ _BEFORE = re.compile(r"\w+=.*|!|time|exec|env|nice|nohup|command|timeout|-.*|[\d
 """Words that may come before the name of a program."""
 _INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|node|deno|bun|ruby|perl|php|Rscript|tsx|ts-node|\.|source")
 _RECIPES = {
-    "make": ("Makefile", "makefile", "GNUmakefile"),
-    "gmake": ("Makefile", "makefile", "GNUmakefile"),
+    **dict.fromkeys(("make", "gmake"), ("Makefile", "makefile", "GNUmakefile")),
     "just": ("justfile", "Justfile", ".justfile"),
     "task": ("Taskfile.yml", "Taskfile.yaml"),
     "tox": ("tox.ini",),
     "nox": ("noxfile.py",),
-    "npm": ("package.json",),
-    "pnpm": ("package.json",),
-    "yarn": ("package.json",),
-    "bun": ("package.json",),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
     "rake": ("Rakefile",),
 }
 """Programs that execute a file of the repository."""

@@ -72,8 +72,10 @@ class Draft:
 
     def _spread(self, free: int) -> list[Stack]:
         """Not strict: the most telling stacks, parts of failed ones and of unknown changes, apart from one another."""
-        front = self._front()
-        sure = self._sure(front)
+        likely = [stack for stack in self.under_way if self.beliefs.chance(stack) >= _SURE]
+        front = max(likely, key=len, default=())
+        proven = [entry.change for entry in self.queue if entry.change in self.beliefs.proven]
+        sure = self._fit(front, filter(self._idle, proven), aim=_SURE) or front
         units = self._units()
         chosen: list[Stack] = []
         if sure != front and self._sure_first(sure, front, units, free):
@@ -84,16 +86,6 @@ class Draft:
         for unit, count in self._shares(units, free - len(chosen) - bool(bold)):
             chosen += self._parts(unit, count, front, carried)
         return [*chosen, bold] if bold and bold not in chosen else chosen
-
-    def _front(self) -> Stack:
-        """The deepest stack under way that is likely to land."""
-        likely = [each for each in self.under_way if self.beliefs.chance(each) >= _SURE]
-        return max(likely, key=len, default=())
-
-    def _sure(self, front: Stack) -> Stack:
-        """The front, and on it the changes that have passed before."""
-        proven = (entry.change for entry in self.queue if entry.change in self.beliefs.proven)
-        return self._fit(front, [change for change in proven if self._idle(change)], aim=_SURE) or front
 
     def _sure_first(self, sure: Stack, front: Stack, units: list[list[str]], free: int) -> bool:
         """Whether changes that have passed before are tested by themselves first, with all others on top."""
@@ -106,8 +98,9 @@ class Draft:
     @cached_property
     def _pool(self) -> list[str]:
         """Changes without any trial; if the rules say so, those that share parts side by side."""
-        unknown = [each for each in self.queue if self._idle(each.change) and each.change not in self.beliefs.proven]
-        return [part.change for part in (_by_parts(unknown) if self.rules.partition else unknown)]
+        idle = [entry for entry in self.queue if self._idle(entry.change)]
+        unknown = [entry for entry in idle if entry.change not in self.beliefs.proven]
+        return [entry.change for entry in (_by_parts(unknown) if self.rules.partition else unknown)]
 
     def _idle(self, change: str) -> bool:
         return change not in self.busy and change not in self.beliefs.group_of
@@ -116,7 +109,7 @@ class Draft:
         """Groups of changes that can be tested apart from one another, in the order of the queue."""
         groups = [list(group.members) for group in self.beliefs.groups if self.busy.isdisjoint(group.members)]
         units = [*groups, self._pool] if self._pool else groups
-        return sorted(units, key=lambda each: self.beliefs.places[each[0]])
+        return sorted(units, key=lambda unit: self.beliefs.places[unit[0]])
 
     def _bold(self, front: Stack, free: int) -> Stack:
         """All unknown changes in one stack, if it may pass and a runner can be spared for it."""
@@ -214,5 +207,5 @@ def _by_parts(entries: Sequence[QueuedChange]) -> list[QueuedChange]:
         for part in others:
             owner[root(part)] = root(first)
     places: dict[str, int] = {}
-    keys = [places.setdefault(root(min(each.parts, default="")), place) for place, each in enumerate(entries)]
-    return [each for _, _, each in sorted(zip(keys, range(len(keys)), entries, strict=True))]
+    keys = [places.setdefault(root(min(entry.parts, default="")), place) for place, entry in enumerate(entries)]
+    return [entry for _, _, entry in sorted(zip(keys, range(len(keys)), entries, strict=True))]

@@ -35,24 +35,23 @@ class Beliefs:
     """The odds of each change in the queue."""
 
     def __init__(self, queue: Sequence[QueuedChange], trials: Iterable[Trial], rates: Rates, *, strict: bool) -> None:
-        self.places = {each.change: place for place, each in enumerate(queue)}
+        self.places = {entry.change: place for place, entry in enumerate(queue)}
         self.flaky = max(rates.flaky, _LEAST)
         known = [trial for trial in trials if trial.verdict and self.places.keys() >= set(trial.stack)]
-        self.failed = [each for each in known if each.verdict is TrialVerdict.FAILED]
-        earlier = [each.stack for each in known if each.verdict is TrialVerdict.PASSED and each.old]
-        self.passed = [frozenset(each.stack) for each in known if each.verdict is TrialVerdict.PASSED and not each.old]
+        self.failed = [trial for trial in known if trial.verdict is TrialVerdict.FAILED]
+        passed = [trial for trial in known if trial.verdict is TrialVerdict.PASSED]
+        self.passed = [frozenset(trial.stack) for trial in passed if not trial.old]
+        earlier = (trial.stack for trial in passed if trial.old)
         self.proven_before = {entry.change for entry in queue if entry.proven}.union(*earlier)
         self.proven = self.proven_before.union(*self.passed)
         self.strict = strict
-        self.good = {each: 1 - max(rates.bad * (_SURE if each in self.proven else 1), _LEAST) for each in self.places}
-        self.alone = self._alone(queue)
+        doubt = {change: rates.bad * (_SURE if change in self.proven else 1) for change in self.places}
+        self.good = {change: 1 - max(bad, _LEAST) for change, bad in doubt.items()}
+        alone = Counter(trial.stack[0] for trial in self.failed if len(trial.stack) == 1 and not trial.mixed)
+        self.alone = {change: alone[change] for change in self.places}
+        """How often each failed by itself."""
         self.groups = self._groups(rates)
         self.group_of = {member: group for group in self.groups for member in group.members}
-
-    def _alone(self, queue: Sequence[QueuedChange]) -> dict[str, int]:
-        """How often each failed by itself."""
-        seen = Counter(each.stack[0] for each in self.failed if len(each.stack) == 1 and not each.mixed)
-        return {entry.change: seen[entry.change] for entry in queue}
 
     def _groups(self, rates: Rates) -> list[Suspects]:
         """Disjoint groups of suspects, the smallest first."""
@@ -61,7 +60,7 @@ class Beliefs:
             found[failed - self.proven or failed] += times
         groups: list[Suspects] = []
         taken: set[str] = set()
-        for suspects in sorted(found, key=lambda each: (len(each), min(map(self.places.__getitem__, each)))):
+        for suspects in sorted(found, key=lambda failed: (len(failed), min(map(self.places.__getitem__, failed)))):
             if taken.isdisjoint(suspects):
                 taken |= suspects
                 groups.append(self._group(suspects, found[suspects], rates))
@@ -69,17 +68,14 @@ class Beliefs:
 
     def _unexplained(self) -> Counter[frozenset[str]]:
         """Sets that failed, and how often, without those that a smaller failed set or a larger passed set explains."""
-        counted = Counter(frozenset(each.stack) for each in self.failed)
-        counted |= Counter({frozenset((each,)): times for each, times in self.alone.items() if times})
-        sets = list(counted)
-        return Counter(
-            {
-                each: counted[each]
-                for each in sets
-                if not any(other < each for other in sets)
-                and (self.strict or len(each) == 1 or not any(each <= passed for passed in self.passed))
-            }
-        )
+        counted = Counter(frozenset(trial.stack) for trial in self.failed)
+        counted |= Counter({frozenset((change,)): times for change, times in self.alone.items() if times})
+        smallest = [failed for failed in counted if not any(other < failed for other in counted)]
+
+        def explained(failed: frozenset[str]) -> bool:
+            return not self.strict and len(failed) > 1 and any(failed <= passed for passed in self.passed)
+
+        return Counter({failed: counted[failed] for failed in smallest if not explained(failed)})
 
     def _group(self, suspects: frozenset[str], times: int, rates: Rates) -> Suspects:
         members = tuple(sorted(suspects, key=self.places.__getitem__))

@@ -36,13 +36,15 @@ def plan(
     passed = [trial.stack for trial in trials if trial.verdict is TrialVerdict.PASSED and not trial.old]
     passed = [stack for stack in passed if beliefs.places.keys() >= set(stack)]
     land = _landing(left, passed, trials, beliefs, rules)
-    stop = _stopped([trial for trial in trials if trial.verdict is None], land, beliefs)
+    running = [trial for trial in trials if trial.verdict is None]
+    # of two trials of one stack, one may be old: then neither is stopped
+    needed = {trial.stack for trial in running if not _useless(trial, land, beliefs)}
+    stop = tuple(dict.fromkeys(trial.stack for trial in running if trial.stack not in needed))
     if land:
         return Plan(land=land, reject=reject, stop=stop)
-    under_way = [trial for trial in trials if trial.verdict is None and trial.stack not in stop]
+    under_way = [trial for trial in running if trial.stack in needed]
     draft = Draft(left, beliefs, rules, clashes=clashes, under_way=under_way, passed=passed)
-    start = draft.starts(rules.runners - len(under_way))
-    return Plan(reject=reject, start=tuple(start), stop=stop)
+    return Plan(reject=reject, start=tuple(draft.starts(rules.runners - len(under_way))), stop=stop)
 
 
 def _without(queue: Sequence[QueuedChange], gone: Sequence[str]) -> list[QueuedChange]:
@@ -60,25 +62,19 @@ def _landing(
     """The deepest stack that passed. The first in the queue is not overtaken once it has passed on an earlier main."""
     able = passed
     if rules.strict:
-        able = [each for each in passed if all(each[:depth] in passed for depth in range(1, len(each)))]
+        able = [stack for stack in passed if all(stack[:depth] in passed for depth in range(1, len(stack)))]
     head = queue[0].change if queue else ""
     if head in beliefs.proven_before:
-        able = [each for each in able if head in each] or able
+        able = [stack for stack in able if head in stack] or able
         waits = any(head in trial.stack and trial.verdict is None and not trial.old for trial in trials)
-        able = [each for each in able if head in each or not waits]
-    return max(able, key=lambda each: (len(each), [-beliefs.places[change] for change in each]), default=())
-
-
-def _stopped(under_way: Sequence[Trial], land: Stack, beliefs: Beliefs) -> tuple[Stack, ...]:
-    """Running stacks whose verdict is useless. Of two trials of one stack, one may be old: then neither is stopped."""
-    needed = {each.stack for each in under_way if not _useless(each, land, beliefs)}
-    return tuple(dict.fromkeys(each.stack for each in under_way if each.stack not in needed))
+        able = [stack for stack in able if head in stack or not waits]
+    return max(able, key=lambda stack: (len(stack), [-beliefs.places[change] for change in stack]), default=())
 
 
 def _useless(trial: Trial, land: Stack, beliefs: Beliefs) -> bool:
     """Whether a verdict tells nothing: the stack lands, a part of it has left the queue, or it can hardly pass."""
     if not beliefs.places.keys() >= set(trial.stack) or set(trial.stack) <= set(land):
         return True
-    if trial.old and all(each in beliefs.proven and each not in beliefs.group_of for each in trial.stack):
+    if trial.old and all(change in beliefs.proven and change not in beliefs.group_of for change in trial.stack):
         return True
     return len(trial.stack) > 1 and beliefs.chance(trial.stack) < _DOOMED

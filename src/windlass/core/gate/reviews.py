@@ -40,7 +40,6 @@ class Report:
 
     comments: tuple[Comment, ...] = ()
     settled: tuple[str, ...] = ()
-    """Ids of comments."""
 
 
 def compose(body: str, *, file: str = "", line: int = 0, blocking: bool = False) -> Comment:
@@ -81,39 +80,31 @@ def read_report(words: str) -> Report:
 
 def _marked(words: str) -> Iterable[tuple[str, str]]:
     """Each paragraph that begins with a mark; one ends where an empty line or the next mark is."""
-    part: list[str] = []
+    mark, part = "", list[str]()
     for line in [*words.splitlines(), ""]:
         text = line.strip().lstrip("-*• ").strip()
         begins = _HEAD.match(text)
-        if part and (begins or not text):
-            yield _split("\n".join(part))
-            part = []
-        if begins or (part and text):
+        if mark and (begins or not text):
+            yield mark, "\n".join(part).lstrip(" :")
+            mark = ""
+        if begins:
+            mark, part = begins[1].upper(), [text[begins.end() :]]
+        elif mark:
             part.append(text)
-
-
-def _split(part: str) -> tuple[str, str]:
-    found = _HEAD.match(part)
-    return (found[1].upper(), part[found.end() :].lstrip(" :")) if found else ("", part)
-
-
-# ── what stands in the way ───────────────────────────────────────────────────────────────────────────────────
 
 
 def open_blocking(said: Iterable[Message]) -> list[Message]:
     """Blocking comments that nobody who may has settled, in order. `said`: all messages of a change's channel."""
     messages = list(said)
     settled = {message.reply_to for message in messages if message.kind is Kind.ANSWER}
-    return [message for message in messages if _blocks(message) and message.id not in settled]
-
-
-def _blocks(message: Message) -> bool:
-    return message.kind is Kind.COMMENT and message.remark is not None and message.remark.blocking
+    comments = (message for message in messages if message.kind is Kind.COMMENT and message.id not in settled)
+    return [comment for comment in comments if comment.remark and comment.remark.blocking]
 
 
 def is_reviewed(change: Change, said: Iterable[Message]) -> bool:
     """Whether a review of the change as it is now has ended."""
-    return any(each.remark.opinion is not None and each.remark.head == change.head for each in said if each.remark)
+    remarks = (message.remark for message in said if message.remark)
+    return any(remark.opinion is not None and remark.head == change.head for remark in remarks)
 
 
 def objection(change: Change, said: Sequence[Message], *, wanted: bool, reviewers: Sequence[str] = ()) -> str:
@@ -134,16 +125,13 @@ def opinion(reviewer: str, said: Iterable[Message]) -> Opinion:
 
 def brought_again(change: Change, comment: Message, said: Iterable[Message]) -> bool:
     """Whether its author has brought the change again since this comment was last passed on or answered."""
-    about = [each.remark.turn for each in said if each.remark and comment.id in (each.id, each.reply_to)]
-    return change.turn > max(about, default=0)
+    about = (message.remark for message in said if comment.id in (message.id, message.reply_to))
+    return change.turn > max((remark.turn for remark in about if remark), default=0)
 
 
 def rounds(comment: Message, said: Iterable[Message], author: str) -> int:
     """How often the author's answer to a comment was passed on."""
-    return sum(each.reply_to == comment.id and each.sender == author for each in said)
-
-
-# ── who may ──────────────────────────────────────────────────────────────────────────────────────────────────
+    return sum(message.reply_to == comment.id and message.sender == author for message in said)
 
 
 def check_comment(who: str, change: Change, *, reviews: bool, blocking: bool) -> None:
@@ -168,9 +156,6 @@ def check_settling(who: str, change: Change, comment: Message) -> None:
         )
     if who != comment.sender:
         raise NotAllowed(f"{comment.id} is {comment.sender}'s, who settles it, or a person.")
-
-
-# ── as text ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def excerpt(text: str) -> str:
@@ -200,8 +185,8 @@ def review_brief(change: Change, main: str, said: Sequence[Message]) -> str:
     open_ones = open_blocking(said)
     if open_ones:
         lines += ["", "These comments are open:"]
-    for one in open_ones:
-        lines += ["", f"{one.id} by {one.sender} {place_of(one)}".rstrip(), "", fenced(one.body)]
+    for comment in open_ones:
+        lines += ["", f"{comment.id} by {comment.sender} {place_of(comment)}".rstrip(), "", fenced(comment.body)]
     return "\n".join(lines)
 
 
@@ -210,23 +195,16 @@ def passed_on(change: Change, comment: Message, answer: str) -> str:
     moved = comment.remark is not None and comment.remark.head != change.head
     commits = "There are new commits: look at them." if moved else "There is no new commit."
     said = answer.strip() or "(The author said nothing.)"
-    return "\n".join(
-        (
-            f"The author has answered your comment {comment.id} on {change.id}. {commits}",
-            "",
-            fenced(said),
-            "",
-            f"If that settles it: `windlass change resolve {change.id} {comment.id}`. If not, say what is missing.",
-        )
-    )
+    head = f"The author has answered your comment {comment.id} on {change.id}. {commits}"
+    settle = f"If that settles it: `windlass change resolve {change.id} {comment.id}`. If not, say what is missing."
+    return f"{head}\n\n{fenced(said)}\n\n{settle}"
 
 
 def asked_person(change: Change, comment: Message, answer: str, why: str) -> str:
     """Ask a person about a blocking comment that nobody else will settle."""
     said = f" The author says: {excerpt(answer)}" if answer.strip() else ""
-    what = f"{excerpt(comment.body)}{said}"
     return (
-        f"{comment.id} by {comment.sender} still blocks {change.id} ({change.title}){why}: {what}"
-        f" `windlass change resolve {change.id} {comment.id}` accepts it"
+        f"{comment.id} by {comment.sender} still blocks {change.id} ({change.title}){why}: {excerpt(comment.body)}"
+        f"{said} `windlass change resolve {change.id} {comment.id}` accepts it"
         + (f'; `windlass answer {change.agent} "…"` sends it back.' if change.agent else ".")
     )

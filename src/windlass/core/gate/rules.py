@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from enum import Enum
 
 from windlass.core.gate.stacks import QueuedChange, Rates, Rules, Trial, TrialVerdict, measure
 from windlass.core.nouns.change import Change, ChangeState, CheckResult, Hold
@@ -21,25 +22,19 @@ _WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 def entries(queue: Sequence[Change]) -> list[QueuedChange]:
     """The queue as the planner sees it."""
-    return [
-        QueuedChange(change=each.id, turn=each.turn, rank=each.rank, proven=_proven(each), parts=_parts(each))
-        for each in queue
-    ]
+    return [_entry(change) for change in queue]
 
 
-def _parts(change: Change) -> frozenset[str]:
-    """The top folders and top files that a change touches, if it was staged once."""
-    return frozenset(file.partition("/")[0] for file in change.candidate.files) if change.candidate else frozenset()
+def _entry(change: Change) -> QueuedChange:
+    proven = any(check.passed and check.stack == (change.id,) for check in change.checks)
+    files = change.candidate.files if change.candidate else ()
+    parts = frozenset(file.partition("/")[0] for file in files)
+    return QueuedChange(change=change.id, turn=change.turn, rank=change.rank, proven=proven, parts=parts)
 
 
 def place_in_queue(change: Change) -> tuple[int, int]:
     """The sort key of the queue."""
     return -change.rank, change.turn
-
-
-def _proven(change: Change) -> bool:
-    """Whether a check has passed with nothing but this change on main, whatever main was then."""
-    return any(check.passed and check.stack == (change.id,) for check in change.checks)
 
 
 def may_repair(change: Change, project: Project) -> bool:
@@ -50,26 +45,24 @@ def may_repair(change: Change, project: Project) -> bool:
 def fail_alike(trials: Iterable[Trial]) -> bool:
     """Whether so many changes fail alone, and none passes, that main may be the reason."""
     known = [trial for trial in trials if not trial.old and trial.verdict]
-    alone = {each.stack for each in known if each.verdict is TrialVerdict.FAILED and len(each.stack) == 1}
-    return len(alone) >= ALIKE and not any(each.verdict is TrialVerdict.PASSED for each in known)
+    alone = {trial.stack for trial in known if trial.verdict is TrialVerdict.FAILED and len(trial.stack) == 1}
+    return len(alone) >= ALIKE and not any(trial.verdict is TrialVerdict.PASSED for trial in known)
 
 
 def tests_of(past: Sequence[Change]) -> Tally | None:
     """How many tests ran at the last landing; `past` has the newest change first."""
-    landed = next((each for each in past if each.landing), None)
-    if landed is None or landed.landing is None:
-        return None
-    tree = landed.landing.tested
-    return next((check.tests for check in landed.checks if check.passed and check.tree == tree), None)
+    trees = ((change.checks, change.landing.tested) for change in past if change.landing)
+    checks, tree = next(trees, ((), ""))
+    return next((check.tests for check in checks if check.passed and check.tree == tree), None)
 
 
 def rates(past: Sequence[Change]) -> Rates:
     """Estimate how often changes are bad, and checks fail by chance."""
-    results = [each for change in past for each in change.checks]
+    results = [result for change in past for result in change.checks]
     green = {(result.tree, result.command) for result in results if result.passed}
     return measure(
-        landed=sum(each.landing is not None for each in past),
-        rejected=sum(each.failures for each in past),
+        landed=sum(change.landing is not None for change in past),
+        rejected=sum(change.failures for change in past),
         runs=len(results),
         flaked=sum(not result.passed and (result.tree, result.command) in green for result in results),
     )
@@ -86,16 +79,10 @@ def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container
     """Held changes to look at again: the reason is gone, or the next look is due."""
 
     def free(change: Change) -> bool:
-        if change.hold is Hold.CHECKS and not _same_command(change, checks):
-            return bool(checks.command)
-        return change.id in due
+        same = any(check.exit_code in NOT_RUN and check.command == checks.command for check in change.checks)
+        return bool(checks.command) if change.hold is Hold.CHECKS and not same else change.id in due
 
-    return [each for each in queue if each.state is ChangeState.HELD and free(each)]
-
-
-def _same_command(change: Change, checks: CheckSettings) -> bool:
-    """Whether the command that could not be run is still the one in the settings."""
-    return any(check.exit_code in NOT_RUN and check.command == checks.command for check in change.checks)
+    return [change for change in queue if change.state is ChangeState.HELD and free(change)]
 
 
 def blames_author(result: CheckResult, files: Iterable[str]) -> bool:
@@ -105,7 +92,7 @@ def blames_author(result: CheckResult, files: Iterable[str]) -> bool:
 
 def named(command: str) -> set[str]:
     """The words of a command that may be files of the repository."""
-    return {each.removeprefix("./") for each in _WORD.findall(command)}
+    return {word.removeprefix("./") for word in _WORD.findall(command)}
 
 
 def known_results(
@@ -125,23 +112,19 @@ def known_results(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
-    """The change goes back to its author."""
+class AfterRefusal(Enum):
+    """The next step of a change that conflicts or fails its checks."""
+
+    RETURN = "return"
+    """It goes back to its author."""
+    CLOSE = "close"
+    """It has no author who could repair it; whoever asked is told."""
+    ESCALATE = "escalate"
+    """It went back often enough; a person must look."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """The change has no author who could repair it; whoever asked is told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Escalate:
-    """The change went back often enough; a person must look."""
-
-
-def decide_refusal(change: Change, limits: Limits, *, over: bool = False) -> Return | Refuse | Escalate:
+def decide_refusal(change: Change, limits: Limits, *, over: bool = False) -> AfterRefusal:
     """Choose what happens to a change that conflicts or fails its checks; `over`: its author's task has ended."""
     if not change.agent or over:
-        return Refuse()
-    return Return() if change.returns < limits.returns else Escalate()
+        return AfterRefusal.CLOSE
+    return AfterRefusal.RETURN if change.returns < limits.returns else AfterRefusal.ESCALATE

@@ -85,7 +85,7 @@ def imagine(setting: Setting, chance: Chance) -> World:
 
 def _pairs(changes: Sequence[str], share: float, chance: Chance) -> frozenset[frozenset[str]]:
     chosen = [change for change in changes if chance.random() < share]
-    pairs = (frozenset((each, changes[int(chance.random() * len(changes))])) for each in chosen)
+    pairs = (frozenset((change, changes[int(chance.random() * len(changes))])) for change in chosen)
     return frozenset(pair for pair in pairs if len(pair) == 2)
 
 
@@ -240,7 +240,7 @@ class _Gate:
         passed = any(
             trial.stack == stack and trial.verdict is TrialVerdict.PASSED and not trial.old for trial in self.trials
         )
-        self.outcome.wrong_landings += sum(not passed or each in self.world.bad for each in stack)
+        self.outcome.wrong_landings += sum(not passed or change in self.world.bad for change in stack)
         self.main += stack
         self.mains.add(frozenset(self.main))
         self.outcome.broken_mains += self.world.broken(self.main)

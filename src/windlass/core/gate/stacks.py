@@ -115,7 +115,7 @@ def forget(trials: Iterable[Trial], gone: Collection[str]) -> tuple[Trial, ...]:
 def flakes(trials: Iterable[Trial], landed: Stack) -> int:
     """How many of these trials failed by chance, as the landing of this stack shows."""
     failed = [trial.stack for trial in trials if trial.verdict is TrialVerdict.FAILED and not trial.old]
-    return sum(each == landed[: len(each)] for each in failed)
+    return sum(stack == landed[: len(stack)] for stack in failed)
 
 
 def measure(*, landed: int, rejected: int, runs: int, flaked: int) -> Rates:
@@ -126,8 +126,8 @@ def measure(*, landed: int, rejected: int, runs: int, flaked: int) -> Rates:
 
 def in_order(entries: Iterable[QueuedChange]) -> list[QueuedChange]:
     """Order the queue by rank and turn, with needs first. A circle of needs is broken at its first change."""
-    ranked = sorted(entries, key=lambda each: (-each.rank, each.turn, each.change))
-    places = {each.change: place for place, each in enumerate(ranked)}
+    ranked = sorted(entries, key=lambda entry: (-entry.rank, entry.turn, entry.change))
+    places = {entry.change: place for place, entry in enumerate(ranked)}
     queue: dict[str, QueuedChange] = {}
     for entry in ranked:
         for need in _with_needs(entry, ranked, places, queue) if entry.needs else (entry,):

@@ -18,15 +18,10 @@ class ChangeState(StrEnum):
     CLOSED = "closed"
 
 
+_ASIDE = (ChangeState.REJECTED, ChangeState.HELD, ChangeState.CLOSED)
 _STEPS: dict[ChangeState, tuple[ChangeState, ...]] = {
-    ChangeState.QUEUED: (ChangeState.TESTING, ChangeState.REJECTED, ChangeState.HELD, ChangeState.CLOSED),
-    ChangeState.TESTING: (
-        ChangeState.QUEUED,
-        ChangeState.LANDED,
-        ChangeState.REJECTED,
-        ChangeState.HELD,
-        ChangeState.CLOSED,
-    ),
+    ChangeState.QUEUED: (ChangeState.TESTING, *_ASIDE),
+    ChangeState.TESTING: (ChangeState.QUEUED, ChangeState.LANDED, *_ASIDE),
     ChangeState.REJECTED: (ChangeState.QUEUED, ChangeState.HELD, ChangeState.CLOSED),
     ChangeState.HELD: (ChangeState.QUEUED, ChangeState.CLOSED),
 }

@@ -57,8 +57,8 @@ def _pytest(text: str) -> Tally | None:
 
 def _unittest(text: str) -> Tally | None:
     found = _UNITTEST.findall(text)
-    skipped = sum(int(each) for _, notes in found for each in re.findall(r"skipped=(\d+)", notes))
-    return Tally(sum(int(each) for each, _ in found) - skipped, skipped) if found else None
+    skipped = sum(int(number) for _, notes in found for number in re.findall(r"skipped=(\d+)", notes))
+    return Tally(sum(int(number) for number, _ in found) - skipped, skipped) if found else None
 
 
 def _jest(text: str) -> Tally | None:
@@ -66,8 +66,9 @@ def _jest(text: str) -> Tally | None:
 
 
 def _cargo(text: str) -> Tally | None:
-    found = [[int(each) for each in line] for line in _CARGO.findall(text)]
-    return Tally(sum(passed + failed for passed, failed, _ in found), sum(each[2] for each in found)) if found else None
+    found = [tuple(map(int, numbers)) for numbers in _CARGO.findall(text)]
+    ran, skipped = sum(passed + failed for passed, failed, _ in found), sum(ignored for _, _, ignored in found)
+    return Tally(ran, skipped) if found else None
 
 
 def _tap(text: str) -> Tally | None:

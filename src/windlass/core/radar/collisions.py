@@ -58,12 +58,12 @@ class QuickLook:
     @cached_property
     def folders(self) -> frozenset[str]:
         """Every folder with a changed file."""
-        return frozenset(each for name in self.files for each in _above(name))
+        return frozenset(folder for name in self.files for folder in _above(name))
 
     @cached_property
     def filled(self) -> frozenset[str]:
         """Every folder with a new file, near or far."""
-        return frozenset(each for name in self.added for each in ("", *_above(name)))
+        return frozenset(folder for name in self.added for folder in ("", *_above(name)))
 
     @cached_property
     def emptied(self) -> frozenset[str]:
@@ -131,14 +131,15 @@ def may_clash(one: Track, other: Track) -> bool:
 def judge(one: Track, other: Track, clash: Sequence[str]) -> Collision | None:
     """Judge a pair, given the files that git could not merge."""
     names, at = (one.agent, other.agent), min(one.at, other.at)
+    both = " and ".join(names)
     if clash:
-        words = f"{_both(names)} conflict in {some(clash)}: whoever lands second has to merge."
+        words = f"{both} conflict in {some(clash)}: whoever lands second has to merge."
         return Collision(severity=Severity.CONFLICT, agents=names, files=tuple(clash), sentence=words, at=at)
     if shared := tuple(sorted(one.look.files & other.look.files)):
-        words = f"{_both(names)} both change {some(shared)}; for now that merges."
+        words = f"{both} both change {some(shared)}; for now that merges."
         return Collision(severity=Severity.OVERLAP, agents=names, files=shared, sentence=words, at=at)
     if paths := _declared(one, other):
-        words = f"{_both(names)} are to change the same: {some(paths)}; nothing of it overlaps yet."
+        words = f"{both} are to change the same: {some(paths)}; nothing of it overlaps yet."
         return Collision(severity=Severity.DECLARED, agents=names, paths=paths, sentence=words, at=at)
     return None
 
@@ -160,18 +161,14 @@ def weight(collision: Collision) -> tuple[int, int, tuple[str, ...]]:
 def _declared(one: Track, other: Track) -> tuple[str, ...]:
     """The paths that one declares, and the other declares or has changed."""
     both = ((one, other), (other, one))
-    shared = (path for one, other in both for path in one.paths if _meets(path, other))
-    return tuple(dict.fromkeys(shared))
-
-
-def _meets(path: str, other: Track) -> bool:
-    return bool(first_meeting((path,), other.paths, other.look.files))
+    paths = ((path, other) for one, other in both for path in one.paths)
+    return tuple(dict.fromkeys(path for path, other in paths if first_meeting((path,), other.paths, other.look.files)))
 
 
 def first_meeting(wanted: Sequence[str], paths: Sequence[str], files: Iterable[str]) -> str:
     """The first changed file, or else declared path, of another agent that meets the wanted paths; or nothing."""
     changed = sorted(file for file in files if any(path_patterns.names(path, file) for path in wanted))
-    declared = (each for each in paths if any(path_patterns.meet(path, each) for path in wanted))
+    declared = (other for other in paths if any(path_patterns.meet(path, other) for path in wanted))
     return next(iter(changed), "") or next(declared, "")
 
 
@@ -183,7 +180,3 @@ def hold_reason(wanted: Sequence[str], other: str, paths: Sequence[str], files: 
     if met := first_meeting(wanted, paths, files or ()):
         return f"held by the radar: {other} is at {met}"
     return f"waits for the radar to look at the work of {other}" if files is None else ""
-
-
-def _both(names: tuple[str, str]) -> str:
-    return f"{names[0]} and {names[1]}"

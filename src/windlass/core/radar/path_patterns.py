@@ -111,8 +111,8 @@ def _share(one: _Machine, other: _Machine) -> bool:
             return True
         found = [(skip, there) for skip in one.skips[here]] + [(here, skip) for skip in other.skips[there]]
         for kind, onward in one.steps[here]:
-            found += [(onward, each) for like, each in other.steps[there] if _agree(kind, like)]
-        fresh = [each for each in found if each not in seen]
+            found += [(onward, beyond) for like, beyond in other.steps[there] if _agree(kind, like)]
+        fresh = [pair for pair in found if pair not in seen]
         seen.update(fresh)
         todo += fresh
     return False

@@ -31,10 +31,8 @@ class LineSplitter:
         lines, oddities = _read(whole)
         odd = self.odd | oddities
         if len(rest) > LONGEST:
-            return LineSplitter(skipping=True, odd=odd | {TOO_LONG}), [
-                *lines,
-                rest[:LONGEST].decode("utf-8", "replace"),
-            ]
+            lines.append(rest[:LONGEST].decode("utf-8", "replace"))
+            return LineSplitter(skipping=True, odd=odd | {TOO_LONG}), lines
         return LineSplitter(rest, odd=odd), lines
 
     def end(self) -> list[str]:

@@ -53,9 +53,9 @@ class Redactor:
             clean = self.text(value)
             return value if clean == value else clean
         if isinstance(value, tuple | list):
-            return type(value)(self._whole(each) for each in value)
+            return type(value)(self._whole(item) for item in value)
         if isinstance(value, Mapping):
-            return {self._whole(key): self._whole(each) for key, each in value.items()}
+            return {self._whole(key): self._whole(item) for key, item in value.items()}
         if is_dataclass(value) and not isinstance(value, type):
             return replace(value, **{field.name: self._whole(getattr(value, field.name)) for field in fields(value)})
         return value

@@ -50,9 +50,6 @@ def named(run: Run) -> str:
     return _MEANING[run.hitch.kind] if run.hitch else f"a run that {run.outcome}"
 
 
-# ── trying again ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def tries_before(runs: Sequence[Run]) -> int:
     """How many runs at the end of this history did not end well, by no fault of a model's server."""
     return sum(not _met_no_room(run) for run in _bad_ones(runs))
@@ -88,9 +85,6 @@ def _met_no_room(run: Run) -> bool:
     return run.outcome in _BAD and run.hitch is not None and run.hitch.kind in NO_ROOM
 
 
-# ── watching ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunActivity:
     """The age and output of a live run, in seconds that never jump."""
@@ -112,9 +106,8 @@ def decide_halt(activity: RunActivity, limits: Limits) -> RunTrouble | None:
     if limits.calls and activity.calls > limits.calls:
         return RunTrouble(TroubleKind.RUNAWAY, f"more than {limits.calls} model calls in one run (limits.calls)")
     if limits.run_minutes and activity.age > limits.run_minutes * 60:
-        return RunTrouble(
-            TroubleKind.RUNAWAY, f"more than {age(limits.run_minutes * 60)} in one run (limits.run_minutes)"
-        )
+        words = f"more than {age(limits.run_minutes * 60)} in one run (limits.run_minutes)"
+        return RunTrouble(TroubleKind.RUNAWAY, words)
     if limits.silent_minutes and activity.silent > limits.silent_minutes * 60:
         return RunTrouble(TroubleKind.STALL, f"no output for {age(limits.silent_minutes * 60)} (limits.silent_minutes)")
     return None

@@ -243,8 +243,5 @@ def _limits(section: Section) -> WorkflowLimits:
     below = section.section("limits")
     below.only(("runs", "timeout", "hops", "wakes"))
     return WorkflowLimits(
-        runs=below.whole("runs"),
-        seconds=below.seconds("timeout"),
-        hops=below.whole("hops"),
-        wakes=below.whole("wakes"),
+        runs=below.whole("runs"), seconds=below.seconds("timeout"), hops=below.whole("hops"), wakes=below.whole("wakes")
     )

@@ -125,9 +125,6 @@ def lowered(limits: Limits, own: Mapping[str, int]) -> Limits:
     return replace(limits, **{name: min(getattr(limits, name) or value, value) for name, value in own.items()})
 
 
-# ── taking turns ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def decide_turn(agent: Agent, at_work: Iterable[Agent], askers: Iterable[str]) -> str:
     """The agent that another has to wait for because they share a worktree; "" if it only reads, or no one is there.
 
@@ -139,9 +136,6 @@ def decide_turn(agent: Agent, at_work: Iterable[Agent], askers: Iterable[str]) -
     others = (other for other in at_work if other.shares and other.permissions is not Permissions.READ)
     there = (other for other in others if (other.project, other.instance) == (agent.project, agent.instance))
     return next((other.id for other in there if other.id not in passed), "")
-
-
-# ── quiet ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Motion(StrEnum):

@@ -126,12 +126,12 @@ class GateRecord:
             current = replace(current, failures=current.failures + refusal.by_checks)
             task = store.find(Task, current.task)
             match rules.decide_refusal(current, limits, over=task is not None and task.ended):
-                case rules.Return():
+                case rules.AfterRefusal.RETURN:
                     _return(store, current, refusal, now)
-                case rules.Refuse():
+                case rules.AfterRefusal.CLOSE:
                     close_change(store, current, refusal.reason, now)
                     _tell(store, current, refusal.body, now)
-                case rules.Escalate():
+                case rules.AfterRefusal.ESCALATE:
                     reason = f"{refusal.reason}; it went back {current.returns} time{'s' * (current.returns != 1)}"
                     held = current.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
                     _hold(store, held, f"{escalation(current, refusal.reason)}\n\n{refusal.body}", now)
