@@ -98,7 +98,7 @@ def test_a_number_tells_the_same_history_again() -> None:
     again = subprocess.run(
         (sys.executable, "-c", told, *map(str, first)),
         cwd=Path(__file__).parent,
-        env=os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(__file__).parents[1])},
+        env=os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(map(str, sys.path))},
         capture_output=True,
         text=True,
         check=True,
