@@ -14,8 +14,8 @@ from typing_room import WITHIN, Keyboard
 
 INSIDE = {"WINDLASS_RUN": "r1", "WINDLASS_AGENT": "coder"}
 SOON = (
-    "import sys; from windlass.cli import main; from windlass.cli.commands import message_options; "
-    "message_options.AWAY = 0.3; sys.argv[0] = 'windlass'; main.run()"
+    "import sys; from windlass.cli import main; from windlass.cli.commands import messaging; "
+    "messaging.AWAY = 0.3; sys.argv[0] = 'windlass'; main.run()"
 )
 """The program with less patience."""
 SETTLED = {"conversationId": "m12", "status": "answered", "toAgentId": "tester", "askedAgentId": "coder"}

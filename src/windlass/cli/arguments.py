@@ -166,9 +166,7 @@ COMMENT = Name("comment", _comments, check=_id_of("comment", "windlass change sh
 SAVED_WORK = Name("saved", lambda _: completions.known("id", "why", "rescue", all=1), check=_saved)
 """A number in the list of saved work, a short name such as swift-otter/1, or a ref."""
 _CHANGE = Name(
-    "change",
-    lambda _: completions.known("id", "title", "queue", all=1),
-    check=_id_of("change", "windlass queue --all"),
+    "change", lambda _: completions.known("id", "title", "queue", all=1), check=_id_of("change", "windlass queue --all")
 )
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -195,6 +193,8 @@ change_argument = click.argument("change", type=_CHANGE)
 agent_argument = click.argument("name", type=AGENT)
 acked_argument = click.argument("messages", type=MESSAGE, nargs=-1, required=True, metavar="ID…")
 json_option = click.option("--json", "as_json", is_flag=True, help="For programs: JSON with stable keys.")
+daemon_and_json = all_of(json_option, click.pass_obj)
+"""For a command whose first argument is the daemon's client, and that prints its answer as JSON if asked."""
 here_option = click.option(
     "--here",
     "path",

@@ -231,19 +231,18 @@ def run() -> None:
     streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
     for stream in filter(None, streams):
         stream.reconfigure(errors="backslashreplace")  # letters that the terminal's encoding lacks become escapes
-    code = _complete() if COMPLETE_VARIABLE in os.environ else perform(sys.argv[1:])
+    if COMPLETE_VARIABLE in os.environ:
+        from click.shell_completion import shell_complete  # noqa: PLC0415
+
+        code: int = shell_complete(windlass, {}, "windlass", COMPLETE_VARIABLE, os.environ[COMPLETE_VARIABLE])
+    else:
+        code = perform(sys.argv[1:])
     try:
         if sys.stdout:
             sys.stdout.flush()
     except OSError as error:
         code = code or _code(type(error))
     os._exit(code)
-
-
-def _complete() -> int:
-    from click.shell_completion import shell_complete  # noqa: PLC0415
-
-    return shell_complete(windlass, {}, "windlass", COMPLETE_VARIABLE, os.environ[COMPLETE_VARIABLE])
 
 
 if __name__ == "__main__":

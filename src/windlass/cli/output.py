@@ -54,6 +54,22 @@ def say_answer(answer: Any, text: str, *, as_json: bool) -> None:
     say_json(answer) if as_json else say(text)
 
 
+def say_items(answer: Row, columns: Sequence[Column], none: str, *notes: str, as_json: bool) -> None:
+    """The items of an answer for programs; or for people as a table, with notes and how old it is."""
+    if as_json:
+        say_json(answer["items"])
+        return
+    shown = "\n".join(table(columns, answer["items"])) if answer["items"] else none
+    for text in filter(None, (shown, *map(paragraph, notes), as_of(answer))):
+        say(text)
+
+
+def say_parts(*parts: Sequence[str]) -> None:
+    """Write parts of a page, each with an empty line after it; those without lines are left out."""
+    for part in filter(None, parts):
+        say("\n".join(part) + "\n")
+
+
 def say_json_line(value: Any) -> None:
     say(json.dumps(value, separators=(",", ":")))
 
@@ -104,6 +120,25 @@ def dim(text: str) -> str:
 
 def bold(text: str) -> str:
     return paint(text, "bold")
+
+
+def say_diff(diff: str, none: str) -> None:
+    """A difference: coloured on a terminal, or the sentence `none`; elsewhere exact, so that git can apply it."""
+    if on_terminal(sys.stdout):
+        say(paint_diff(diff) or none)
+    elif sys.stdout:
+        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
+
+
+def paint_diff(diff: str) -> str:
+    """A difference, coloured and harmless."""
+    return "\n".join(map(_diff_line, diff.splitlines()))
+
+
+def _diff_line(line: str) -> str:
+    is_head = line.startswith(("diff ", "index ", "+++ ", "--- "))
+    colour = "bold" if is_head else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+    return paint(harmless(line), colour)
 
 
 def width() -> int | None:
@@ -238,9 +273,9 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def ago(timestamp: float) -> str:
-    """How long ago a time was."""
-    return age(max(0.0, time.time() - timestamp))
+def ago(timestamp: float, until: float | None = None) -> str:
+    """How long ago a time was, or how long before another one."""
+    return age(max(0.0, (until or time.time()) - timestamp))
 
 
 def as_of(answer: Row) -> str:

@@ -24,8 +24,7 @@ Sender = Annotated[str, Meta(description="Who you are. It must be yourself; leav
 class ChannelSend(Request):
     message: Annotated[str, Meta(description="What you say, Markdown.")]
     to: Annotated[
-        tuple[str, ...],
-        Meta(description="Only for these: name, name@instance or @instance. Others do not see it."),
+        tuple[str, ...], Meta(description="Only for these: name, name@instance or @instance. Others do not see it.")
     ] = ()
     everyone: Annotated[bool, Meta(description="For every agent in your channel, and the person.")] = field(
         default=False, name="all"

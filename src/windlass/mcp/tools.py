@@ -85,12 +85,7 @@ def entry(message: Message) -> dict[str, Any]:
 
 def page(document: Document) -> dict[str, Any]:
     """A document as clients see it."""
-    return {
-        "name": _called(document),
-        "revision": document.revision,
-        "author": document.author,
-        "text": document.body,
-    }
+    return {"name": _called(document), "revision": document.revision, "author": document.author, "text": document.body}
 
 
 def _called(document: Document) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import suppress
 
 import click
 
-from windlass.cli.arguments import STOPPABLE, agent_argument, command, here_option, json_option
+from windlass.cli.arguments import STOPPABLE, agent_argument, command, daemon_and_json, here_option, json_option
 from windlass.cli.connection.client import Client, here
 from windlass.cli.output import (
     Column,
@@ -17,29 +16,26 @@ from windlass.cli.output import (
     as_of,
     block,
     bold,
-    coloured,
     dim,
     one_line,
     page,
-    paint,
     paint_state,
     say,
     say_answer,
+    say_diff,
+    say_items,
     say_json,
+    say_parts,
     table,
     tell,
 )
-from windlass.core.display import age, harmless
+from windlass.core.display import age
 from windlass.core.errors import BadInput, NotFound, WindlassError
 
 
 def address(row: Row) -> str:
     """An agent's address: `coder`, or `coder@web-shop` where several have that name."""
     return f"{row['name']}@{row['instance']}" if row.get("instance") else str(row["name"])
-
-
-def _took(run: Row) -> str:
-    return age(max(0.0, (run["ended_at"] or time.time()) - run["started_at"])) if run["started_at"] else ""
 
 
 def cost_of(agent: Row) -> str:
@@ -50,14 +46,13 @@ def cost_of(agent: Row) -> str:
     return f"over ${dollars:.2f}" if unpriced else f"${dollars:.2f}"
 
 
-def _source(agent: Row) -> str:
-    """The file that an agent comes from: its workflow's, its own, or none."""
-    return "(standalone)" if agent["source"] in ("work", "new") else agent["source"].rpartition("/")[2]
-
-
 _AGENTS = (
     Column("NAME", address, style=bold),
-    Column("SOURCE", _source, spare=True),
+    Column(
+        "SOURCE",
+        lambda row: "(standalone)" if row["source"] in ("work", "new") else row["source"].rpartition("/")[2],
+        spare=True,
+    ),
     Column("STATUS", lambda row: row["status"], style=paint_state),
     Column("EVIDENCE", lambda row: row["evidence"], gives=True, spare=True),
     Column("AGE", lambda row: age(row["age_seconds"]), spare=True),
@@ -72,7 +67,7 @@ _RUNS = (
     Column("CAUSE", lambda run: run["cause"], spare=True),
     Column("OUTCOME", lambda run: run["outcome"] or "running", style=paint_state),
     Column("EXIT", lambda run: "" if run["exit_code"] is None else run["exit_code"]),
-    Column("TOOK", _took, spare=True),
+    Column("TOOK", lambda run: ago(run["started_at"], run["ended_at"]) if run["started_at"] else "", spare=True),
     Column("WHY", lambda run: run["reason"] or "; ".join(run["evidence"] or ()), gives=True),
 )
 
@@ -89,27 +84,19 @@ _OUTPUT_LINES = 15
 )
 @click.option("--all", "everyone", is_flag=True, help="Those that have finished, too.")
 @here_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def list_command(daemon: Client, everyone: bool, path: str | None, as_json: bool) -> None:
     """Show who is at work, with the evidence for it."""
     answer = daemon.get("agents", all=int(everyone), path=path)
-    if as_json:
-        say_json(answer["items"])
-        return
-    if answer["items"]:
-        say("\n".join(table(_AGENTS, answer["items"])))
-    else:
-        say("No agents." if everyone else "No agent is at work.")
-        say('Give one something to do: windlass work "Fix the login race" --command CMD')
-    say(as_of(answer))
+    none = "No agents." if everyone else "No agent is at work."
+    none += '\nGive one something to do: windlass work "Fix the login race" --command CMD'
+    say_items(answer, _AGENTS, none, as_json=as_json)
 
 
 @command("show", "windlass show swift-otter\nwindlass show swift-otter --json\nwindlass show swift-otter --xml")
 @agent_argument
 @click.option("--xml", "as_xml", is_flag=True, help="How its task went, as a <task-notification>, for programs.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def show_command(daemon: Client, name: str, as_xml: bool, as_json: bool) -> None:
     """Show all about one agent: its runs, its questions, its change."""
     agent = daemon.get("agents", name)
@@ -122,9 +109,8 @@ def show_command(daemon: Client, name: str, as_xml: bool, as_json: bool) -> None
         say(block(agent["notification"]))
         return
     runs = table(_RUNS, agent["runs"]) if agent["runs"] else []
-    for part in (_head(agent), runs, _setup(agent), _output(agent), _reports(agent), next_steps(_steps(agent))):
-        if part:
-            say("\n".join(part) + "\n")
+    printed = _titled("The checks printed", (agent.get("output") or "").rstrip().splitlines()[-_OUTPUT_LINES:])
+    say_parts(_head(agent), runs, _setup(agent), printed, _reports(agent), next_steps(_steps(agent)))
     say(as_of(agent))
 
 
@@ -159,14 +145,11 @@ def _setup(agent: Row) -> list[str]:
     lines = (agent.get("setup") or "").rstrip().splitlines()
     notes = [line for line in lines if line.startswith("note: ")]
     began = any(run["pid"] for run in agent["runs"][-1:])
-    shown = notes if began else lines[-_OUTPUT_LINES:]
-    return [dim("The set-up of its worktree said"), block("\n".join(shown), "  ")] if shown else []
+    return _titled("The set-up of its worktree said", notes if began else lines[-_OUTPUT_LINES:])
 
 
-def _output(agent: Row) -> list[str]:
-    """The end of the checks' output about a change that did not pass."""
-    lines = (agent.get("output") or "").rstrip().splitlines()[-_OUTPUT_LINES:]
-    return [dim("The checks printed"), block("\n".join(lines), "  ")] if lines else []
+def _titled(title: str, lines: list[str]) -> list[str]:
+    return [dim(title), block("\n".join(lines), "  ")] if lines else []
 
 
 def _reports(agent: Row) -> list[str]:
@@ -209,8 +192,7 @@ def described(change: Row) -> str:
 
 @command("diff", "windlass diff swift-otter\nwindlass diff swift-otter | git apply --stat")
 @agent_argument
-@json_option
-@click.pass_obj
+@daemon_and_json
 def diff_command(daemon: Client, name: str, as_json: bool) -> None:
     """Show what an agent has changed since main, as its worktree is now."""
     answer = daemon.get("agents", name, "diff")
@@ -218,22 +200,6 @@ def diff_command(daemon: Client, name: str, as_json: bool) -> None:
         say_json(answer)
     else:
         say_diff(answer["diff"], f"{name} has changed nothing.")
-
-
-def say_diff(diff: str, none: str) -> None:
-    """A difference: coloured on a terminal, or the sentence `none`; elsewhere exact, so that git can apply it."""
-    if sys.stdout and sys.stdout.isatty():
-        say("\n".join(map(diff_line, diff.splitlines())) or none)
-    elif sys.stdout:
-        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
-
-
-def diff_line(line: str) -> str:
-    """A line of a difference, coloured and harmless."""
-    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "") if coloured(sys.stdout) else ""
-    if line.startswith(("diff ", "index ", "+++ ", "--- ")):
-        colour = "bold"
-    return paint(harmless(line), colour)
 
 
 def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:

@@ -8,7 +8,8 @@ import click
 
 from windlass.cli.arguments import AGENT, ASKABLE, MESSAGE, WORD, Duration, command, json_option
 from windlass.cli.commands.agents import given_text
-from windlass.cli.commands.message_options import begin, key_option, place, retried, wait_for
+from windlass.cli.commands.messaging import begin, place, retried, wait_for
+from windlass.cli.commands.talk import key_option
 from windlass.cli.connection.client import Client
 from windlass.cli.output import Row, block, say_answer, say_json, say_json_line
 from windlass.core.errors import TimedOut, Unanswered

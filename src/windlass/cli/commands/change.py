@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import COMMENT, change_argument, command, examples, json_option
-from windlass.cli.commands.agents import described, given_text, next_steps, say_diff
+from windlass.cli.arguments import COMMENT, change_argument, command, daemon_and_json, examples
+from windlass.cli.commands.agents import described, given_text, next_steps
 from windlass.cli.commands.receipt import check_line
 from windlass.cli.connection.client import Client
-from windlass.cli.output import Row, block, bold, dim, one_line, page, paint, say, say_answer, say_json
+from windlass.cli.output import Row, block, bold, dim, one_line, page, paint, say_answer, say_diff, say_json, say_parts
 from windlass.core.display import age, short
 
 _EXAMPLES = """
@@ -28,8 +28,7 @@ def change_command() -> None:
 
 @command("show", "windlass change show c3\nwindlass change show c3 --json", group=change_command)
 @change_argument
-@json_option
-@click.pass_obj
+@daemon_and_json
 def show_command(daemon: Client, change: str, as_json: bool) -> None:
     """Show the state of a change: its checks, its comments and its reviews."""
     shown = daemon.get("changes", change)
@@ -37,9 +36,7 @@ def show_command(daemon: Client, change: str, as_json: bool) -> None:
         say_json(shown)
         return
     learned = [block(shown["learnings"], "  ")] if shown["learnings"] else []
-    for part in (_head(shown), _comments(shown), _reviews(shown), learned, next_steps(_steps(shown))):
-        if part:
-            say("\n".join(part) + "\n")
+    say_parts(_head(shown), _comments(shown), _reviews(shown), learned, next_steps(_steps(shown)))
 
 
 def _head(change: Row) -> list[str]:
@@ -94,8 +91,7 @@ def _steps(change: Row) -> list[str]:
 
 @command("diff", "windlass change diff c3\nwindlass change diff c3 | git apply --stat", group=change_command)
 @change_argument
-@json_option
-@click.pass_obj
+@daemon_and_json
 def diff_command(daemon: Client, change: str, as_json: bool) -> None:
     """Show what a change has changed since it left main; of a landed one, what it did to main."""
     answer = daemon.get("changes", change, "diff")
@@ -122,8 +118,7 @@ def diff_command(daemon: Client, change: str, as_json: bool) -> None:
 @click.option("--line", type=click.IntRange(min=1), metavar="N", help="The line in that file.")
 @click.option("--blocking", is_flag=True, help="The change does not land until this is settled.")
 @click.option("--reply", metavar="COMMENT", type=COMMENT, help="The comment that it answers, such as m12.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def comment_command(
     daemon: Client, /, *, change: str, text: str, reply: str | None, as_json: bool, **given: Any
 ) -> None:
@@ -139,8 +134,7 @@ def comment_command(
 @command("resolve", "windlass change resolve c3 m12\nwindlass change resolve c3 m12 --json", group=change_command)
 @change_argument
 @click.argument("comment", type=COMMENT)
-@json_option
-@click.pass_obj
+@daemon_and_json
 def resolve_command(daemon: Client, change: str, comment: str, as_json: bool) -> None:
     """Accept that a blocking comment is settled. Who made it may, and a person; never the author of the change."""
     found = daemon.post("changes", change, "comments", comment, "resolve")

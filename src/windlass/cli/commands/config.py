@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import command, examples, json_option
+from windlass.cli.arguments import command, daemon_and_json, examples
 from windlass.cli.connection.client import Client, here, repository
 from windlass.cli.output import one_line, page, say_answer
 
@@ -25,8 +25,7 @@ def config_command() -> None:
 
 @command("get", "windlass config get\nwindlass config get checks.command", group=config_command)
 @click.argument("key", required=False, shell_complete=_keys)
-@json_option
-@click.pass_obj
+@daemon_and_json
 def get_command(daemon: Client, key: str | None, as_json: bool) -> None:
     """Show all settings in force here, or one."""
     values = daemon.get("settings", path=repository())["values"]
@@ -49,8 +48,7 @@ def get_command(daemon: Client, key: str | None, as_json: bool) -> None:
 @click.argument("key", shell_complete=_keys)
 @click.argument("value")
 @click.option("--home", is_flag=True, help="For all projects, in your home's file.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def set_command(daemon: Client, key: str, value: str, home: bool, as_json: bool) -> None:
     """Change a setting of this project, or of all with --home."""
     answer = daemon.post("settings", path=here(), key=key, value=value, home=home)
@@ -59,8 +57,7 @@ def set_command(daemon: Client, key: str, value: str, home: bool, as_json: bool)
 
 
 @command("path", "windlass config path", group=config_command)
-@json_option
-@click.pass_obj
+@daemon_and_json
 def path_command(daemon: Client, as_json: bool) -> None:
     """Show the files that settings are read from, the strongest last."""
     files = daemon.get("settings", path=repository())["files"]

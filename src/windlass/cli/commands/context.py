@@ -8,22 +8,12 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import DOCUMENT, WORD, Duration, command, examples, json_option
+from windlass.cli.arguments import DOCUMENT, WORD, Duration, command, daemon_and_json, examples
 from windlass.cli.commands.agents import given_text
-from windlass.cli.commands.message_options import (
-    UNSEEN,
-    channel_option,
-    project_place,
-    reach,
-    retried,
-    say_messages,
-    since_option,
-    unrepeated,
-    wait_for,
-)
-from windlass.cli.commands.talk import declare_peek, declare_read, declare_send
+from windlass.cli.commands.messaging import UNSEEN, project_place, reach, retried, say_messages, unrepeated, wait_for
+from windlass.cli.commands.talk import channel_option, declare_peek, declare_read, declare_send, since_option
 from windlass.cli.connection.client import Client
-from windlass.cli.output import Column, Row, as_of, block, bold, on_terminal, one_line, say, say_answer, say_json, table
+from windlass.cli.output import Column, Row, block, bold, on_terminal, one_line, say, say_answer, say_items, say_json
 from windlass.core.display import age
 from windlass.core.errors import TimedOut
 
@@ -62,16 +52,11 @@ declare_peek(
 )
 
 
-@command(
-    "wait",
-    "windlass context wait\nwindlass context wait --since m12 --timeout 10m --json",
-    group=context_command,
-)
+@command("wait", "windlass context wait\nwindlass context wait --since m12 --timeout 10m --json", group=context_command)
 @since_option
 @channel_option
 @click.option("--timeout", type=Duration(), default=60.0, metavar="TIME", help="Give up after this. Default: 60s.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def wait_command(daemon: Client, /, timeout: float, as_json: bool, **which: str | None) -> None:
     """Wait until something is said that you can see, and show it; exit code 7 if nothing is in that time.
 
@@ -129,20 +114,11 @@ def document_command() -> None:
 
 @command("list", "windlass context document list --json", group=document_command)
 @instance_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def list_command(daemon: Client, instance: str | None, as_json: bool) -> None:
     """Show which documents there are. --json: a list of {name, revision, author, time, age_seconds, bytes}."""
-    answer = _get(daemon, instance=instance)
-    _say_list(answer, 'No document yet. Write one: windlass context document append "…"', as_json=as_json)
-
-
-def _say_list(answer: Row, none: str, *, as_json: bool) -> None:
-    if as_json:
-        say_json(answer["items"])
-        return
-    say("\n".join(table(_DOCUMENTS, answer["items"])) if answer["items"] else none)
-    say(as_of(answer))
+    none = 'No document yet. Write one: windlass context document append "…"'
+    say_items(_get(daemon, instance=instance), _DOCUMENTS, none, as_json=as_json)
 
 
 @command(
@@ -153,8 +129,7 @@ def _say_list(answer: Row, none: str, *, as_json: bool) -> None:
 @name_option
 @click.option("--revision", type=click.IntRange(min=1), metavar="N", help="An earlier revision. Default: the newest.")
 @instance_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def document_read_command(daemon: Client, name: str, revision: int | None, instance: str | None, as_json: bool) -> None:
     """Print a document. --json has its revision, which `write --revision` wants."""
     document = _get(daemon, name, instance=instance, revision=revision)
@@ -178,8 +153,7 @@ def document_read_command(daemon: Client, name: str, revision: int | None, insta
 @name_option
 @click.option("--revision", type=click.IntRange(min=0), metavar="N", help="Refuse if it is not at this revision.")
 @instance_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **given: Any) -> None:
     """Write a document anew. TEXT may be - for standard input, and empty. With --revision 0 it must be new."""
     body = {"body": given_text(text, "TEXT", may_be_empty=True), **given}
@@ -198,8 +172,7 @@ def write_command(daemon: Client, /, name: str, text: str, as_json: bool, **give
 @click.argument("text")
 @name_option
 @instance_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def append_command(daemon: Client, text: str, name: str, instance: str | None, as_json: bool) -> None:
     """Add to the end of a document, whoever else writes at the same time. TEXT may be - to read standard input."""
     body = given_text(text, "TEXT")
@@ -224,8 +197,7 @@ def _get(daemon: Client, *path: str, **given: Any) -> Row:
 )
 @name_option
 @instance_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def history_command(daemon: Client, name: str, instance: str | None, as_json: bool) -> None:
     """Show who wrote which revision of a document, and when."""
-    _say_list(_get(daemon, name, "history", instance=instance), "", as_json=as_json)
+    say_items(_get(daemon, name, "history", instance=instance), _DOCUMENTS, "", as_json=as_json)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import click
 
-from windlass.cli.arguments import command, examples, json_option
+from windlass.cli.arguments import command, daemon_and_json, examples
 from windlass.cli.connection import launch
 from windlass.cli.connection.client import Client, NotRunning
 from windlass.cli.connection.http import Gone, sleep_while_read
@@ -29,9 +29,7 @@ def daemon_command() -> None:
 
 
 @command(
-    "start",
-    "windlass daemon start\nwindlass daemon start --foreground     for a service manager",
-    group=daemon_command,
+    "start", "windlass daemon start\nwindlass daemon start --foreground     for a service manager", group=daemon_command
 )
 @click.option("--foreground", is_flag=True, help="Stay in this terminal, and never leave by itself.")
 @click.pass_obj
@@ -77,8 +75,7 @@ def _wait_until_gone(pid: int) -> None:
 
 
 @command("status", "windlass daemon status\nwindlass daemon status --json", group=daemon_command)
-@json_option
-@click.pass_obj
+@daemon_and_json
 def status_command(daemon: Client, as_json: bool) -> None:
     """Show whether it runs; exit 6 if not. Never starts it."""
     status = daemon.only_if_running().get("status")

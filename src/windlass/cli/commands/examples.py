@@ -45,7 +45,9 @@ def examples_command(name: str | None, *, write: str | None, as_json: bool) -> N
     if name is None:
         if write is not None:
             raise BadInput("Which of them?", hint="Run `windlass examples` to see the names.")
-        _say_list([_row(example, path) for example, path in known.items()], as_json=as_json)
+        rows = [_row(example, path) for example, path in known.items()]
+        more = dim("\nwindlass examples NAME shows one; with --write PATH it is yours to change.")
+        say_answer({"items": rows}, "\n".join((*table(_EXAMPLES, rows), more)), as_json=as_json)
         return
     if name not in known:
         raise NotFound(
@@ -59,11 +61,6 @@ def examples_command(name: str | None, *, write: str | None, as_json: bool) -> N
         say(f"{one_line(written)} is written. Change it as you like, then: windlass validate {one_line(written)}")
     else:
         say(block(text))
-
-
-def _say_list(rows: list[dict[str, Any]], *, as_json: bool) -> None:
-    more = dim("\nwindlass examples NAME shows one; with --write PATH it is yours to change.")
-    say_answer({"items": rows}, "\n".join((*table(_EXAMPLES, rows), more)), as_json=as_json)
 
 
 def _row(name: str, path: Path) -> dict[str, Any]:

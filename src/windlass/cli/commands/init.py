@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from windlass.cli.arguments import command, json_option
+from windlass.cli.arguments import command, daemon_and_json
 from windlass.cli.connection.client import Client, here
 from windlass.cli.output import Row, bold, on_terminal, one_line, page, say, say_json
 from windlass.core.errors import BadInput
@@ -25,8 +25,7 @@ from windlass.core.errors import BadInput
 @click.option("--checks", metavar="CMD", help="What must pass before a change lands.")
 @click.option("--setup", metavar="CMD", help="What prepares a tree for the checks; its result is kept.")
 @click.option("--main", metavar="BRANCH", help="Where changes land. Default: the repository's own.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def init_command(
     daemon: Client, /, *, yes: bool, checks: str | None, setup: str | None, main: str | None, as_json: bool
 ) -> None:

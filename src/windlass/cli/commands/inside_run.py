@@ -10,20 +10,11 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import READER_OR_TEXT, address, command, examples, json_option
+from windlass.cli.arguments import READER_OR_TEXT, address, command, daemon_and_json, examples, json_option
 from windlass.cli.commands.agents import given_text
-from windlass.cli.commands.message_options import (
-    UNSEEN,
-    as_option,
-    everyone_option,
-    full_option,
-    post,
-    reach,
-    say_messages,
-    say_sent,
-)
+from windlass.cli.commands.messaging import UNSEEN, post, reach, say_messages, say_sent
 from windlass.cli.commands.receipt import check_line
-from windlass.cli.commands.talk import declare_ack
+from windlass.cli.commands.talk import as_option, declare_ack, everyone_option, full_option
 from windlass.cli.connection.client import Client, NotRunning, OutOfReach
 from windlass.cli.output import Row, say, say_json
 from windlass.core.errors import NotAllowed, WindlassError
@@ -67,8 +58,7 @@ def fail_command(daemon: Client, reason: str) -> None:
 
 
 @command("check", "windlass agent check\nwindlass agent check --json", group=agent_command)
-@json_option
-@click.pass_obj
+@daemon_and_json
 def check_command(daemon: Client, as_json: bool) -> None:
     """Run the project's checks on what main would be with your commits. A green one counts when you are done."""
     found = daemon.only_if_running(patience=_A_LONG_CHECK).post("agent", "check")
@@ -108,14 +98,11 @@ def send_message_command(
 
 
 @command(
-    "list-messages",
-    "windlass agent list-messages\nwindlass agent list-messages --all --json",
-    group=agent_command,
+    "list-messages", "windlass agent list-messages\nwindlass agent list-messages --all --json", group=agent_command
 )
 @click.option("--all", "everything", is_flag=True, help="Messages that you have acknowledged, too.")
 @full_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def list_messages_command(daemon: Client, everything: bool, full: bool, as_json: bool) -> None:
     """Show what you were told and have not acknowledged.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import Duration, agent_argument, command, json_option
+from windlass.cli.arguments import Duration, agent_argument, command, daemon_and_json
 from windlass.cli.commands.watch import when_back
 from windlass.cli.connection.client import Client
 from windlass.cli.connection.http import Gone
@@ -37,8 +37,7 @@ from windlass.core.display import harmless
 @click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only its Nth run.")
 @click.option("--since", type=Duration(), help="Only what was printed in the last 90s, 10m, 2h …")
 @click.option("-t", "--times", is_flag=True, help="Say when each line was printed, as HH:MM:SS.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def logs_command(daemon: Client, /, *, name: str, raw: bool, times: bool, as_json: bool, **which: Any) -> None:
     """Show an agent's output. Control characters are shown as text, unless --raw."""
     if raw and as_json:

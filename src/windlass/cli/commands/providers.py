@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-import click
-
-from windlass.cli.arguments import command, json_option
+from windlass.cli.arguments import command, daemon_and_json
 from windlass.cli.connection.client import Client
 from windlass.cli.output import Row, bold, dim, one_line, page, paint, paragraph, say, say_json
 
 
 @command("providers", "windlass providers\nwindlass providers --json")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def providers_command(daemon: Client, as_json: bool) -> None:
     """Show which coding CLIs are here, whether you are logged in, and what their agents can do and may do."""
     items = daemon.get("providers")["items"]

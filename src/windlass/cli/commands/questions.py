@@ -7,9 +7,17 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import AGENT_OR_TEXT, MESSAGE, agent_name, command, here_option, json_option
+from windlass.cli.arguments import (
+    AGENT_OR_TEXT,
+    MESSAGE,
+    agent_name,
+    command,
+    daemon_and_json,
+    here_option,
+    json_option,
+)
 from windlass.cli.commands.agents import given_text
-from windlass.cli.commands.message_options import retried
+from windlass.cli.commands.messaging import retried
 from windlass.cli.connection.client import Client, inside_a_run
 from windlass.cli.output import as_of, block, bold, dim, one_line, say, say_answer, say_json, say_json_line, tell
 from windlass.core.display import age
@@ -17,8 +25,7 @@ from windlass.core.display import age
 
 @command("questions", "windlass questions\nwindlass questions --json | jq '.[].agent'")
 @here_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def questions_command(daemon: Client, path: str | None, as_json: bool) -> None:
     """Show what agents, or the gate, want a person to decide; oldest first."""
     answer = daemon.get("questions", path=path)
@@ -47,11 +54,7 @@ def questions_command(daemon: Client, path: str | None, as_json: bool) -> None:
 @click.argument("name", type=AGENT_OR_TEXT, required=False)
 @click.argument("words", nargs=-1, metavar="TEXT|ID=TEXT…")
 @click.option(
-    "--conversation-id",
-    "conversation",
-    type=MESSAGE,
-    metavar="ID",
-    help="Answer this question, as the one asked.",
+    "--conversation-id", "conversation", type=MESSAGE, metavar="ID", help="Answer this question, as the one asked."
 )
 @json_option
 @click.pass_context

@@ -7,24 +7,21 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import all_of, change_argument, command, examples, here_option, json_option
+from windlass.cli.arguments import all_of, change_argument, command, daemon_and_json, examples, here_option, json_option
 from windlass.cli.commands.agents import described
 from windlass.cli.commands.watch import events, when_back
 from windlass.cli.connection.client import Client, here
 from windlass.cli.output import (
     Column,
     Row,
-    as_of,
     bold,
     clear,
     one_line,
     paint_state,
     paragraph,
-    say,
     say_answer,
-    say_json,
+    say_items,
     say_json_line,
-    table,
 )
 from windlass.core.display import age
 
@@ -65,8 +62,7 @@ def queue_command(ctx: click.Context, everything: bool, watch: bool, path: str |
     if watch:
         _watch(ctx.obj, as_json=as_json, all=int(everything), path=path)
         return
-    answer = ctx.obj.get("queue", all=int(everything), path=path)
-    say_json(answer["items"]) if as_json else _show(answer)
+    _show(ctx.obj.get("queue", all=int(everything), path=path), as_json=as_json)
 
 
 def _watch(daemon: Client, *, as_json: bool, **query: Any) -> None:
@@ -78,20 +74,16 @@ def _watch(daemon: Client, *, as_json: bool, **query: Any) -> None:
             say_json_line(answer["items"])
         else:
             clear()
-            _show(answer)
+            _show(answer, as_json=False)
         next(event for event in happened if event["kind"].startswith(("change.", "project.")))
         answer = when_back(partial(daemon.going_on().get, "queue", **query))
 
 
-def _show(answer: Row) -> None:
-    if answer["items"]:
-        say("\n".join(table(_QUEUE, answer["items"])))
-    for pause in answer.get("paused", ()):
-        say(paragraph(_paused(pause)))
-    for project in answer.get("red", ()):
-        say(paragraph(f"{project['reason']}. Only changes that repair it go on; the others wait."))
-    say(paragraph(_what_is_next(answer["items"])))
-    say(as_of(answer))
+def _show(answer: Row, *, as_json: bool) -> None:
+    reds = (project["reason"] for project in answer.get("red", ()))
+    red = (f"{reason}. Only changes that repair it go on; the others wait." for reason in reds)
+    notes = (*map(_paused, answer.get("paused", ())), *red, _what_is_next(answer["items"]))
+    say_items(answer, _QUEUE, "", *notes, as_json=as_json)
 
 
 def _paused(pause: Row) -> str:
@@ -127,8 +119,7 @@ def _what_is_next(items: list[Row]) -> str:
 )
 @click.argument("branch")
 @click.option("--title", metavar="TEXT", help="What it does. Default: the first line of its newest commit.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def add_command(daemon: Client, branch: str, title: str | None, as_json: bool) -> None:
     """Put a branch of your own into the queue. It lands like an agent's work: when the checks pass on the result.
 
@@ -142,8 +133,7 @@ def _declare_step(name: str, lines: str, about: str, *options: Any, then: str = 
     """A command that moves one change by one step; `then` is the command that moves it back."""
 
     @command(name, lines, help=about, group=queue_command)
-    @all_of(change_argument, *options, json_option)
-    @click.pass_obj
+    @all_of(change_argument, *options, daemon_and_json)
     def step(daemon: Client, change: str, as_json: bool, reason: str | None = None) -> None:
         moved = daemon.post("changes", change, name, reason=reason)
         hint = f"\n  {then} {change}    let it go on" if then else ""
@@ -182,8 +172,7 @@ _declare_step(
 
 @command("pause", 'windlass queue pause\nwindlass queue pause --reason "release day"', group=queue_command)
 @reason_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def pause_command(daemon: Client, reason: str | None, as_json: bool) -> None:
     """Let nothing land in the project of this folder. When this returns, main does not move any more."""
     answer = daemon.post("queue", "pause", path=here(), reason=reason)
@@ -191,8 +180,7 @@ def pause_command(daemon: Client, reason: str | None, as_json: bool) -> None:
 
 
 @command("resume", "windlass queue resume", group=queue_command)
-@json_option
-@click.pass_obj
+@daemon_and_json
 def resume_command(daemon: Client, as_json: bool) -> None:
     """Let changes land again in the project of this folder."""
     answer = daemon.post("queue", "resume", path=here())

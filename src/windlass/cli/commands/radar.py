@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from windlass.cli.arguments import command, here_option, json_option
+from windlass.cli.arguments import command, daemon_and_json, here_option
 from windlass.cli.commands.watch import when_back
 from windlass.cli.connection.client import Client
 from windlass.cli.connection.http import Gone
@@ -50,8 +50,7 @@ _COLLISIONS = (
 )
 @click.option("--watch", is_flag=True, help="Print it again whenever it changes; with --json one object a line.")
 @here_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def radar_command(daemon: Client, watch: bool, path: str | None, as_json: bool) -> None:
     """Show which agents are about to collide, and on what, the worst first.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from windlass.cli.arguments import change_argument, command, json_option
+from windlass.cli.arguments import change_argument, command, daemon_and_json
 from windlass.cli.connection.client import Client
 from windlass.cli.output import Row, ago, bold, count, one_line, page, paint_state, say, say_json
 from windlass.core.display import short
@@ -15,8 +15,7 @@ _ENDED = ("landed", "closed", "held", "rejected")
 
 @command("receipt", "windlass receipt c3\nwindlass receipt c3 --json")
 @change_argument
-@json_option
-@click.pass_obj
+@daemon_and_json
 def receipt_command(daemon: Client, change: str, as_json: bool) -> None:
     """Show what landed, on which proof, and how to take it back."""
     receipt = daemon.get("changes", change, "receipt")
@@ -71,8 +70,7 @@ def _tree(receipt: Row) -> str:
 @command("undo", "windlass undo c3\nwindlass undo c3 --wait       return when it is undone")
 @change_argument
 @click.option("--wait", is_flag=True, help="Return when main is as it was; exit 0 only then.")
-@json_option
-@click.pass_obj
+@daemon_and_json
 def undo_command(daemon: Client, change: str, wait: bool, as_json: bool) -> None:
     """Take a landed change back. The undoing is a change like any other: it must pass the checks."""
     undoing = daemon.post("changes", change, "undo")

@@ -7,24 +7,9 @@ import sys
 
 import click
 
-from windlass.cli.arguments import SAVED_WORK, command, examples, here_option, json_option
-from windlass.cli.commands.agents import diff_line
+from windlass.cli.arguments import SAVED_WORK, command, daemon_and_json, examples, here_option, json_option
 from windlass.cli.connection.client import Client, here
-from windlass.cli.output import (
-    Column,
-    Row,
-    ago,
-    as_of,
-    bold,
-    on_terminal,
-    one_line,
-    page,
-    paragraph,
-    say,
-    say_answer,
-    say_json,
-    table,
-)
+from windlass.cli.output import Column, Row, ago, bold, on_terminal, one_line, page, paint_diff, say_answer, say_items
 from windlass.core.display import short
 
 saved_argument = click.argument("saved", type=SAVED_WORK, metavar="NUMBER|REF")
@@ -32,16 +17,14 @@ saved_argument = click.argument("saved", type=SAVED_WORK, metavar="NUMBER|REF")
 _EXAMPLES = "windlass rescue list\nwindlass rescue show swift-otter/1\nwindlass rescue restore swift-otter/1"
 
 
-def _files(row: Row) -> str:
-    return f"{len(row['files'])}: {', '.join(row['files'])}" if row["files"] else "none"
-
-
 _SAVED = (
     Column("NUMBER", lambda row: row["number"]),
     Column("SAVED", lambda row: row["id"], style=bold),
     Column("AGE", lambda row: ago(row["saved_at"]), spare=True),
     Column("COMMITS", lambda row: row["commits"], spare=True),
-    Column("FILES", _files, gives=True),
+    Column(
+        "FILES", lambda row: f"{len(row['files'])}: {', '.join(row['files'])}" if row["files"] else "none", gives=True
+    ),
     Column("WHY", lambda row: row["why"], gives=True, spare=True),
     Column("PROJECT", lambda row: row["project"], spare=True),
 )
@@ -63,23 +46,15 @@ def rescue_command() -> None:
 )
 @click.option("--all", "everything", is_flag=True, help="Saved work that main has all of, too.")
 @here_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def list_command(daemon: Client, everything: bool, path: str | None, as_json: bool) -> None:
     """Show what is saved and main does not have, the newest first."""
     answer = daemon.get("rescue", all=int(everything), path=path)
-    items = answer["items"]
-    if as_json:
-        say_json(items)
-        return
-    if items:
-        say("\n".join(table(_SAVED, items)))
-        say(f"Look at one: windlass rescue show {items[0]['id']}")
-    else:
-        say("Nothing is saved." if everything else "Main has all that is saved.")
+    notes = [f"Look at one: windlass rescue show {item['id']}" for item in answer["items"][:1]]
     if answer["left_out"]:
-        say(paragraph(f"{answer['left_out']} older ones are left out; they can be named as NAME/RUN."))
-    say(as_of(answer))
+        notes += [f"{answer['left_out']} older ones are left out; they can be named as NAME/RUN."]
+    none = "Nothing is saved." if everything else "Main has all that is saved."
+    say_items(answer, _SAVED, none, *notes, as_json=as_json)
 
 
 @command(
@@ -92,17 +67,14 @@ def list_command(daemon: Client, everything: bool, path: str | None, as_json: bo
     group=rescue_command,
 )
 @saved_argument
-@json_option
-@click.pass_obj
+@daemon_and_json
 def show_command(daemon: Client, saved: str, as_json: bool) -> None:
     """Show what is in it, as a difference from where its branch left main. In a pipe: exact, for git to apply."""
     readable = as_json or on_terminal(sys.stdout)
     item = daemon.get("rescue", "show", ref=saved, exact=None if readable else 1)
-    if as_json:
-        say_json(item)
-    elif readable:
-        say("\n".join(_head(item)) + "\n")
-        say("\n".join(map(diff_line, item["diff"].splitlines())) or "Main has all of it.")
+    if readable:
+        text = "\n".join((*_head(item), "", paint_diff(item["diff"]) or "Main has all of it."))
+        say_answer(item, text, as_json=as_json)
     elif sys.stdout:
         import base64  # noqa: PLC0415
 

@@ -6,30 +6,37 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import READER, SAID_MESSAGE, acked_argument, all_of, command, json_option
+from windlass.cli.arguments import CHANNEL, READER, SAID_MESSAGE, acked_argument, all_of, command, daemon_and_json
 from windlass.cli.commands.agents import given_text
-from windlass.cli.commands.message_options import (
-    UNSEEN,
-    as_option,
-    channel_option,
-    everyone_option,
-    full_option,
-    key_option,
-    limit_option,
-    oldest_option,
-    place,
-    post,
-    project_place,
-    reach,
-    retried,
-    say_messages,
-    say_sent,
-    since_option,
-    to_option,
-)
+from windlass.cli.commands.messaging import UNSEEN, place, post, project_place, reach, retried, say_messages, say_sent
 from windlass.cli.connection.client import Client
 from windlass.cli.output import Row, as_of, dim, say, say_json
 from windlass.core.errors import WindlassError
+
+to_option = click.option(
+    "--to", multiple=True, type=READER, metavar="WHOM", help="name, name@instance or @instance; may be repeated."
+)
+key_option = click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
+everyone_option = click.option(
+    "--all", "everyone", is_flag=True, help="Everyone in the project; from a run, in its channel. Nobody is started."
+)
+as_option = click.option(
+    "--from", "--as", "sender", type=READER, metavar="NAME", help="Inside a run: your own name, and no other."
+)
+channel_option = click.option(
+    "--channel", type=CHANNEL, metavar="CHANNEL", help="main, @instance, task/t12 or change/c3. Default: where you are."
+)
+since_option = click.option(
+    "--since", type=SAID_MESSAGE, metavar="ID", help="Only what was said after this message, such as m12."
+)
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
+)
+
+oldest_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first."
+)
+full_option = click.option("--full", is_flag=True, help="Show long messages whole.")
 
 # ── commands that exist for people and for agents: each is declared once, with its own help and options ──────
 
@@ -42,17 +49,12 @@ def declare_send(
 
     @command("send", lines, help=about, group=group, surplus=surplus)
     @click.argument("text")
-    @all_of(to_option, everyone_option, channel_option, *options, as_option, json_option)
-    @click.pass_obj
+    @all_of(to_option, everyone_option, channel_option, *options, as_option, daemon_and_json)
     def send(daemon: Client, /, text: str, as_json: bool, **given: Any) -> None:
         message = {name: given.get(name) for name in ("channel", "reply_to", "key")}
         message |= {"to": list(given["to"]), "all": given["everyone"] or None, "from": given["sender"]}
         if given.get("done") or given.get("files") or given.get("why"):
-            message["handoff"] = {
-                "done": given["done"] or "",
-                "files": list(given["files"]),
-                "why": given["why"] or "",
-            }
+            message["handoff"] = {"done": given["done"] or "", "files": list(given["files"]), "why": given["why"] or ""}
         say_sent(post(daemon, body=given_text(text, "TEXT"), **message, **fixed), as_json)
 
     return send
@@ -62,8 +64,7 @@ def declare_peek(lines: str, about: str, *options: Any, group: click.Group | Non
     """A command that shows messages and acknowledges none."""
 
     @command("peek", lines, help=about, group=group)
-    @all_of(*options, since_option, limit_option, channel_option, full_option, json_option)
-    @click.pass_obj
+    @all_of(*options, since_option, limit_option, channel_option, full_option, daemon_and_json)
     def peek(daemon: Client, /, as_json: bool, full: bool, **which: Any) -> None:
         asked = {"path": project_place(), **which}
         answer = reach(daemon, lambda client: client.get("messages", **asked), UNSEEN)
@@ -81,8 +82,7 @@ def declare_read(lines: str, about: str, *, group: click.Group | None = None) ->
     """A command that shows unread messages, and acknowledges them once it has shown them."""
 
     @command("read", lines, help=about, group=group)
-    @all_of(since_option, oldest_option, channel_option, json_option)
-    @click.pass_obj
+    @all_of(since_option, oldest_option, channel_option, daemon_and_json)
     def read(daemon: Client, /, as_json: bool, **which: Any) -> None:
         given = {**which, "look": True, "path": place()}
         answer = retried(daemon, lambda client: client.post("inbox", "read", **given), "nothing was read")
@@ -103,8 +103,7 @@ def declare_ack(name: str, lines: str, about: str, *options: Any, group: click.G
     """A command that acknowledges messages. An unknown id does not keep the others unacknowledged."""
 
     @command(name, lines, help=about, group=group)
-    @all_of(acked_argument, *options, json_option)
-    @click.pass_obj
+    @all_of(acked_argument, *options, daemon_and_json)
     def ack(daemon: Client, messages: tuple[str, ...], as_json: bool, before: bool = False) -> None:
         def one(message: str) -> Row:
             words, given = ("messages", message, "ack"), {"before": before or None}
@@ -119,17 +118,14 @@ def declare_ack(name: str, lines: str, about: str, *options: Any, group: click.G
                 problems.append(error)
         if as_json and acked:
             say_json(acked if len(messages) > 1 else acked[0])
-        elif acked:
-            say("\n".join(map(_acked_line, acked)))
+        elif not as_json:
+            for row in acked:
+                earlier = row.get("acknowledged", 1) - 1
+                say(f"{row['message']} is {row['status']}" + (f", with {earlier} before it." if earlier else "."))
         if problems:
             raise problems[0]
 
     return ack
-
-
-def _acked_line(acked: Row) -> str:
-    earlier = acked.get("acknowledged", 1) - 1
-    return f"{acked['message']} is {acked['status']}" + (f", with {earlier} before it." if earlier else ".")
 
 
 # ── for people ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,8 +188,7 @@ peek_command = declare_peek(
 @click.argument("name", required=False, type=READER)
 @click.option("--all", "everything", is_flag=True, help="Acknowledged messages, too.")
 @full_option
-@json_option
-@click.pass_obj
+@daemon_and_json
 def inbox_command(daemon: Client, /, name: str | None, everything: bool, full: bool, as_json: bool) -> None:
     """Show what someone was told and has not acknowledged, and how far each message got.
 

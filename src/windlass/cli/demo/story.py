@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,14 +148,9 @@ class Storyline:
 
     def _mailed(self, part: Part, message: Row, _event: Row) -> None:
         if message["sender"] == "system" and part.state == "rejected":
-            part.told.append(_line(message["body"].splitlines(), part))
+            wanted, lines = part.story.returned or "\0", map(str.strip, message["body"].splitlines())
+            part.told.append(next((line for line in lines if line.startswith(wanted)), part.reason))
             self._tell("gate", f"refuses {part.change}, and tells {part.agent}: {part.told[-1]}")
-
-
-def _line(lines: Iterable[str], part: Part) -> str:
-    """The decisive line of a refusal."""
-    wanted = part.story.returned or "\0"
-    return next((line.strip() for line in lines if line.strip().startswith(wanted)), part.reason)
 
 
 _STEPS: dict[str, Callable[[Storyline, Part, Any, Any], None]] = {

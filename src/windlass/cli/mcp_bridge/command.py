@@ -21,23 +21,9 @@ import click
 from windlass.cli.arguments import command
 from windlass.cli.connection.client import Client, here
 from windlass.cli.connection.http import Connection, Gone, dial, quote
+from windlass.cli.mcp_bridge import protocol
 from windlass.cli.mcp_bridge.ordered import Turns
-from windlass.cli.mcp_bridge.protocol import (
-    Message,
-    encoded,
-    era,
-    is_stream,
-    may_change,
-    may_repeat,
-    params,
-    read_line,
-    refusal,
-    unsaid,
-    values,
-    waits_from_now,
-    wanted,
-    with_since,
-)
+from windlass.cli.mcp_bridge.protocol import Message
 from windlass.core.errors import BadInput, Unavailable, WindlassError
 
 PATIENCE = 60.0
@@ -102,7 +88,7 @@ class Bridge:
             if message is None:
                 continue
             until = time.monotonic() + PATIENCE
-            if may_change(message):
+            if protocol.may_change(message):
                 self.turns.add(message, until)
             elif "method" in message and "id" in message and message["method"] != "initialize":
                 asking = [thread for thread in asking if thread.is_alive()]
@@ -116,11 +102,12 @@ class Bridge:
             thread.join(max(0.0, until - time.monotonic()))
         self._leave()
         if left:
-            raise Unavailable(unsaid(left), hint="Look with `windlass peek` what was heard, and say the rest again.")
+            hint = "Look with `windlass peek` what was heard, and say the rest again."
+            raise Unavailable(protocol.unsaid(left), hint=hint)
 
     def _parsed(self, line: bytes) -> Message | None:
         """The message in a line; a bad line is answered at once."""
-        message, code, words = read_line(line)
+        message, code, words = protocol.read_line(line)
         if words:
             key = message.get("id") if message else None
             self._refuse(key if isinstance(key, str | int | float) else None, code, words)
@@ -153,11 +140,11 @@ class Bridge:
 
     def _exchange(self, message: Message, until: float) -> None:
         method = message.get("method")
-        if method == "notifications/cancelled" and self._cancel(params(message).get("requestId")):
+        if method == "notifications/cancelled" and self._cancel(protocol.params(message).get("requestId")):
             return
         if method == "initialize":
             self.greeting, self.session, self.version = message, "", ""
-        elif self.greeting is None and "id" in message and isinstance(method, str) and not era(message):
+        elif self.greeting is None and "id" in message and isinstance(method, str) and not protocol.era(message):
             raise BadInput(f"`initialize` comes first: send it before {method[:80]!r}, as every MCP client does.")
         self._until_answered(message, until)
         if method == "notifications/initialized" and self.session and self.following is None:
@@ -177,16 +164,16 @@ class Bridge:
                 if time.monotonic() > until or not self._renewed(session, until):
                     raise
             except Gone:
-                if not may_repeat(message) or time.monotonic() > until:
+                if not protocol.may_repeat(message) or time.monotonic() > until:
                     raise
-                if is_stream(message):
+                if protocol.is_stream(message):
                     self._wait_for_daemon()
                     again, until = True, time.monotonic() + PATIENCE
                 time.sleep(PAUSE)
 
     def _with_since(self, message: Message) -> Message:
         """Add the newest message's id to a wait that begins now, so that a repeated wait misses nothing."""
-        if not waits_from_now(message):
+        if not protocol.waits_from_now(message):
             return message
         connection = self._request("GET", b"", {}, target=f"/messages/wait?timeout=0{self.where}")
         try:
@@ -196,15 +183,17 @@ class Bridge:
             since = json.loads(b"".join(connection.body(headers)))["since"]
         finally:
             connection.socket.close()
-        return with_since(message, since)
+        return protocol.with_since(message, since)
 
     def _ask(self, message: Message, key: str, until: float, *, again: bool) -> None:
         """Ask once. Raises SessionLost if the daemon does not know the session, Gone if the answer broke off."""
-        session = "" if era(message) else self.session
+        session = "" if protocol.era(message) else self.session
         headers = self._headers(message) | {"Windlass-Request": key}
-        socket = self._dial(until if may_change(message) else None)  # a long wait may meet a restart at its end
+        socket = self._dial(
+            until if protocol.may_change(message) else None
+        )  # a long wait may meet a restart at its end
         connection = self._request("POST", json.dumps(message).encode(), headers, socket=socket)
-        name = json.dumps(message["id"]) if era(message) and "id" in message else ""
+        name = json.dumps(message["id"]) if protocol.era(message) and "id" in message else ""
         if name:
             self.open[name] = connection
         try:
@@ -213,7 +202,7 @@ class Bridge:
                 raise SessionLost("The session is gone.")
             if message.get("method") == "initialize":
                 self.session = headers.get("mcp-session-id", "")
-            self._pass_on(message, status, values(headers, connection.body(headers)), again=again)
+            self._pass_on(message, status, protocol.values(headers, connection.body(headers)), again=again)
         except Gone:
             if not name or name in self.open:  # else it was cancelled
                 raise
@@ -225,11 +214,11 @@ class Bridge:
     def _pass_on(self, message: Message, status: int, answers: Iterator[Message], *, again: bool) -> None:
         for answer in answers:
             if "jsonrpc" not in answer:
-                raise Unavailable(refusal(answer, status))
+                raise Unavailable(protocol.refusal(answer, status))
             if "method" in answer:
                 self._write(answer)
                 if again and answer["method"] == ACKNOWLEDGED:
-                    self._say_updated(wanted(message), message["id"])
+                    self._say_updated(protocol.wanted(message), message["id"])
                 continue
             self._finish(message, answer)
             return  # it is answered, even if the stream breaks off now
@@ -246,7 +235,7 @@ class Bridge:
             self._write(answer | {"id": message["id"]})
 
     def _remember(self, message: Message) -> None:
-        uri = str(params(message).get("uri"))
+        uri = str(protocol.params(message).get("uri"))
         if message.get("method") == "resources/subscribe":
             self.watched[uri] = None
         elif message.get("method") == "resources/unsubscribe":
@@ -293,11 +282,11 @@ class Bridge:
 
     def _headers(self, message: Message, session: str = "") -> dict[str, str]:
         found = {"Accept": "application/json, text/event-stream", "Windlass-Path": self.place}
-        version, method = era(message), message.get("method")
+        version, method = protocol.era(message), message.get("method")
         if version and isinstance(method, str):
-            found |= {"Mcp-Protocol-Version": version, "Mcp-Method": encoded(method)}
-            name = params(message).get(NAMED.get(method, ""))
-            return found | ({"Mcp-Name": encoded(name)} if isinstance(name, str) else {})
+            found |= {"Mcp-Protocol-Version": version, "Mcp-Method": protocol.encoded(method)}
+            name = protocol.params(message).get(NAMED.get(method, ""))
+            return found | ({"Mcp-Name": protocol.encoded(name)} if isinstance(name, str) else {})
         session = session or self.session
         if method != "initialize" and session:
             found |= {"Mcp-Session-Id": session, "Mcp-Protocol-Version": self.version}
@@ -370,7 +359,7 @@ class Bridge:
             if status == 200:
                 self._say_updated(list(self.watched))
                 is_open.set()
-                for value in values(head, connection.body(head)):
+                for value in protocol.values(head, connection.body(head)):
                     self._write(value)
             return status != 404
         finally:

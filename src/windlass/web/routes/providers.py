@@ -61,13 +61,7 @@ def _permission(provider: Provider, level: Permissions) -> dict[str, Any]:
 def _flags(provider: Provider, level: Permissions, *, sandboxed: bool) -> list[str] | None:
     """The real flags; None where the provider refuses such a run."""
     start = StartRequest(
-        prompt_file="",
-        worktree=WORKTREE,
-        number=1,
-        session="",
-        permissions=level,
-        sandboxed=sandboxed,
-        options={},
+        prompt_file="", worktree=WORKTREE, number=1, session="", permissions=level, sandboxed=sandboxed, options={}
     )
     held = level is not Permissions.READ or provider.reads or sandboxed
     return list(provider.permit(start)) if held else None

@@ -1,4 +1,4 @@
-"""Shared by commands that talk: options, sending once, waiting across restarts, and showing messages."""
+"""Shared by commands that talk: sending once, waiting across restarts, and showing messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from windlass.cli.arguments import CHANNEL, READER, SAID_MESSAGE
 from windlass.cli.commands.watch import RETRY_SECONDS, when_back
 from windlass.cli.connection.client import Client, NotRunning, OutOfReach, inside_a_run, repository
 from windlass.cli.connection.http import Gone, sleep_while_read
@@ -26,34 +25,6 @@ AWAY = 60.0
 UNSEEN = "nothing was looked at"
 SLICE = 20.0
 """Seconds that one request waits at most, so that a restarted daemon is asked soon."""
-
-to_option = click.option(
-    "--to", multiple=True, type=READER, metavar="WHOM", help="name, name@instance or @instance; may be repeated."
-)
-key_option = click.option("--key", metavar="KEY", help="Your own id for it: the same again is not said twice.")
-everyone_option = click.option(
-    "--all", "everyone", is_flag=True, help="Everyone in the project; from a run, in its channel. Nobody is started."
-)
-as_option = click.option(
-    "--from", "--as", "sender", type=READER, metavar="NAME", help="Inside a run: your own name, and no other."
-)
-channel_option = click.option(
-    "--channel",
-    type=CHANNEL,
-    metavar="CHANNEL",
-    help="main, @instance, task/t12 or change/c3. Default: where you are.",
-)
-since_option = click.option(
-    "--since", type=SAID_MESSAGE, metavar="ID", help="Only what was said after this message, such as m12."
-)
-limit_option = click.option(
-    "--limit", type=click.IntRange(min=1, max=10_000), metavar="N", help="At most so many, the newest. Default: 20."
-)
-
-oldest_option = click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first."
-)
-full_option = click.option("--full", is_flag=True, help="Show long messages whole.")
 
 
 def place() -> str | None:
@@ -81,7 +52,8 @@ def post(daemon: Client, **message: Any) -> Row | None:
         sent: Row = _post_and_tell_hint(client, "messages", message)["message"]
         return sent
 
-    if inside_a_run() and not keyed and _fits_chat_line(message):  # chat.md has no keys: a message could arrive twice
+    fits_chat_line = message.get("to") and not any(map(message.get, ("all", "handoff", "reply_to", "channel")))
+    if inside_a_run() and not keyed and fits_chat_line:  # chat.md has no keys: a message could arrive twice
         try:
             return send(daemon.only_if_running())
         except (NotRunning, OutOfReach):
@@ -166,11 +138,6 @@ def _repeat(ask: Callable[[], Row]) -> Row:
             raise
 
     return when_back(once)
-
-
-def _fits_chat_line(message: Row) -> bool:
-    """Whether a line in chat.md can say it: only a plain message to someone by name."""
-    return bool(message.get("to")) and not any(map(message.get, ("all", "handoff", "reply_to", "channel")))
 
 
 def _append_to_chat(message: Row) -> bool:
