@@ -18,7 +18,7 @@ from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Candidate
 from windlass.core.nouns.project import Project
-from windlass.core.ports.checks import Checks
+from windlass.core.ports import Checks
 from windlass.core.runs.worktree_setup import ShellResult
 from windlass.core.settings.schema import CheckSettings
 from windlass.git import HubGit

@@ -15,7 +15,7 @@ from fakes import FakeChecks
 from windlass.checks.command import CommandChecks
 from windlass.core.errors import BadInput
 from windlass.core.nouns.change import Candidate
-from windlass.core.ports.checks import Checks
+from windlass.core.ports import Checks
 from windlass.core.settings.schema import CheckSettings
 from windlass.process.shell import run_shell
 

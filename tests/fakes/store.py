@@ -21,7 +21,7 @@ from windlass.core.nouns.message import Delivery, Kind, Message, Receipt
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Chunk, Cost, Run
 from windlass.core.nouns.task import Task, TaskState
-from windlass.core.ports.clock import Clock
+from windlass.core.ports import Clock
 from windlass.core.ports.store import FAR_BACK, N, Noun, Reading, Writing
 from windlass.core.workflows.instance import Instance
 from windlass.store import journal, rows

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from windlass.core.errors import Conflict, WindlassError
-from windlass.core.ports.clock import Clock
+from windlass.core.ports import Clock
 from windlass.core.ports.store import Store, Writing
 from windlass.engine.bell import Bell
 

@@ -9,7 +9,7 @@ from typing import Any
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.event import Event
 from windlass.core.nouns.run import Chunk
-from windlass.core.ports.clock import Clock
+from windlass.core.ports import Clock
 from windlass.core.ports.store import Noun
 from windlass.store import journal, rows
 from windlass.store.sql_reading import SqlReading

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.event import Event
-from windlass.core.ports.clock import Clock
+from windlass.core.ports import Clock
 from windlass.core.ports.store import Noun, Reading, Writing
 from windlass.store import open_file, queries, rows, schema
 from windlass.store.audit import JournalAudit

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from windlass.core.errors import Unavailable
-from windlass.core.ports.clock import Clock
+from windlass.core.ports import Clock
 from windlass.core.ports.store import Writing
 from windlass.store.errors import unavailable
 from windlass.store.journal import Tip

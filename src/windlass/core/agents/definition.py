@@ -45,9 +45,7 @@ class Definition:
     file: str
     """Its path from the top of the repository."""
     line: int = 1
-    """The line of its name."""
     body: str = ""
-    """The agent's prompt."""
     triggers: tuple[str, ...] = ()
     handoff_to: tuple[str, ...] = ()
     persistent: bool = False

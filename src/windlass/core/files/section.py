@@ -185,7 +185,6 @@ class Section:
             self.refuse(key, f"has {number} parts; at most {MOST_PARTS} are read.")
 
     def listed(self, key: str) -> list[Section]:
-        """The sections of a list."""
         value = self.node(key)
         if value is not None and not isinstance(value, Items):
             self.refuse(key, f"must be a list, not {kind_of(value)}.", "Begin each part with a dash.")

@@ -101,7 +101,6 @@ class Landing:
     """The receipt of a landed change."""
 
     main: str
-    """The branch that moved."""
     before: str
     after: str
     tree: str

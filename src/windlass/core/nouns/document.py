@@ -21,5 +21,4 @@ class Document:
         return f"{self.project}/{self.name}"
 
     def revise(self, body: str, *, author: str, now: float) -> Document:
-        """Return the next revision."""
         return replace(self, body=body, author=author, revision=self.revision + 1, written_at=now)

@@ -42,7 +42,6 @@ class Remark:
     """What a message says about a change, besides its words."""
 
     head: str
-    """The commit that it speaks of."""
     turn: int
     """The place in the line that the change had then: a later one means that its author has brought it again."""
     file: str = ""

@@ -86,7 +86,6 @@ class Usage:
     cached_tokens: int = 0
     """Of the input, what the model's server remembered."""
     calls: int = 0
-    """How often the model was asked."""
     tool_uses: int = 0
     """How often a tool was used: a command, an edit, a search, or a tool of a server."""
 
@@ -150,7 +149,6 @@ class Run:
     evidence: tuple[str, ...] = ()
     """The facts that the outcome rests on."""
     result: str = ""
-    """What the agent said at the end."""
     exit_code: int | None = None
     odd: tuple[str, ...] = ()
     """What is strange about its output."""

@@ -26,7 +26,6 @@ class Saved:
     landed: bool = False
     """Main has all of it."""
     sound: bool = True
-    """Its commit is there."""
     also: Mapping[str, str] = field(default_factory=dict)
     """Further refs, with their commits, that were saved with it and hold what it does not: a stash, another branch."""
 

@@ -39,7 +39,6 @@ class QuickLook:
     """Work at one moment, compared with the commit of main that it began from."""
 
     head: str
-    """The branch's commit."""
     commit: str
     """A commit of the work with all uncommitted files; `Git.clash` can merge it."""
     tree: str

@@ -52,7 +52,6 @@ class StartRequest:
     """The facts about a run from which a provider builds its command."""
 
     prompt: str = ""
-    """The prompt."""
     system: str = ""
     """Who the agent is, for a provider that takes this apart; short enough for an argument."""
     prompt_file: str
@@ -162,9 +161,7 @@ class Provider:
     distribution: str = ""
     """… and what it is installed as."""
     install: str = ""
-    """How to install it."""
     enter: str = ""
-    """How to log in."""
     aliases: tuple[str, ...] = ()
     permit: Callable[[StartRequest], tuple[str, ...]] = lambda _: ()
     """The flags that give a run its permissions; `argv` has them, too."""
@@ -173,7 +170,6 @@ class Provider:
     may: Mapping[Permissions, str] = field(default_factory=lambda: UNHELD)
     """The rights of its agents outside a sandbox, in words."""
     version: tuple[str, ...] = ()
-    """The command that prints its version."""
     verified: Verified | None = None
     login: tuple[str, ...] = ()
     """Files that are there when somebody is logged in, written as in `folders`."""

@@ -35,9 +35,7 @@ class Briefing:
     """The paths of a run's files."""
 
     prompt: str
-    """The prompt's file."""
     signal: str
-    """The file for the agent's signal."""
     files: Mapping[str, str]
     """Where each provider file was written, by option name."""
 

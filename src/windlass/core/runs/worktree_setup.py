@@ -49,7 +49,6 @@ class PortRange:
         return f"{self.first}-{self.last}"
 
     def fits(self, settings: WorktreeSettings) -> bool:
-        """Whether it is what the settings ask for."""
         return self.first >= settings.first_port and self.last - self.first + 1 == settings.ports
 
 
@@ -71,9 +70,7 @@ class PreparedWorktree:
     notes: tuple[str, ...] = ()
     """Notes for people, such as a file that could not be copied."""
     output: str = ""
-    """The output of the set-up command, if it ran."""
     failure: str = ""
-    """Why it failed."""
 
 
 class Setups(Protocol):

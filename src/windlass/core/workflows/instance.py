@@ -35,14 +35,11 @@ class Instance:
     name: str
     project: str
     workflow: str
-    """The name of the workflow, from its file."""
     source: str
-    """The workflow's file."""
     agents: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
     """Paths of its channel and its document from the top of the project; nothing: they are not shared."""
     kickoff: str = ""
-    """The id of the first message."""
     after: int = 0
     """The number of the last message in its channel before the start."""
     stays: bool = False
@@ -71,7 +68,6 @@ class Instance:
     ended_at: float | None = None
     ending: InstanceEnding | None = None
     reason: str = ""
-    """Why it ended, in words."""
 
     @property
     def id(self) -> str:

@@ -44,7 +44,6 @@ class Member:
     provider: str = ""
     """Its provider; nothing, with a model: the provider of the model; with neither: as set for the project."""
     command: str = ""
-    """The shell command that is the agent, if it is one."""
     system_prompt: str = ""
     """The text itself, also if the workflow names a file with it."""
     prompt_file: str = ""
@@ -67,7 +66,6 @@ class SetupStep:
     name: str = ""
     """The name of its output in later texts."""
     seconds: float = DEFAULT_SETUP_SECONDS
-    """How long it may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +87,6 @@ class WorkflowLimits:
     runs: int | None = None
     """How many of its agents may run at once."""
     seconds: float | None = None
-    """How long the instance may take."""
     hops: int | None = None
     """How many messages may follow from one another without a person."""
     wakes: int | None = None

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from windlass.core.ports.clock import Clock
+from windlass.core.ports import Clock
 
 QUIET = 0.2
 """Seconds without a change, after which a text that someone writes counts as whole."""
