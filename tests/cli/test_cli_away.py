@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,11 +35,6 @@ SPOKEN: list[tuple[tuple[str, ...], str, Any, str]] = [
     (("context", "read"), "POST /inbox/read", READ, "nothing was read"),
     (("agent", "list-messages"), "GET /inbox", READ, "nothing was looked at"),
 ]
-
-
-@pytest.fixture
-def keyboard(tmp_path: Path) -> Keyboard:
-    return Keyboard(tmp_path / "home", tmp_path)
 
 
 @pytest.mark.parametrize(("words", "request_", "answer", "lost"), SPOKEN, ids=[" ".join(each[0]) for each in SPOKEN])

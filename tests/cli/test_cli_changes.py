@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,11 +41,6 @@ SHOWN: dict[str, Any] = {
 def _then_quiet(lines: list[str], silence: threading.Event) -> Iterator[str]:
     yield from lines
     silence.wait(WITHIN)
-
-
-@pytest.fixture
-def keyboard(tmp_path: Path) -> Keyboard:
-    return Keyboard(tmp_path / "home", tmp_path)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,6 @@ PARTS = [("config", "get"), ("config", "set"), ("config", "path")]
 PARTS += [("daemon", each) for each in ("start", "stop", "status", "logs")]
 PARTS += [("rescue", each) for each in ("list", "show", "restore")]
 PARTS += [("agent", each) for each in ("complete", "ask", "fail")]
-
-
-@pytest.fixture
-def keyboard(tmp_path: Path) -> Keyboard:
-    return Keyboard(tmp_path / "home", tmp_path)
-
-
-@pytest.fixture
-def daemon(keyboard: Keyboard) -> Iterator[FakeDaemon]:
-    with FakeDaemon(keyboard.home) as fake:
-        yield fake
 
 
 class TestErrors:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from typing_room import Keyboard
 
 QUICK = ("gate", "simulate", "--branches", "20", "--seeds", "3")
-
-
-@pytest.fixture
-def keyboard(tmp_path: Path) -> Keyboard:
-    return Keyboard(tmp_path / "home", tmp_path)
 
 
 def test_json_has_the_stable_keys_and_no_daemon_is_started(keyboard: Keyboard) -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,11 +76,6 @@ RECEIPT: dict[str, Any] = {
     "failed_before": 1,
     "undo": "windlass undo c3",
 }
-
-
-@pytest.fixture
-def keyboard(tmp_path: Path) -> Keyboard:
-    return Keyboard(tmp_path / "home", tmp_path)
 
 
 @pytest.fixture

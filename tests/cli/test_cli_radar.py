@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,11 +34,6 @@ AGENTS = [
 
 def picture(*collisions: dict[str, Any]) -> dict[str, Any]:
     return {"as_of": time.time(), "collisions": list(collisions), "agents": AGENTS}
-
-
-@pytest.fixture
-def keyboard(tmp_path: Path) -> Keyboard:
-    return Keyboard(tmp_path / "home", tmp_path)
 
 
 @pytest.fixture

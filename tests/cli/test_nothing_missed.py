@@ -11,19 +11,13 @@ from contextlib import contextmanager
 
 import pytest
 from e2e_stage import WITHIN
-from mcp_stage import Place, place
+from mcp_stage import Place
 from process_table import waits
 from test_mcp_bridge import bridge, killed
 
 from patience import until
 
 pytestmark = pytest.mark.xdist_group("mcp")
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Place]:
-    with place() as made:
-        yield made
 
 
 class Speaker:

@@ -6,15 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
 from gitkit import World
 
 from windlass.core.radar.collisions import QuickLook, Track, may_clash
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
 
 
 async def glimpse(world: World, name: str, files: Mapping[str, str]) -> QuickLook:

@@ -15,11 +15,6 @@ from windlass.git import program
 ATTRIBUTES = "* filter=evil diff=evil merge=evil ident\n"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
-
-
 def plant(world: World, path: Path) -> None:
     """Everything that git could be made to execute, in the agent's own clone."""
     evil = f"touch '{world.canary}'; cat"

@@ -14,11 +14,6 @@ from windlass.core.errors import BadInput, NotAllowed, Unavailable, WindlassErro
 from windlass.git import HubGit
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
-
-
 def inspect(world: World, path: Path | None = None, main: str = "") -> tuple[str, str]:
     async def both() -> tuple[str, str]:
         top = await world.git.locate(str(path or world.repository))

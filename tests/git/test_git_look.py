@@ -14,11 +14,6 @@ from gitkit import World, an_agent
 from windlass.core.errors import NotAllowed, NotFound
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
-
-
 def content(world: World, ref: str, name: str) -> str:
     return world.run("--git-dir", str(world.hub), "cat-file", "blob", f"{ref}:{name}", at=world.folder)
 

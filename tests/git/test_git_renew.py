@@ -12,11 +12,6 @@ from windlass.core.errors import NotAllowed
 from windlass.git import HubGit
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
-
-
 async def land(world: World, head: str) -> None:
     await world.git.land(world.project, await world.git.stage(world.project, head, "Land it"))
 

@@ -16,11 +16,6 @@ from windlass.git.worktrees.saved_work import LONGEST_DIFF
 LATIN = b"caf\xe9\r\n"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
-
-
 def archive(world: World) -> Archive:
     return world.git.archive
 

@@ -15,11 +15,6 @@ from windlass.core.ports.git import Git
 from windlass.git import HubGit
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path).begin()
-
-
 def agent_git(world: World, path: Path, *args: str, ok: bool = True) -> str:
     """Git as an agent runs it."""
     return world.run(*args, at=path, extra=world.git.environment(world.project, an_agent()), ok=ok)
