@@ -273,10 +273,10 @@ class Radar:
         running = {target.agent.id: target.task.id for target in targets if target.running}
         now = self.clock.now()
         notes = [
-            Note(project, running[reader], each, reader, now)
-            for each in found
-            if each.severity is Severity.CONFLICT
-            for reader in each.agents
+            Note(project, running[reader], collision, reader, now)
+            for collision in found
+            if collision.severity is Severity.CONFLICT
+            for reader in collision.agents
             if reader in running
         ]
         return any([await self.store.write(note.tell) for note in notes])

@@ -129,8 +129,8 @@ class Audit:
                 found = await look()
             except Exception as error:  # noqa: BLE001 - one damaged row must not hide what else there is to see
                 found = [_unseen(key, error)]
-            for each in found:
-                yield each
+            for promise in found:
+                yield promise
 
     # ── landed changes ──
 
@@ -164,11 +164,11 @@ class Audit:
             queue = waiting.setdefault(change.project, [])
             queue.append(change)
             if len(queue) >= PROOFS:
-                for each in await self._prove(projects[change.project], waiting.pop(change.project)):
-                    yield each
+                for proof in await self._prove(projects[change.project], waiting.pop(change.project)):
+                    yield proof
         for project, queue in waiting.items():
-            for each in await self._prove(projects[project], queue):
-                yield each
+            for proof in await self._prove(projects[project], queue):
+                yield proof
 
     async def _prove(self, project: Project, landed: list[Change]) -> list[tuple[Change, Proof]]:
         return list(zip(landed, await self.git.archive.proofs(project, landed), strict=True))
@@ -200,10 +200,10 @@ class Audit:
             else:
                 kept.append(KeptOutput(run.id, end, run.live, more=not run.live and await self._goes_on(run, end)))
         await self._hear(told)
-        for each in kept:
-            heard = told.output.get(each.run, 0)
-            problems.append(invariants.judge_output(each.run, each.end, heard, live=each.live, more=each.more))
-        seen = f"{counted(sum(each.end for each in kept), 'byte')} of {counted(len(kept), 'run')}"
+        for output in kept:
+            heard = told.output.get(output.run, 0)
+            problems.append(invariants.judge_output(output.run, output.end, heard, live=output.live, more=output.more))
+        seen = f"{counted(sum(output.end for output in kept), 'byte')} of {counted(len(kept), 'run')}"
         return [finding("I5", seen, filter(None, problems))]
 
     async def _kept(self, run: Run, expected: int, chunks: list[Chunk]) -> tuple[int, str]:

@@ -103,10 +103,10 @@ def newest_removal(saved: Iterable[Saved]) -> Saved | None:
 def _times(every: Sequence[Saved], store: Reading) -> list[float]:
     """When each of these was saved, as far as the store knows."""
     by_agent: dict[str, list[Saved]] = {}
-    for each in every:
-        by_agent.setdefault(each.agent, []).append(each)
-    newest = {agent: newest_removal(saved) for agent, saved in by_agent.items()}
-    return [_time(each, store, newest=each == newest[each.agent]) for each in every]
+    for saved in every:
+        by_agent.setdefault(saved.agent, []).append(saved)
+    newest = {agent: newest_removal(removals) for agent, removals in by_agent.items()}
+    return [_time(saved, store, newest=saved == newest[saved.agent]) for saved in every]
 
 
 def _time(saved: Saved, store: Reading, *, newest: bool) -> float:

@@ -137,18 +137,18 @@ class Beginning:
     def _tasks(self, store: Writing, values: Mapping[str, str]) -> None:
         ids: dict[str, str] = {}
         agents = {agent.name: agent.id for agent in self.agents}
-        for each in self.workflow.tasks:
-            brief = _fitting(f"the brief of {each.name}", rendered(each.brief, values))
+        for planned in self.workflow.tasks:
+            brief = _fitting(f"the brief of {planned.name}", rendered(planned.brief, values))
             task = Task(
                 id=store.next_id(Task),
                 project=self.project.id,
-                title=each.title or title_of(brief),
+                title=planned.title or title_of(brief),
                 brief=brief,
-                needs=tuple(ids[need] for need in each.needs),
-                agent=agents[each.agent],
+                needs=tuple(ids[need] for need in planned.needs),
+                agent=agents[planned.agent],
                 created_at=self.instance.started_at,
             )
-            ids[each.name] = task.id
+            ids[planned.name] = task.id
             store.record("task.added", task.id, task)
 
 

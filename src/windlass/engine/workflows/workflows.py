@@ -198,14 +198,16 @@ class Workflows:
         }
         settled |= {task.id for task in tasks if task.state is TaskState.OPEN and steps.is_blocked(store, task, moving)}
         waking, stuck = list[str](), list[str]()
-        for each in (each for each in store.readers_waiting() if each in own and not instance.draining):
-            mail = mail_of(store, each, store.undelivered(reader=each))
+        for reader in store.readers_waiting():
+            if reader not in own or instance.draining:
+                continue
+            mail = mail_of(store, reader, store.undelivered(reader=reader))
             match self.deliver.decide(mail, now) if mail else None:
                 case policy.Wait(policy.BUSY) | policy.Wake():
-                    waking.append(each)
+                    waking.append(reader)
                 case policy.Wait(reason, until):
                     waits = until is None or (mail and mail.turn and mail.turn not in moving)
-                    (stuck if waits else waking).append(f"{each}: {reason}")
+                    (stuck if waits else waking).append(f"{reader}: {reason}")
         return Facts(
             live=live,
             tasks=tasks,
