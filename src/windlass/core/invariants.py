@@ -160,7 +160,7 @@ def judge_owners(live: Sequence[Run]) -> list[str]:
         runs: dict[str, list[str]] = {}
         for run in live:
             runs.setdefault(getattr(run, what), []).append(run.id)
-        found += [f"{what} {key} has {' and '.join(each)} alive" for key, each in runs.items() if len(each) > 1]
+        found += [f"{what} {key} has {' and '.join(ids)} alive" for key, ids in runs.items() if len(ids) > 1]
     return found
 
 

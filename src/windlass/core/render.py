@@ -48,9 +48,8 @@ def learnings(change: Change, refusals: Sequence[str]) -> str:
     often = f"It went back {change.returns} time{'s' * (change.returns != 1)}."
     where = f"Its branch is {change.branch}, at {change.head}."
     head = f"# {change.id}: {change.title}\n\nGiven up: {change.reason}. {often} {where}"
-    return (
-        _paragraphs(head, *(f"## Refusal {number}\n\n{refusal}" for number, refusal in enumerate(refusals, 1))) + "\n"
-    )
+    told = (f"## Refusal {number}\n\n{refusal}" for number, refusal in enumerate(refusals, 1))
+    return _paragraphs(head, *told) + "\n"
 
 
 def red_main(main: str, result: CheckResult, output: str) -> str:

@@ -189,8 +189,7 @@ class Section:
         if value is not None and not isinstance(value, Items):
             self.refuse(key, f"must be a list, not {kind_of(value)}.", "Begin each part with a dash.")
             return []
-        found = []
-        items = value.items if value else ()
+        items, found = (value.items if value else ()), []
         self._count(key, len(items))
         for number, item in enumerate(items[:MOST_PARTS]):
             path = f"{self.field(key)}[{number}]"

@@ -182,8 +182,7 @@ def review_brief(change: Change, main: str, said: Sequence[Message]) -> str:
         f"- its difference: `git diff origin/{main}...HEAD`",
         f"- to comment: `windlass change comment {change.id} …`",
     ]
-    open_ones = open_blocking(said)
-    if open_ones:
+    if open_ones := open_blocking(said):
         lines += ["", "These comments are open:"]
     for comment in open_ones:
         lines += ["", f"{comment.id} by {comment.sender} {place_of(comment)}".rstrip(), "", fenced(comment.body)]

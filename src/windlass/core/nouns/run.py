@@ -90,10 +90,11 @@ class Usage:
     """How often a tool was used: a command, an edit, a search, or a tool of a server."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
+        names = (count.name for count in fields(self))
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def __neg__(self) -> Usage:
-        return Usage(**{each.name: -getattr(self, each.name) for each in fields(self)})
+        return Usage(**{count.name: -getattr(self, count.name) for count in fields(self)})
 
     @property
     def unpriced(self) -> bool:

@@ -122,8 +122,7 @@ def _refuse_top(top: Node | None, notes: Notes) -> None:
 
 def _name(section: Section, default: str) -> str:
     if "name" in section:
-        required = "Leave it out to call the workflow after its file."
-        return section.checked("name", check_name, "", required=required)
+        return section.checked("name", check_name, "", required="Leave it out to call the workflow after its file.")
     try:
         return check_name(default)
     except BadInput as error:
