@@ -17,7 +17,7 @@ from mcp_stage import ERAS, NEWER, OLDER, Place, Way, Worker, call
 from test_mcp_news import INBOX, Ears, soon
 
 from windlass.cli.mcp_bridge.protocol import LOOKING, REPEATABLE
-from windlass.mcp.catalogue import TOOLS
+from windlass.mcp.tools import TOOLS
 
 pytestmark = [
     pytest.mark.xdist_group("mcp"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from windlass.cli.connection.client import Client, here, home, repository, top
@@ -44,7 +44,7 @@ def known(key: str, title: str, *path: str, within: str = "items", **query: Any)
 def at_work(*, everyone: bool = False) -> list[Named]:
     """The addresses of agents at work in all projects; with `everyone`, of finished ones, too."""
     rows = _listed("agents", all=1 if everyone else None)
-    return [(_address(row), str(row.get("task_title") or "")) for row in rows]
+    return [(address_of(row), str(row.get("task_title") or "")) for row in rows]
 
 
 def readers() -> list[Named]:
@@ -59,7 +59,8 @@ def instances() -> list[Named]:
     return [(f"@{name.partition('@')[2]}", "") for name in names if "@" in name]
 
 
-def _address(row: dict[str, Any]) -> str:
+def address_of(row: Mapping[str, Any]) -> str:
+    """An agent's address: `coder`, or `coder@web-shop` where several have that name."""
     return f"{row['name']}@{row['instance']}" if row.get("instance") else str(row["name"])
 
 
@@ -67,7 +68,7 @@ def _short(row: dict[str, Any]) -> str:
     """An agent's name without the instance that only tells its project from others."""
     from windlass.core.agents.definition import is_home  # noqa: PLC0415
 
-    return str(row["name"]) if is_home(row.get("instance") or "", row.get("project") or "") else _address(row)
+    return str(row["name"]) if is_home(row.get("instance") or "", row.get("project") or "") else address_of(row)
 
 
 def _defined() -> Iterator[Named]:

@@ -122,12 +122,12 @@ def bold(text: str) -> str:
     return paint(text, "bold")
 
 
-def say_diff(diff: str, none: str) -> None:
+def say_diff(answer: Row, none: str, *, as_json: bool) -> None:
     """A difference: coloured on a terminal, or the sentence `none`; elsewhere exact, so that git can apply it."""
-    if on_terminal(sys.stdout):
-        say(paint_diff(diff) or none)
+    if as_json or on_terminal(sys.stdout):
+        say_answer(answer, paint_diff(answer["diff"]) or none, as_json=as_json)
     elif sys.stdout:
-        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.write(answer["diff"].encode("utf-8", "surrogateescape"))
 
 
 def paint_diff(diff: str) -> str:

@@ -70,7 +70,9 @@ class Notifier:
             try:
                 while (page := await self.engine.journal.sent(after))[0] > after:
                     after, sent = page
-                    self._owed += [(listener, message) for reader, message in sent for listener in self._of(reader)]
+                    for reader, message in sent:
+                        readers = (listener for listener in self._listeners if listener.reader == reader)
+                        self._owed += [(listener, message) for listener in readers]
                     await self._tell()
                 await self._tell()
                 await self._drop_ended()
@@ -79,9 +81,6 @@ class Notifier:
                 failed = True
             with suppress(TimeoutError):
                 await asyncio.wait_for(ear.wait(), AGAIN if failed or self._owed else None)
-
-    def _of(self, reader: str) -> list[Listener]:
-        return [listener for listener in self._listeners if listener.reader == reader]
 
     async def _tell(self) -> None:
         """Tell what is owed. A message whose listener fails stays owed, and does not hold up the others."""

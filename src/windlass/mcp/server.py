@@ -13,27 +13,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from mcp import types
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListResourcesResult,
-    ListToolsResult,
-    NotificationParams,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
-    TextContent,
-    TextResourceContents,
-    Tool,
-    ToolAnnotations,
-)
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -44,7 +29,6 @@ from windlass.core.errors import WindlassError
 from windlass.engine import Engine
 from windlass.mcp import tools
 from windlass.mcp.caller import RUN, Context, McpCaller, McpCallers
-from windlass.mcp.catalogue import granted
 from windlass.mcp.subscriptions import INBOX, Subscriptions, must_be_inbox
 
 IDLE_SECONDS = 6 * 3600.0
@@ -77,7 +61,7 @@ class ToolServer:
             "windlass",
             version=__version__,
             instructions=INSTRUCTIONS,
-            get_tool_input_schema=_no_headers,
+            get_tool_input_schema=lambda _tool: None,  # no argument travels in a header of its own
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -86,7 +70,7 @@ class ToolServer:
             on_unsubscribe_resource=self.subscriptions.unsubscribe,
             on_subscriptions_listen=self.subscriptions.listen,
         )
-        server.add_notification_handler("notifications/initialized", NotificationParams, self.subscriptions.greet)
+        server.add_notification_handler("notifications/initialized", types.NotificationParams, self.subscriptions.greet)
         server.middleware.clear()  # nobody here collects its traces
         return server
 
@@ -123,15 +107,16 @@ class ToolServer:
 
     # ── what clients ask for ─────────────────────────────────────────────────────────────────────────────────
 
-    async def _list_tools(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def _list_tools(self, ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         caller = await self.callers.caller(ctx)
-        return ListToolsResult(tools=[_shown(tool) for tool in granted(caller.speaker).values()])
+        return types.ListToolsResult(tools=[_shown(tool) for tool in tools.granted(caller.speaker).values()])
 
-    async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             caller = await self.callers.caller(ctx)
-            tool = _known(params.name, granted(caller.speaker))
-            return _result(await self._called(tool, caller, params.arguments or {}))
+            tool = _known(params.name, tools.granted(caller.speaker))
+            found = await self._called(tool, caller, params.arguments or {})
+            return types.CallToolResult(content=[types.TextContent(text=_json(found))], structured_content=found)
         except WindlassError as error:
             return _problem(error)
         except MCPError:
@@ -145,33 +130,35 @@ class ToolServer:
         named = await self.callers.identify(caller, getattr(checked, "sender", ""))
         return await tool.call(tools.ToolCall(engine=self.engine, caller=named, key=caller.key), checked)
 
-    async def _list_resources(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def _list_resources(
+        self, _ctx: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         about = "What is for you and not acknowledged yet; subscribe to it to hear of something new."
-        return ListResourcesResult(
-            resources=[Resource(uri=INBOX, name="inbox", description=about, mime_type="application/json")]
+        return types.ListResourcesResult(
+            resources=[types.Resource(uri=INBOX, name="inbox", description=about, mime_type="application/json")]
         )
 
-    async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         must_be_inbox(str(params.uri))
         caller = await self.callers.caller(ctx)
         found = await tools.unread(self.engine, caller.speaker)
-        content = TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
-        return ReadResourceResult(contents=[content])
+        content = types.TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
+        return types.ReadResourceResult(contents=[content])
 
 
 def _known(name: str, allowed: Mapping[str, tools.Tool]) -> tools.Tool:
     if name not in allowed:
         hint = near_miss(name[:80], allowed)
-        raise MCPError(INVALID_PARAMS, f"There is no tool {name[:80]!r}. {hint}".strip())
+        raise MCPError(types.INVALID_PARAMS, f"There is no tool {name[:80]!r}. {hint}".strip())
     return allowed[name]
 
 
-def _shown(tool: tools.Tool) -> Tool:
-    return Tool(
+def _shown(tool: tools.Tool) -> types.Tool:
+    return types.Tool(
         name=tool.name,
         description=tool.about,
         input_schema=requests.describe(tool.arguments),
-        annotations=ToolAnnotations(
+        annotations=types.ToolAnnotations(
             read_only_hint=tool.looks,
             destructive_hint=False,
             idempotent_hint=tool.looks or tool.repeatable,
@@ -180,17 +167,9 @@ def _shown(tool: tools.Tool) -> Tool:
     )
 
 
-def _no_headers(_tool: str) -> None:
-    """No argument travels in a header of its own."""
-
-
-def _result(value: dict[str, Any]) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=_json(value))], structured_content=value)
-
-
-def _problem(error: WindlassError) -> CallToolResult:
+def _problem(error: WindlassError) -> types.CallToolResult:
     """An error as its caller reads it: the sentence and the hint."""
-    return CallToolResult(content=[TextContent(text=f"{error} {error.hint}".strip())], is_error=True)
+    return types.CallToolResult(content=[types.TextContent(text=f"{error} {error.hint}".strip())], is_error=True)
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -6,20 +6,10 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any, Literal, cast
 
+from mcp import types
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INVALID_PARAMS,
-    EmptyResult,
-    Notification,
-    NotificationParams,
-    ServerNotification,
-    SubscribeRequestParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-    UnsubscribeRequestParams,
-)
 from starlette.requests import Request
 
 from windlass.core.nouns.message import Message
@@ -34,7 +24,7 @@ MOST_SUBSCRIBED = 1000
 """Sessions that are told of news at the same time. Of more, the oldest is forgotten first."""
 
 
-class Mention(Notification[dict[str, Any], Literal["notifications/mention"]]):
+class Mention(types.Notification[dict[str, Any], Literal["notifications/mention"]]):
     """A notification of ours for clients of the older era; the newer era allows only its own."""
 
     method: Literal["notifications/mention"] = "notifications/mention"
@@ -51,7 +41,7 @@ class OlderSession:
 
     async def tell(self, message: Message) -> None:
         mention = Mention(params=entry(message) | {"target": self.reader})
-        await self.session.send_notification(cast(ServerNotification, mention))
+        await self.session.send_notification(cast(types.ServerNotification, mention))
         if self.subscribed:
             await self.session.send_resource_updated(INBOX)
 
@@ -65,21 +55,23 @@ class Subscriptions:
         self._subscribed: dict[str, tuple[OlderSession, Listener]] = {}
         """By session."""
 
-    async def greet(self, ctx: Context, _params: NotificationParams) -> None:
+    async def greet(self, ctx: Context, _params: types.NotificationParams) -> None:
         """A session has begun."""
         await self._session(ctx)
 
-    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         must_be_inbox(str(params.uri))
         (await self._session(ctx)).subscribed = True
-        return EmptyResult()
+        return types.EmptyResult()
 
-    async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         must_be_inbox(str(params.uri))
         (await self._session(ctx)).subscribed = False
-        return EmptyResult()
+        return types.EmptyResult()
 
-    async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         """Answer a request of the newer era with news, until its caller hangs up."""
         caller = await self.callers.caller(ctx)
         bus = InMemorySubscriptionBus()
@@ -131,4 +123,4 @@ class Subscriptions:
 def must_be_inbox(uri: str) -> None:
     """Refuse any other resource."""
     if uri != INBOX:
-        raise MCPError(INVALID_PARAMS, f"There is no resource {uri[:80]!r}; there is {INBOX}.")
+        raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:80]!r}; there is {INBOX}.")

@@ -253,3 +253,26 @@ def _signal(given: arguments.Complete) -> dict[str, Any]:
         asked = [{"id": f"q{n}", "question": question} for n, question in enumerate(given.questions, start=1)]
         return {"status": "questions", "questions": asked}
     return {"status": "error", "error": given.error} if given.error else {"status": "done", "result": given.result}
+
+
+TOOLS = (
+    Tool(channel_send, repeatable=True),
+    Tool(channel_read),
+    Tool(channel_peek, looks=True),
+    Tool(channel_wait, looks=True),
+    Tool(inbox_read, looks=True),
+    Tool(inbox_ack, repeatable=True),
+    Tool(ask, repeatable=True),
+    Tool(answer, repeatable=True),
+    Tool(document_list, looks=True),
+    Tool(document_read, looks=True),
+    Tool(document_write),
+    Tool(document_append),
+    Tool(agents_list, looks=True),
+    Tool(complete, of_runs=True, repeatable=True),
+)
+
+
+def granted(speaker: Speaker) -> dict[str, Tool]:
+    """The tools that a caller may use, by name. Only a run can use those that end a run."""
+    return {tool.name: tool for tool in TOOLS if speaker.run or not tool.of_runs}

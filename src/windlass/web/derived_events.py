@@ -6,7 +6,6 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from windlass.core.radar.collisions import QuickLook
 from windlass.engine import Engine
 from windlass.engine.views.status import View
 
@@ -72,11 +71,10 @@ class DerivedEvents:
         }
 
     async def _new_files(self) -> list[dict[str, Any]]:
-        picture = await self.engine.radar.picture(
-            self.project, look=False
-        )  # the radar's tick looks, while someone asks
+        # no look of our own: the radar's tick looks while someone asks
+        picture = await self.engine.radar.picture(self.project, look=False)
         found = {
-            (target.project.name, target.agent.id): _changed(seen.look)
+            (target.project.name, target.agent.id): {way: sorted(getattr(seen.look, way)) for way in _WAYS}
             for target, seen in picture.looks
             if seen and seen.look
         }
@@ -87,8 +85,3 @@ class DerivedEvents:
             {"kind": "files.changed", "subject": agent, "project": project, **now}
             for (project, agent), now in fresh.items()
         ]
-
-
-def _changed(look: QuickLook) -> dict[str, list[str]]:
-    """The files that an agent has changed since it left main."""
-    return {way: sorted(getattr(look, way)) for way in _WAYS}

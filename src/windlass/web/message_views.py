@@ -15,11 +15,14 @@ from windlass.engine.waking.conversations import Conversation
 T = TypeVar("T")
 
 
-class Listing(Struct, Generic[T]):
+class ListView(Struct, Generic[T]):
     """A list, and when it was true."""
 
     as_of: float
     items: list[T]
+
+
+ListView.__name__ = "Listing"  # as clients know it from /openapi.json
 
 
 class DeliveryView(Struct, kw_only=True):
@@ -70,11 +73,11 @@ class SentView(Struct):
     hint: str
 
 
-class MessagesView(Listing[MessageView]):
+class MessagesView(ListView[MessageView]):
     since: str
 
 
-class MailView(Listing[LetterView]):
+class MailView(ListView[LetterView]):
     told: list[str]
 
 

@@ -21,13 +21,16 @@ class Problem(msgspec.Struct):
     hint: str
 
 
-class Refusal(msgspec.Struct):
+class ErrorAnswer(msgspec.Struct):
     error: Problem
+
+
+ErrorAnswer.__name__ = "Refusal"  # as clients know it from /openapi.json
 
 
 def describe(routes: Sequence[ApiRoute], *, version: str) -> dict[str, Any]:
     """The whole description."""
-    kinds = [Refusal, *(kind for route in routes for kind in (route.given or requests.Request, route.answer))]
+    kinds = [ErrorAnswer, *(kind for route in routes for kind in (route.given or requests.Request, route.answer))]
     (refusal, *found), components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
     for route, given, answer in zip(routes, found[::2], found[1::2], strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -11,10 +11,12 @@ from starlette.requests import Request as HttpRequest
 
 from windlass.core.address import Address
 from windlass.core.invariants import Finding
+from windlass.core.messages.members import Speaker
 from windlass.core.nouns.project import Project
 from windlass.core.requests import Request
 from windlass.core.runs.provider import Presence
 from windlass.engine import Engine
+from windlass.engine.messages.callers import CallerInProject
 from windlass.web.authentication import Caller
 
 LONGEST_WAIT = 60.0
@@ -98,6 +100,27 @@ class Call:
     def name(self) -> str:
         """The agent that the path names, as an address."""
         return str(Address.parse(self.request.path_params["name"]))
+
+    async def speaker(self) -> Speaker:
+        """The caller, without a project."""
+        return await self.engine.talk.speaker(self.caller.run)
+
+    async def viewer(self) -> str:
+        """Who looks: an agent, by its id; nothing for a person, who may see everything."""
+        return (await self.speaker()).address if self.caller.run else ""
+
+    async def agent(self) -> str:
+        """The id of the agent that the path names. Raises NotFound with the near miss."""
+        return (await self.engine.directory.check_agent(self.name)).id
+
+    async def in_project(self, path: str) -> CallerInProject:
+        """The caller, in the project of a folder."""
+        return await self.engine.callers.identify(self.caller.run, path=path)
+
+    async def sender(self, path: str, name: str, readers: Iterable[str], task: str = "") -> CallerInProject:
+        """The caller who sends or writes: in a new project, too, or in the one of the readers if no folder is named."""
+        given = {"path": path, "name": name, "task": task}
+        return await self.engine.callers.identify(self.caller.run, **given, readers=readers, register=True)
 
     async def top(self, path: str) -> str:
         """The top folder of the repository at a path; nothing for no path."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 import click
 
 from windlass.cli.arguments import STOPPABLE, agent_argument, command, daemon_and_json, here_option, json_option
+from windlass.cli.completions import address_of
 from windlass.cli.connection.client import Client, here
 from windlass.cli.output import (
     Column,
@@ -33,11 +34,6 @@ from windlass.core.display import age
 from windlass.core.errors import BadInput, NotFound, WindlassError
 
 
-def address(row: Row) -> str:
-    """An agent's address: `coder`, or `coder@web-shop` where several have that name."""
-    return f"{row['name']}@{row['instance']}" if row.get("instance") else str(row["name"])
-
-
 def cost_of(agent: Row) -> str:
     """The known cost of an agent or an instance; `over` or `unknown` where a run has no price."""
     dollars, unpriced = agent.get("cost_usd"), agent.get("unpriced_runs")
@@ -47,7 +43,7 @@ def cost_of(agent: Row) -> str:
 
 
 _AGENTS = (
-    Column("NAME", address, style=bold),
+    Column("NAME", address_of, style=bold),
     Column(
         "SOURCE",
         lambda row: "(standalone)" if row["source"] in ("work", "new") else row["source"].rpartition("/")[2],
@@ -117,27 +113,23 @@ def show_command(daemon: Client, name: str, as_xml: bool, as_json: bool) -> None
 def _head(agent: Row) -> list[str]:
     task = f"{agent['task']}  {agent.get('task_title') or ''}" if agent["task"] else ""
     change, saved = agent.get("change"), agent.get("rescue")
-    return [
-        f"{bold(one_line(address(agent)))}  {paint_state(agent['status'])}: {one_line(agent['evidence'])}",
-        "",
-        *page(
-            (
-                ("Role", agent.get("role")),
-                ("Task", task),
-                ("Phase", agent.get("parent")),
-                ("Provider", agent["provider"]),
-                ("Model", agent.get("model")),
-                ("Sandbox", agent.get("sandbox")),
-                ("Branch", agent["branch"]),
-                ("Worktree", agent["worktree"] if not saved else ""),
-                ("Saved as", saved and saved["ref"]),
-                ("Session", agent["session"]),
-                ("Used", _used(agent)),
-                ("Change", change and described(change)),
-                *(("Question", question["question"]) for question in agent.get("questions") or ()),
-            )
-        ),
-    ]
+    facts = (
+        ("Role", agent.get("role")),
+        ("Task", task),
+        ("Phase", agent.get("parent")),
+        ("Provider", agent["provider"]),
+        ("Model", agent.get("model")),
+        ("Sandbox", agent.get("sandbox")),
+        ("Branch", agent["branch"]),
+        ("Worktree", agent["worktree"] if not saved else ""),
+        ("Saved as", saved and saved["ref"]),
+        ("Session", agent["session"]),
+        ("Used", _used(agent)),
+        ("Change", change and described(change)),
+        *(("Question", question["question"]) for question in agent.get("questions") or ()),
+    )
+    title = f"{bold(one_line(address_of(agent)))}  {paint_state(agent['status'])}: {one_line(agent['evidence'])}"
+    return [title, "", *page(facts)]
 
 
 def _setup(agent: Row) -> list[str]:
@@ -195,11 +187,7 @@ def described(change: Row) -> str:
 @daemon_and_json
 def diff_command(daemon: Client, name: str, as_json: bool) -> None:
     """Show what an agent has changed since main, as its worktree is now."""
-    answer = daemon.get("agents", name, "diff")
-    if as_json:
-        say_json(answer)
-    else:
-        say_diff(answer["diff"], f"{name} has changed nothing.")
+    say_diff(daemon.get("agents", name, "diff"), f"{name} has changed nothing.", as_json=as_json)
 
 
 def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
@@ -247,7 +235,7 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
 def _say_stoppable(daemon: Client, *, as_json: bool) -> None:
     """The agents at work and the instances, as `stop` takes them."""
     agents = daemon.get("agents")["items"]
-    names = [address(agent) for agent in agents if agent["status"] in ("running", "waiting", "idle")]
+    names = [address_of(agent) for agent in agents if agent["status"] in ("running", "waiting", "idle")]
     groups = {f"@{name.partition('@')[2]}" for name in names if "@" in name}
     with suppress(WindlassError):  # outside a project there are none
         groups |= {instance["channel"] for instance in daemon.get("instances", path=here())["items"]}

@@ -40,21 +40,16 @@ def show_command(daemon: Client, change: str, as_json: bool) -> None:
 
 
 def _head(change: Row) -> list[str]:
-    return [
-        f"{bold(one_line(described(change)))}",
-        "",
-        *page(
-            (
-                ("Title", change["title"]),
-                ("By", ", ".join(filter(None, (change["agent"] or "a person", change["task"])))),
-                ("Branch", f"{change['branch']} at {short(change['head'])}"),
-                ("Age", age(change["age_seconds"])),
-                ("Returned", f"{change['returns']} times" if change["returns"] else ""),
-                *(("Check", check_line(check)) for check in change["checks"]),
-                ("Undoes", change["undoes"]),
-            )
-        ),
-    ]
+    facts = (
+        ("Title", change["title"]),
+        ("By", ", ".join(filter(None, (change["agent"] or "a person", change["task"])))),
+        ("Branch", f"{change['branch']} at {short(change['head'])}"),
+        ("Age", age(change["age_seconds"])),
+        ("Returned", f"{change['returns']} times" if change["returns"] else ""),
+        *(("Check", check_line(check)) for check in change["checks"]),
+        ("Undoes", change["undoes"]),
+    )
+    return [bold(one_line(described(change))), "", *page(facts)]
 
 
 def _comments(change: Row) -> list[str]:
@@ -94,11 +89,7 @@ def _steps(change: Row) -> list[str]:
 @daemon_and_json
 def diff_command(daemon: Client, change: str, as_json: bool) -> None:
     """Show what a change has changed since it left main; of a landed one, what it did to main."""
-    answer = daemon.get("changes", change, "diff")
-    if as_json:
-        say_json(answer)
-    else:
-        say_diff(answer["diff"], f"{change} changes nothing.")
+    say_diff(daemon.get("changes", change, "diff"), f"{change} changes nothing.", as_json=as_json)
 
 
 @command(

@@ -12,20 +12,7 @@ from windlass.cli.arguments import command, daemon_and_json, here_option
 from windlass.cli.commands.watch import when_back
 from windlass.cli.connection.client import Client
 from windlass.cli.connection.http import Gone
-from windlass.cli.output import (
-    Column,
-    Row,
-    as_of,
-    bold,
-    count,
-    dim,
-    paint,
-    paragraph,
-    say,
-    say_json,
-    say_json_line,
-    table,
-)
+from windlass.cli.output import Column, Row, bold, count, dim, paint, say, say_items, say_json, say_json_line
 from windlass.core.display import age, some
 
 _SEVERITIES = {"conflict": "red", "overlap": "yellow", "declared": "cyan"}
@@ -89,10 +76,7 @@ def _answers(daemon: Client, path: str | None) -> Iterator[Row]:
 
 
 def _show(answer: Row) -> None:
-    if answer["collisions"]:
-        say("\n".join(table(_COLLISIONS, answer["collisions"])))
-    say(paragraph(_summary(answer)))
-    say(as_of(answer))
+    say_items({**answer, "items": answer["collisions"]}, _COLLISIONS, "", _summary(answer), as_json=False)
 
 
 def _summary(answer: Row) -> str:

@@ -25,23 +25,19 @@ def receipt_command(daemon: Client, change: str, as_json: bool) -> None:
 def _lines(receipt: Row) -> list[str]:
     """A receipt for people, ending with the command that undoes it."""
     commits, files, failed = receipt["commits"], receipt["files"], receipt["failed_before"]
-    return [
-        f"{bold(receipt['change'])}  {one_line(receipt['title'])}",
-        *page(
-            (
-                ("Landed", f"on {receipt['main']}, {ago(receipt['landed_at'])} ago"),
-                ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
-                ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
-                ("Tree", _tree(receipt)),
-                *(("Check", check_line(check)) for check in receipt["checks"]),
-                ("Tests", _tests(receipt["tests"], "these" if receipt["tested_with"] else receipt["agent"] or "this")),
-                ("Failed", f"{count(failed, 'time')} before, with these commits" if failed else ""),
-                ("Commits", f"{len(commits)}: {', '.join(short(commit) for commit in commits)}"),
-                ("Files", f"{len(files)}: {', '.join(files)}"),
-                ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
-            )
-        ),
-    ]
+    facts = (
+        ("Landed", f"on {receipt['main']}, {ago(receipt['landed_at'])} ago"),
+        ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
+        ("Main", f"{short(receipt['before'])} → {short(receipt['after'])}"),
+        ("Tree", _tree(receipt)),
+        *(("Check", check_line(check)) for check in receipt["checks"]),
+        ("Tests", _tests(receipt["tests"], "these" if receipt["tested_with"] else receipt["agent"] or "this")),
+        ("Failed", f"{count(failed, 'time')} before, with these commits" if failed else ""),
+        ("Commits", f"{len(commits)}: {', '.join(short(commit) for commit in commits)}"),
+        ("Files", f"{len(files)}: {', '.join(files)}"),
+        ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
+    )
+    return [f"{bold(receipt['change'])}  {one_line(receipt['title'])}", *page(facts)]
 
 
 def check_line(check: Row) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import sys
+from binascii import a2b_base64
 
 import click
 
@@ -76,25 +77,19 @@ def show_command(daemon: Client, saved: str, as_json: bool) -> None:
         text = "\n".join((*_head(item), "", paint_diff(item["diff"]) or "Main has all of it."))
         say_answer(item, text, as_json=as_json)
     elif sys.stdout:
-        import base64  # noqa: PLC0415
-
-        sys.stdout.buffer.write(base64.b64decode(item["raw"]))
+        sys.stdout.buffer.write(a2b_base64(item["raw"]))
 
 
 def _head(item: Row) -> list[str]:
-    return [
-        f"{bold(one_line(item['id']))}  saved {ago(item['saved_at'])} ago: {one_line(item['why'])}",
-        *page(
-            (
-                ("Project", item["project"]),
-                ("Commits", item["commits"]),
-                ("Since", f"{short(item['base'])}, where the branch left main"),
-                ("Ref", item["ref"]),
-                *(("Also", f"{ref}, which is restored by that name") for ref in item["also"]),
-                ("Restore", f"windlass rescue restore {item['id']}"),
-            )
-        ),
-    ]
+    facts = (
+        ("Project", item["project"]),
+        ("Commits", item["commits"]),
+        ("Since", f"{short(item['base'])}, where the branch left main"),
+        ("Ref", item["ref"]),
+        *(("Also", f"{ref}, which is restored by that name") for ref in item["also"]),
+        ("Restore", f"windlass rescue restore {item['id']}"),
+    )
+    return [f"{bold(one_line(item['id']))}  saved {ago(item['saved_at'])} ago: {one_line(item['why'])}", *page(facts)]
 
 
 @command(

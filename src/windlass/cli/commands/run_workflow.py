@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.arguments import WORD, Duration, command, json_option
-from windlass.cli.commands.agents import address, cost_of, given_text
+from windlass.cli.commands.agents import cost_of, given_text
 from windlass.cli.commands.work import how_driven
 from windlass.cli.commands.workflow_files import PARAMETERS, WithParameters, WorkflowFile
 from windlass.cli.commands.workflow_setup import set_up
+from windlass.cli.completions import address_of
 from windlass.cli.connection.client import Client, here
 from windlass.cli.connection.follow import follow
 from windlass.cli.output import Row, block, bold, count, dim, one_line, say, say_answer, say_json, tell
@@ -123,7 +124,7 @@ def new_command(ctx: click.Context, /, *, name: str, as_json: bool, **given: Any
     about = {key: given[key] for key in ("instance", "model", "role")} | {"context": given["context"] or None}
     about["prompt"] = given["prompt"] and given_text(given["prompt"], "--prompt")
     made = ctx.obj.post("agents", path=here(), name=name, provider=provider, options=options, **about)
-    text = f'{bold(address(made))} is here.\n  windlass send "…" --to {address(made)}'
+    text = f'{bold(address_of(made))} is here.\n  windlass send "…" --to {address_of(made)}'
     say_answer(made, text, as_json=as_json)
 
 
@@ -247,7 +248,7 @@ class _InstanceProgress:
             if not self.as_json:
                 say(f"{bold(one_line(message['from']))}  {block(message['message'])}")
         for agent in view["agents"]:
-            name = address(agent)
+            name = address_of(agent)
             if self.verbose and not self.as_json and self.statuses.get(name) not in (None, agent["status"]):
                 tell(dim(f"{one_line(name)} is {agent['status']}: {one_line(agent['evidence'])}"))
             self.statuses[name] = agent["status"]

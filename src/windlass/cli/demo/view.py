@@ -170,13 +170,12 @@ def say_result(receipts: Sequence[Row], storyline: Storyline, seconds: float) ->
     say()
     returned = sum(len(part.told) for part in storyline.parts.values())
     moves = len({receipt["moved_to"] for receipt in receipts})
-    say(
-        paragraph(
-            f"Main moved {moves} times in {seconds:.1f} s and was never red: git confirms that every commit it "
-            f"was at has exactly the tree that the tests passed on. {returned} changes were sent back with the output, "
-            "and repaired by their own authors."
-        )
+    proof = (
+        f"Main moved {moves} times in {seconds:.1f} s and was never red: git confirms that every commit it was at has "
+        f"exactly the tree that the tests passed on. {returned} changes were sent back with the output, and repaired "
+        "by their own authors."
     )
+    say(paragraph(proof))
     say(bold(paragraph("The agents are the hands; the gate is the pawl: what main has gained, it does not lose.")))
 
 

@@ -14,7 +14,7 @@ from windlass.core.errors import BadInput, Conflict
 from windlass.core.requests import Request
 from windlass.engine.projects.tasks import Hiring
 from windlass.engine.views.run_output import Piece
-from windlass.web import caller_context, http_io, views
+from windlass.web import http_io, views
 from windlass.web.request import Answer, Call, Folder, ListQuery, PlaceQuery, Seconds, Texts, Whole
 
 
@@ -56,14 +56,14 @@ async def add(call: Call, given: AgentRequest) -> Answer:
 
 async def show(call: Call) -> Answer:
     """All about one agent."""
-    page = await call.engine.status.page(await caller_context.agent(call), viewer=await caller_context.viewer(call))
+    page = await call.engine.status.page(await call.agent(), viewer=await call.viewer())
     return views.page(page, now=call.now)
 
 
 async def logs(call: Call, given: LogQuery) -> Response:
     """What an agent printed, as JSON lines; with follow, as it comes."""
     output = call.engine.output
-    await output.check(await caller_context.agent(call), given.run, viewer=await caller_context.viewer(call))
+    await output.check(await call.agent(), given.run, viewer=await call.viewer())
     since = call.now - given.newer if given.newer is not None else 0.0
 
     async def shaped() -> AsyncIterator[dict[str, Any]]:
@@ -90,13 +90,13 @@ def _piece(piece: Piece) -> dict[str, Any]:
 
 async def diff(call: Call) -> Answer:
     """What an agent has changed since main."""
-    return {"diff": await call.engine.diffs.of(await caller_context.agent(call))}
+    return {"diff": await call.engine.diffs.of(await call.agent())}
 
 
 async def stop(call: Call) -> Answer:
     """Stop an agent, with all that it started."""
     engine, reason = call.engine, "stopped by hand"
-    await caller_context.agent(call)
+    await call.agent()
     if not (await engine.runs.stop(call.name, reason) or await engine.changes.withdraw(call.name, reason)):
         raise Conflict(
             f"{call.name} is not running, so there is nothing to stop.", hint=f"See `windlass show {call.name}`."
@@ -116,13 +116,13 @@ async def reply(call: Call, given: ReplyRequest) -> Answer:
     words = given.words or (given.body,)
     if not all(word.strip() for word in words):
         raise BadInput("The answer has no words.", hint='Send JSON such as {"body": "…"}.')
-    answered = await call.engine.talk.answer(await caller_context.agent(call), words, key=given.key)
+    answered = await call.engine.talk.answer(await call.agent(), words, key=given.key)
     return {"message": answered}
 
 
 async def questions(call: Call, given: PlaceQuery) -> Answer:
     """What a person can answer now, oldest first."""
-    asked = await call.engine.talk.questions(await call.project(given.path), viewer=await caller_context.viewer(call))
+    asked = await call.engine.talk.questions(await call.project(given.path), viewer=await call.viewer())
     return call.listing([views.question(question, now=call.now) for question in asked])
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 
 from windlass.core.requests import Request
 from windlass.engine.waking.conversations import Conversation
-from windlass.web import caller_context, message_views
+from windlass.web import message_views
 from windlass.web.message_views import AnsweredView, AskedView, ConversationView, ListenedView
 from windlass.web.request import LONGEST_WAIT, Call, Folder, PlaceQuery, Seconds
 
@@ -38,7 +38,7 @@ class AnswerRequest(Request):
 async def ask(call: Call, given: AskRequest) -> AskedView:
     """Ask an agent, by its name, its task or the phase it works in."""
     readers = [given.agent_id] if given.agent_id else []
-    caller = await caller_context.sender(call, given.path, given.sender, readers, given.task_id)
+    caller = await call.sender(given.path, given.sender, readers, given.task_id)
     targets = {"agent": given.agent_id, "task": given.task_id, "phase": given.phase_id}
     asked = await call.engine.callers.ask(caller, given.question, **targets, key=given.key)
     return AskedView(**asdict(message_views.conversation(Conversation(asked.message))), hint=asked.hint)
@@ -46,7 +46,7 @@ async def ask(call: Call, given: AskRequest) -> AskedView:
 
 async def show(call: Call, given: ConversationQuery) -> ConversationView:
     """A conversation, and its answer as soon as there is one, or without it when the time is over."""
-    who = await caller_context.speaker(call)
+    who = await call.speaker()
     found = await call.engine.replies.to(who, call.id, patience=min(given.timeout, LONGEST_WAIT))
     return message_views.conversation(found)
 
@@ -60,7 +60,7 @@ async def listen(call: Call, given: ListenQuery) -> ListenedView:
 
 async def answer(call: Call, given: AnswerRequest) -> AnsweredView:
     """Answer a question; whoever asked is told."""
-    who = await caller_context.speaker(call)
+    who = await call.speaker()
     said = await call.engine.talk.settle(who, call.id, given.answer)
     asked = ", ".join((await call.engine.replies.to(who, call.id, patience=0.0)).question.to)
     between = {"to_agent_id": said.to[0], "asked_agent_id": asked}

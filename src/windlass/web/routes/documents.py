@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from windlass.core.requests import Request
-from windlass.web import caller_context, message_views
-from windlass.web.message_views import DocumentView, Listing, TitleView
+from windlass.web import message_views
+from windlass.web.message_views import DocumentView, ListView, TitleView
 from windlass.web.request import Call, Folder, PlaceQuery, Whole
 
 
@@ -24,11 +24,11 @@ class DocumentRequest(Request):
     append: bool = False
 
 
-async def every(call: Call, given: InstanceQuery) -> Listing[TitleView]:
+async def every(call: Call, given: InstanceQuery) -> ListView[TitleView]:
     """Which documents there are."""
     project, instance = await _place(call, given)
     found = await call.engine.documents.every(project, instance=instance)
-    return Listing(call.now, [message_views.title(document, now=call.now) for document in found])
+    return ListView(call.now, [message_views.title(document, now=call.now) for document in found])
 
 
 async def show(call: Call, given: DocumentQuery) -> DocumentView:
@@ -38,16 +38,16 @@ async def show(call: Call, given: DocumentQuery) -> DocumentView:
     return message_views.document(found, now=call.now)
 
 
-async def history(call: Call, given: InstanceQuery) -> Listing[TitleView]:
+async def history(call: Call, given: InstanceQuery) -> ListView[TitleView]:
     """Who wrote which revision of a document, and when."""
     project, instance = await _place(call, given)
     found = await call.engine.documents.history(project, _name(call), instance=instance)
-    return Listing(call.now, [message_views.title(document, now=call.now) for document in found])
+    return ListView(call.now, [message_views.title(document, now=call.now) for document in found])
 
 
 async def write(call: Call, given: DocumentRequest) -> DocumentView:
     """Write a document anew, if it still is at the revision that was given; or add to its end."""
-    caller = await caller_context.sender(call, given.path, "", ())
+    caller = await call.sender(given.path, "", ())
     who, project, documents = caller.speaker, caller.project.id, call.engine.documents
     where = {"name": _name(call), "instance": await documents.instance(who, given.instance)}
     if given.append:
@@ -59,7 +59,7 @@ async def write(call: Call, given: DocumentRequest) -> DocumentView:
 
 async def _place(call: Call, given: InstanceQuery) -> tuple[str, str]:
     """The project and the instance whose documents are asked for."""
-    caller = await caller_context.in_project(call, given.path)
+    caller = await call.in_project(given.path)
     return caller.project.id, await call.engine.documents.instance(caller.speaker, given.instance)
 
 

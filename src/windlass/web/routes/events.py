@@ -10,7 +10,7 @@ from windlass.core import codec
 from windlass.core.nouns.event import Event
 from windlass.engine import Engine
 from windlass.engine.views.journal import EventFilter
-from windlass.web import caller_context, views
+from windlass.web import views
 from windlass.web.derived_events import DerivedEvents
 from windlass.web.request import Call, PlaceQuery, Whole
 
@@ -26,23 +26,21 @@ async def stream(call: Call, given: EventQuery) -> Response:
     With `path`, only those of the project there; a folder of no project means all. With `feed`, each agent's status and
     files, too. Each subscriber reads the journal at its own pace, so a slow one costs nobody else.
     """
-    after = given.since if given.since is not None else await _last_seen(call)
+    after = given.since
+    if after is None:  # a client that was cut off says where
+        number = call.request.headers.get("last-event-id", "").strip()
+        is_number = number.isdecimal() and len(number) <= 18
+        after = int(number) if is_number else await call.engine.journal.last_seq()
     seen = await _filter(call, given.path)
     feed = DerivedEvents(call.engine, seen.project) if given.feed else None
     return StreamingResponse(_follow(call.engine, after, seen, feed), media_type="text/event-stream")
-
-
-async def _last_seen(call: Call) -> int:
-    """Where a client of server-sent events was cut off, by the header that it sends then; or the newest event."""
-    number = call.request.headers.get("last-event-id", "").strip()
-    return int(number) if number.isdecimal() and len(number) <= 18 else await call.engine.journal.last_seq()
 
 
 async def _filter(call: Call, path: str) -> EventFilter:
     if not call.caller.run:
         known = await call.engine.projects.known_at(path) if path else None
         return EventFilter(project=known.id if known else "")
-    who = await caller_context.speaker(call)
+    who = await call.speaker()
     return EventFilter(who.address, who.project, await call.engine.documents.instance(who, ""))
 
 

@@ -12,12 +12,12 @@ from msgspec.structs import asdict
 from windlass.core.messages.new_message import Handoff, NewMessage
 from windlass.core.nouns.message import Kind, Letter, Message
 from windlass.core.requests import Request
-from windlass.web import caller_context, message_views
+from windlass.web import message_views
 from windlass.web.message_views import (
     AckView,
     DeliveryView,
     LetterView,
-    Listing,
+    ListView,
     MailView,
     MessagesView,
     MessageView,
@@ -87,7 +87,7 @@ class AcksRequest(Request):
 
 async def send(call: Call, given: MessageRequest) -> SentView:
     """Say something to agents, or to a person."""
-    caller = await caller_context.sender(call, given.path, given.sender, given.to)
+    caller = await call.sender(given.path, given.sender, given.to)
     new = NewMessage(
         body=given.body,
         to=given.to,
@@ -106,18 +106,18 @@ async def send(call: Call, given: MessageRequest) -> SentView:
     return SentView(message_views.message(sent.message, receipts, expected), sent.hint)
 
 
-async def every(call: Call, given: MessageQuery) -> Listing[MessageView]:
+async def every(call: Call, given: MessageQuery) -> ListView[MessageView]:
     """What was said, as far as the caller may see it; nothing is acknowledged."""
-    caller = await caller_context.in_project(call, given.path)
+    caller = await call.in_project(given.path)
     to = await call.engine.directory.find(caller.project, caller.speaker, given.to) if given.to else ""
     peek = partial(call.engine.talk.peek, caller.speaker, caller.project.id, limit=min(given.limit, MOST))
     found = await peek(channel=given.channel, since=given.since, to=to)
-    return Listing(call.now, await _shown(call, found))
+    return ListView(call.now, await _shown(call, found))
 
 
 async def wait(call: Call, given: MessageWaitQuery) -> MessagesView:
     """The same as soon as someone else says something, or nothing when the time is over; `since` is where to go on."""
-    caller = await caller_context.in_project(call, given.path)
+    caller = await call.in_project(given.path)
     wait = partial(call.engine.talk.wait, caller.speaker, caller.project.id, patience=min(given.timeout, LONGEST_WAIT))
     found, since = await wait(channel=given.channel, since=given.since)
     return MessagesView(call.now, await _shown(call, found), since)
@@ -128,16 +128,16 @@ async def _shown(call: Call, messages: Sequence[Message]) -> list[MessageView]:
     return [message_views.message(message, receipts[message.id]) for message in messages]
 
 
-async def inbox(call: Call, given: InboxQuery) -> Listing[LetterView]:
+async def inbox(call: Call, given: InboxQuery) -> ListView[LetterView]:
     """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
     reader = await call.engine.callers.reader(call.caller.run, given.name, given.path)
     found = await call.engine.talk.inbox(reader.address, everything=given.all)
-    return Listing(call.now, await _mail(call, found, given.path))
+    return ListView(call.now, await _mail(call, found, given.path))
 
 
 async def read(call: Call, given: ReadRequest) -> MailView:
     """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
-    who, talk = await caller_context.speaker(call), call.engine.talk
+    who, talk = await call.speaker(), call.engine.talk
     told = await talk.told(who, channel=given.channel)
     reading = talk.unread if given.look else talk.read
     found = await reading(who, channel=given.channel, since=given.since, limit=given.limit)
@@ -158,11 +158,11 @@ async def _mail(call: Call, letters: Sequence[Letter], path: str) -> list[Letter
 
 async def ack(call: Call, given: AckRequest) -> AckView:
     """The caller has read a message, and needs it no longer."""
-    acked = await call.engine.talk.ack(await caller_context.speaker(call), call.id, before=given.before)
+    acked = await call.engine.talk.ack(await call.speaker(), call.id, before=given.before)
     return AckView(**asdict(message_views.delivery(acked[0])), acknowledged=len(acked))
 
 
-async def acks(call: Call, given: AcksRequest) -> Listing[DeliveryView]:
+async def acks(call: Call, given: AcksRequest) -> ListView[DeliveryView]:
     """The caller has read these messages, and no others."""
-    acked = await call.engine.talk.ack(await caller_context.speaker(call), *given.ids)
-    return Listing(call.now, [message_views.delivery(delivery) for delivery in acked])
+    acked = await call.engine.talk.ack(await call.speaker(), *given.ids)
+    return ListView(call.now, [message_views.delivery(delivery) for delivery in acked])

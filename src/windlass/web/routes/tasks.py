@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
 from msgspec import field
@@ -57,22 +57,16 @@ async def wait(call: Call) -> Response:
 
 
 async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, Any]]:
-    """The task as it is, and again at every step, until nothing moves without a person."""
     told: tuple[Any, ...] = ()
     async for _ in engine.bell.rings():
         seen = await _look(engine, key)
-        step = _step(seen)
+        task, agent, change = seen["task"], seen["agent"], seen["change"] or {}
+        step = (task["state"], agent["status"], agent["run"], change.get("state"), seen["settled"])
         if step != told:
             told = step
             yield seen
         if seen["settled"]:
             return
-
-
-def _step(seen: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The part of a task whose change is told to a caller who waits."""
-    change = seen["change"] or {}
-    return seen["task"]["state"], seen["agent"]["status"], seen["agent"]["run"], change.get("state"), seen["settled"]
 
 
 async def _look(engine: Engine, key: str) -> dict[str, Any]:
