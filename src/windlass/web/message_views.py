@@ -22,9 +22,6 @@ class ListView(Struct, Generic[T]):
     items: list[T]
 
 
-ListView.__name__ = "Listing"  # as clients know it from /openapi.json
-
-
 class DeliveryView(Struct, kw_only=True):
     """How far a message got with one reader; right after it was sent, with the outlook."""
 

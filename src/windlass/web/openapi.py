@@ -25,9 +25,6 @@ class ErrorAnswer(msgspec.Struct):
     error: Problem
 
 
-ErrorAnswer.__name__ = "Refusal"  # as clients know it from /openapi.json
-
-
 def describe(routes: Sequence[ApiRoute], *, version: str) -> dict[str, Any]:
     """The whole description."""
     kinds = [ErrorAnswer, *(kind for route in routes for kind in (route.given or requests.Request, route.answer))]
