@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from person_environment import person_environment
 from process_table import end, inhabitants
 
 import patience
-import windlass
 from patience import until
 
 T = TypeVar("T")
@@ -36,11 +36,6 @@ T = TypeVar("T")
 WITHIN = patience.seconds(25)
 """Seconds after which anything that a test waits for counts as missing."""
 WINDLASS = (sys.executable, "-c", "from windlass.cli.main import run; run()")
-SOURCE = Path(windlass.__file__).parent.parent
-PROGRAM = (
-    f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(SOURCE)!r})\nfrom windlass.cli.main import run\nrun()\n"
-)
-PERSON = "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +69,7 @@ class Stage:
         self.program = (*before, *WINDLASS)
         self.state = folder / state
         self.repo = folder / place
-        self.environment = _environment(folder, self.state) | variables
+        self.environment = person_environment(folder, self.state) | variables
         self.since = 0
         self._path = ""
         self._begun: list[subprocess.Popen[bytes]] = []
@@ -346,25 +341,6 @@ def stage(
         yield made
     finally:
         made.close()
-
-
-def _environment(folder: Path, state: Path) -> dict[str, str]:
-    """A person's variables: nothing of the one who runs the tests, and `windlass` on the PATH."""
-    home, programs = folder / "home", folder / "bin"
-    home.mkdir()
-    programs.mkdir()
-    (home / ".gitconfig").write_text(PERSON)
-    (programs / "windlass").write_text(PROGRAM)
-    (programs / "windlass").chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WINDLASS_", "XDG_", "GIT_"))}
-    return kept | {
-        "HOME": str(home),
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(SOURCE),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "WINDLASS_HOME": str(state),
-        "WINDLASS_SANDBOX": os.environ.get("WINDLASS_TEST_SANDBOX", "off"),
-    }
 
 
 def _events(answer: http.client.HTTPResponse) -> Iterator[Any]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_stage import HUMAN, ChatStage, Halt, add, text
 from stage import play
-from test_chat_stories import HUMAN, ChatStage, Halt, add, text
 
 from windlass.core.messages.chat_line import ChatEntry, Names, parse
 from windlass.core.messages.new_message import NewMessage

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
+from chat_stage import HUMAN, ChatStage, add
 from review_stage import proposed, reviewed, said, says
 from stage import play
-from test_chat_stories import HUMAN, ChatStage, add
 
 from windlass.core.messages.new_message import NewMessage
 from windlass.engine.chatfiles.quiet_files import QUIET
-
-
-@pytest.fixture
-def stage(repo: Path, tmp_path: Path) -> ChatStage:
-    (repo / ".git/info/exclude").write_text("/.windlass/\n")
-    return ChatStage(repo, tmp_path / "home")
 
 
 @pytest.mark.parametrize("dies", [False, True])

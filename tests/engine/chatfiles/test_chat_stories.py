@@ -3,80 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import pytest
-from stage import Stage, play
+from chat_stage import HUMAN, ChatStage, add, text
+from stage import play
 
-from windlass.core.errors import Unavailable
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
-from windlass.core.nouns.message import Kind, Message
-from windlass.core.nouns.project import Project
+from windlass.core.nouns.message import Kind
 from windlass.engine.chatfiles.reader import LIMIT
-
-HUMAN = Speaker("human")
-
-
-class ChatStage(Stage):
-    """A project that shows what happens, three agents in their worktrees, and everyone's hands."""
-
-    async def begin(self) -> None:
-        (self.repo / ".windlass").mkdir()
-        (self.repo / ".windlass/.gitignore").write_text("*\n")
-        self.limit(runs=10)
-        self.one, self.two, self.three = [await self.order(f"Task {number}") for number in range(3)]
-        await self.pass_time()
-
-    async def pass_time(self) -> None:
-        """Long enough for everything that is written to come to rest, and for what follows from it."""
-        for _ in range(4):
-            await self.move()
-            self.clock.time += 1
-
-    async def restart_and_pass(self) -> None:
-        await self.restart()
-        await self.pass_time()
-
-    @property
-    def own(self) -> Path:
-        """The project's file."""
-        return self.repo / ".windlass/chat.md"
-
-    async def file(self, name: str) -> Path:
-        agent = await self.agent(name)
-        return Path(self.engine.ports.git.worktree_path(await self.project(), agent)) / ".windlass/chat.md"
-
-    async def project(self) -> Project:
-        (project,) = await self.store.read(lambda store: store.projects())
-        return project
-
-    async def said(self, *, system: bool = False) -> list[Message]:
-        """What was said by people and agents, or by the system about chat files."""
-        project = await self.project()
-        said = await self.store.read(lambda store: store.said(project.id, limit=1000))
-        if system:
-            return [each for each in said if each.sender == "system" and "chat.md" in each.body]
-        return [each for each in said if each.sender != "system"]
-
-    async def bodies(self) -> list[str]:
-        return [each.body for each in await self.said()]
-
-
-@pytest.fixture
-def stage(repo: Path, tmp_path: Path) -> ChatStage:
-    (repo / ".git/info/exclude").write_text("/.windlass/\n")
-    return ChatStage(repo, tmp_path / "home")
-
-
-def add(file: Path, text: str) -> None:
-    """Let a program add to a file."""
-    with file.open("a", encoding="utf-8") as open_file:
-        open_file.write(text)
-
-
-def text(file: Path) -> str:
-    return file.read_text() if file.exists() else ""
 
 
 class TestIn:
@@ -388,91 +322,6 @@ class TestOut:
             await stage.pass_time()
             shown = text(await stage.file(four)).splitlines()
             assert [each.partition(": ")[2] for each in shown] == [str(number) for number in range(10, 60)]
-
-        play(story)
-
-
-class Halt(Exception):
-    """The daemon dies here."""
-
-
-class TestCrash:
-    """The daemon dies between two steps, and another takes over."""
-
-    def test_between_sending_and_saving_nothing_is_sent_twice(
-        self, stage: ChatStage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The lines are read again, and known by their keys; also if the file was edited meanwhile."""
-
-        async def story() -> None:
-            await stage.begin()
-
-            async def halt(*_: object, **__: object) -> None:
-                raise Halt
-
-            monkeypatch.setattr(stage.engine._chat.reader, "save", halt)
-            lines = f"[human-to-{stage.one}]: a\n[human-to-{stage.one}]: a\n"
-            stage.own.write_text(lines)
-            with pytest.raises(Halt):
-                await stage.pass_time()
-                await stage.pass_time()
-            assert await stage.bodies() == ["a"]  # the second might have gone on
-            stage.own.write_text(f"\n\n{lines}[human-to-{stage.one}]: b\n")
-            await stage.restart_and_pass()
-            assert await stage.bodies() == ["a", "a", "b"]
-
-        play(story)
-
-    @pytest.mark.parametrize("written", [False, True])
-    def test_around_writing_each_message_appears_once(
-        self, stage: ChatStage, monkeypatch: pytest.MonkeyPatch, written: bool
-    ) -> None:
-        """Whether or not it was written when the daemon died; and nobody takes it for a message of the writer's."""
-
-        async def story() -> None:
-            await stage.begin()
-            port: Any = stage.engine.ports.chats
-            append = port.append
-
-            async def halt(*given: Any) -> bool:
-                if written:
-                    await append(*given)
-                raise Halt
-
-            monkeypatch.setattr(port, "append", halt)
-            await stage.engine.talk.send(
-                HUMAN, NewMessage(body="hi", project=(await stage.project()).id, to=(stage.one,))
-            )
-            with pytest.raises(Halt):
-                await stage.pass_time()
-            await stage.restart_and_pass()
-            assert await stage.bodies() == ["hi"]
-            for file in (stage.own, await stage.file(stage.one)):
-                assert text(file) == f"[human-to-{stage.one}]: hi\n"
-
-        play(story)
-
-    def test_a_full_disk_delays_and_loses_nothing(self, stage: ChatStage, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What could not be written is written when that is possible again."""
-
-        async def story() -> None:
-            await stage.begin()
-            port: Any = stage.engine.ports.chats
-
-            async def full(*_: Any) -> bool:
-                raise Unavailable("the disk is full")
-
-            with monkeypatch.context() as patch:
-                patch.setattr(port, "append", full)
-                project = (await stage.project()).id
-                for body in ("a", "b"):
-                    await stage.engine.talk.send(HUMAN, NewMessage(body=body, project=project, to=(stage.one,)))
-                    await stage.move(troubled=True)
-            for _ in range(3):
-                await stage.move(troubled=True)
-                stage.clock.time += 1
-            assert text(stage.own) == f"[human-to-{stage.one}]: a\n[human-to-{stage.one}]: b\n"
-            assert await stage.bodies() == ["a", "b"]
 
         play(story)
 

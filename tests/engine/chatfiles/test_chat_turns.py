@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_stage import ChatStage, add, text
 from stage import SetClock, play
-from test_chat_stories import ChatStage, add, text
 
 from windlass.core.errors import Conflict, Unavailable
 from windlass.core.messages.members import Speaker
@@ -16,12 +16,6 @@ from windlass.core.nouns.project import Project
 from windlass.engine.chatfiles.quiet_files import FORGOTTEN, QuietFiles
 from windlass.engine.chatfiles.reader import PATIENCE, TURN
 from windlass.engine.messages.talk import Sent
-
-
-@pytest.fixture
-def stage(repo: Path, tmp_path: Path) -> ChatStage:
-    (repo / ".git/info/exclude").write_text("/.windlass/\n")
-    return ChatStage(repo, tmp_path / "home")
 
 
 class Babbler:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from chat_stage import HUMAN, ChatStage, add, text
 from stage import play
-from test_chat_stories import HUMAN, ChatStage, add, text
 
 from windlass.core.messages.new_message import NewMessage
-
-
-@pytest.fixture
-def stage(repo: Path, tmp_path: Path) -> ChatStage:
-    (repo / ".git/info/exclude").write_text("/.windlass/\n")
-    return ChatStage(repo, tmp_path / "home")
 
 
 @pytest.mark.parametrize("dies", [False, True])

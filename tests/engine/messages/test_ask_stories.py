@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from talk_room import Room, play
@@ -12,11 +11,6 @@ import patience
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.run import Chunk
-
-
-@pytest.fixture
-def room(repo: Path, tmp_path: Path) -> Room:
-    return Room(repo, tmp_path / "home")
 
 
 class TestConversations:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +9,6 @@ from talk_room import Room, play
 
 from windlass.core.errors import Conflict
 from windlass.core.nouns.message import Kind
-
-
-@pytest.fixture
-def room(repo: Path, tmp_path: Path) -> Room:
-    return Room(repo, tmp_path / "home")
 
 
 async def meet(room: Room) -> None:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from talk_room import Room, play
 
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.nouns.project import Project
-
-
-@pytest.fixture
-def room(repo: Path, tmp_path: Path) -> Room:
-    return Room(repo, tmp_path / "home")
 
 
 async def project_of(room: Room) -> Project:

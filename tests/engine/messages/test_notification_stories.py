@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from talk_room import Room, play
@@ -13,11 +12,6 @@ from windlass.core.messages.task_notification import Notification, TaskEnding, n
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.run import Usage
 from windlass.workdir.notification import read_notification
-
-
-@pytest.fixture
-def room(repo: Path, tmp_path: Path) -> Room:
-    return Room(repo, tmp_path / "home")
 
 
 async def told(room: Room, name: str) -> Notification | None:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from talk_room import Room, play
 
 from windlass.core.errors import BadInput, Conflict, NotFound
-
-
-@pytest.fixture
-def room(repo: Path, tmp_path: Path) -> Room:
-    return Room(repo, tmp_path / "home")
 
 
 def test_a_broadcast_in_main_reaches_those_in_main(room: Room) -> None:

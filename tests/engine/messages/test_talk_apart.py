@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from talk_room import Room, play
 
@@ -12,11 +10,6 @@ from windlass.core.messages.members import Readers, Speaker
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.project import Project
 from windlass.engine.records.messages import say
-
-
-@pytest.fixture
-def room(repo: Path, tmp_path: Path) -> Room:
-    return Room(repo, tmp_path / "home")
 
 
 def test_an_agent_can_not_answer_what_the_gate_asked_a_person(room: Room) -> None:
