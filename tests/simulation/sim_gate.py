@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from sim_acts import NAMES, Rule, _has_agents, _ignore, _is_up, _pick, finish, linger, work
-from sim_oracle import BY_HAND
+from sim_acts import linger, work
+from sim_agents import finish
+from sim_draws import NAMES, Rule, _has_agents, _ignore, _is_up, _pick
+from sim_losses import BY_HAND
 from sim_people import ARRANGED
 from sim_world import World
 

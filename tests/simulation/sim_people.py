@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sim_acts import NAMES, RULES, TEXTS, Rule, _has_agents, _has_past, _ignore, _is_up, _pick
-from sim_oracle import BY_HAND
+from sim_acts import RULES
+from sim_draws import NAMES, TEXTS, Rule, _has_agents, _has_past, _ignore, _is_up, _pick
+from sim_losses import BY_HAND
 from sim_stands import REPOSITORY
 from sim_world import World
 

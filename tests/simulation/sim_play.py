@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 
-from sim_acts import MEDDLING, RULES, Rule
+from sim_acts import MEDDLING, RULES
+from sim_draws import Rule
 from sim_oracle import Oracle
 from sim_world import World
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sim_acts import RULES, Rule, _agents, _has_agents, _has_past, _ignore, _is_up, _pick
+from sim_acts import RULES
+from sim_draws import Rule, _agents, _has_agents, _has_past, _ignore, _is_up, _pick
 from sim_stands import KEEPER, REPOSITORY
 from sim_world import World
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
-from sim_acts import RULES, Rule
+from sim_acts import RULES
+from sim_draws import Rule
 from sim_mutants import act_before_commit
 from sim_play import STEPS, TURNS, Play, Step, quiet
 from sim_talk import TALKED

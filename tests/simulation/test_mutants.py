@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 import pytest
-from sim_acts import RULES, Rule
+from sim_acts import RULES
+from sim_draws import Rule
 from sim_gate import PRESSED
 from sim_gate_mutants import GATE_MUTANTS
 from sim_mutants import ARRANGED_MUTANTS, MUTANTS, Patch
