@@ -62,6 +62,12 @@ class Bell:
         for ear in [*self._readers, *self._ears]:  # who reads along is told before our own ticks go to work
             ear.set()
 
+    async def ring_after(self, step: Awaitable[T]) -> T:
+        """Ring once a step is committed. Returns what the step returns; one that fails does not ring."""
+        result = await step
+        self.ring()
+        return result
+
     def hum(self) -> None:
         """An agent has said something: of interest to those who read along, and to no tick."""
         for ear in list(self._readers):

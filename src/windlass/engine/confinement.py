@@ -20,16 +20,12 @@ class Confinements:
     """Keeps runs in their sandbox, and their secrets out of what others read."""
 
     def __init__(self, ports: Ports) -> None:
+        self.ports = ports
         self.settings = ports.settings
-        self.processes = ports.processes
-        self.providers = ports.providers
-        self.git = ports.git
-        self.home = ports.home
-        self.token = ports.token
 
     async def check(self, agent: Agent, project: Project, *, reviews: bool = False) -> None:
         """Refuse an agent that must have a sandbox where there is none, before anything is created."""
-        require(wanted(agent, self.settings.at(project.path).sandbox), await self.processes.sandbox_keeper())
+        require(wanted(agent, self.settings.at(project.path).sandbox), await self.ports.processes.sandbox_keeper())
         self.hold(agent, await self.keeper(agent, project), reviews=reviews)
 
     def hold(self, agent: Agent, keeper: str, *, reviews: bool) -> None:
@@ -37,22 +33,22 @@ class Confinements:
 
         A person's own command or script may review all the same: nothing that a reviewer writes lands.
         """
-        provider = self.providers.get(agent.provider)
+        provider = self.ports.providers.get(agent.provider)
         if provider.own or not reviews:
             require_hold(agent, provider, keeper)
 
     async def keeper(self, agent: Agent, project: Project) -> str:
         """The program that keeps an agent's next run in a sandbox; nothing if none does."""
         mode = wanted(agent, self.settings.at(project.path).sandbox)
-        return decide_sandbox(mode, await self.processes.sandbox_keeper())
+        return decide_sandbox(mode, await self.ports.processes.sandbox_keeper())
 
     def around(self, site: Site, provider: Provider, places: Sequence[str], *, folder: str) -> Sandbox:
         """The sandbox of a run that works at these places and whose own folder is given."""
-        reach = [self.git.reach(project, site.agent) for project in site.projects]
+        reach = [self.ports.git.reach(project, site.agent) for project in site.projects]
         links = ((project, self.settings.at(project.path).worktree.link) for project in site.projects)
         linked = [f"{project.path}/{name}" for project, names in links for name in names]
         return enclosure(
-            home=self.home,
+            home=self.ports.home,
             site=site,
             provider=provider,
             places=places,
@@ -78,8 +74,8 @@ class Confinements:
 
     async def redactor(self, run: Run, project: Project) -> Redactor:
         """The redactor of a run's secrets: its provider's keys, secret variables and tokens."""
-        provider = self.providers.get(run.provider)
+        provider = self.ports.providers.get(run.provider)
         own = self._own_key(run.model) if provider.keys else ()
         named = (variable for variable in self.variables(project, provider, run.model) if is_secret_name(variable))
-        theirs = await self.processes.values((*provider.secrets, *own, *named), run.identity)
-        return Redactor((*theirs, self.token(run.id), self.token("")))
+        theirs = await self.ports.processes.values((*provider.secrets, *own, *named), run.identity)
+        return Redactor((*theirs, self.ports.token(run.id), self.ports.token("")))

@@ -48,11 +48,8 @@ class Tidy:
     def __init__(
         self, ports: Ports, bell: Bell, mirrors: StatusFiles, chat: Chat, troubles: Troubles, *, seats: Seats
     ) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.git = ports.git
-        self.processes = ports.processes
-        self.home = ports.home
-        self.clock = ports.clock
         self.bell = bell
         self.mirrors = mirrors
         self.chat = chat
@@ -61,7 +58,7 @@ class Tidy:
 
     async def tick(self) -> bool:
         """Retire every agent whose task is done, or was given up a while ago; and tell what went wrong."""
-        now = self.clock.now()
+        now = self.ports.clock.now()
         with self.troubles.noted("tidy"):
             await self.troubles.tell(self.store)
         for finished in await self.store.read(lambda store: _finished(store, now)):
@@ -82,7 +79,7 @@ class Tidy:
         await self.chat.collect(agent)
         rescues, kept = await self._clear_all(finished) if finished.landed else ({}, "its work has not landed")
         first = next(iter(rescues.values()), "")
-        now = self.clock.now()
+        now = self.ports.clock.now()
 
         def step(store: Writing) -> None:
             if _is_called(finished, store):
@@ -94,21 +91,20 @@ class Tidy:
             if finished.landed and kept:
                 tell_person(store, kept, channel=channel_of(finished.task), now=now)
 
-        await self.store.write(step)
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(step))
 
     async def _clear_all(self, finished: Finished) -> tuple[dict[str, str], str]:
         """Remove an agent's worktrees and its own home. Returns the refs that bring them back, and why one is kept."""
         cleared = {project.id: await self._clear(project, finished.agent) for project in finished.projects}
         kept = " ".join(why for _, why in cleared.values() if why)
         if not kept:
-            await self.processes.discard(own_folder(self.home, finished.agent))
+            await self.ports.processes.discard(own_folder(self.ports.home, finished.agent))
         return {project: ref for project, (ref, _) in cleared.items() if ref}, kept
 
     async def _clear(self, project: Project, agent: Agent) -> tuple[str, str]:
         """Remove one worktree. Returns the ref that brings it back, or why it was kept."""
         try:
-            ref = await self.git.remove_worktree(project, agent)
+            ref = await self.ports.git.remove_worktree(project, agent)
             log.info("removed the worktree of %s; its files are saved as %s", agent.id, ref)
             return ref, ""
         except NotFound:

@@ -76,19 +76,11 @@ class Changes:
                     f"{known.id} already undoes {key}; it is {known.state}.", hint="See `windlass queue --all`."
                 )
             made = Change(
-                id="",
-                project=change.project,
-                branch=branch,
-                head=head,
-                title=title,
-                undoes=change.id,
-                queued_at=now,
+                id="", project=change.project, branch=branch, head=head, title=title, undoes=change.id, queued_at=now
             )
             return queue_change(store, made)
 
-        made = await self.store.write(step)
-        self.bell.ring()
-        return made
+        return await self.bell.ring_after(self.store.write(step))
 
     async def withdraw(self, agent: str, reason: str) -> bool:
         """Give up the change that an agent wants to land. False: it has none."""
@@ -106,9 +98,13 @@ class Changes:
 
     async def give_up(self, tasks: Sequence[str], reason: str) -> None:
         """Let nothing land any more of what these tasks want to; what has landed has landed."""
-        for change in await self.store.read(partial(_unlanded, tasks)):
-            with suppress(Conflict):  # it has landed, or is over
-                await self.arrange(change.id, partial(_close, reason))
+        found = await self.store.read(
+            lambda store: [change for task in tasks for change in store.changes_of_task(task)]
+        )
+        for change in found:
+            if not change.ended:
+                with suppress(Conflict):  # it has landed, or is over
+                    await self.arrange(change.id, partial(_close, reason))
 
     async def arrange(self, key: str, step: Callable[[Writing, Change, float], T]) -> T:
         """One step of a change that has not landed, and can't land meanwhile."""
@@ -144,10 +140,6 @@ def _wanted(store: Reading, agent: str) -> list[Change]:
     task = current_task(store, agent)
     changes = store.changes_of_task(task.id) if task is not None and task.state is TaskState.LANDING else []
     return [change for change in changes if not change.ended]
-
-
-def _unlanded(tasks: Sequence[str], store: Reading) -> list[Change]:
-    return [each for task in tasks for each in store.changes_of_task(task) if not each.ended]
 
 
 def _close(reason: str, store: Writing, change: Change, now: float) -> None:

@@ -74,7 +74,8 @@ class Holds:
         for change in queue:
             if change.state is ChangeState.HELD:
                 await self.given_up(project, change)
-        due = {change.id for change in queue if self._is_due(change)}
+        pauses = {change.id: CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS for change in queue}
+        due = {key for key, pause in pauses.items() if self.is_over(key, pause)}
         for change in rules.to_release(queue, self.settings.at(project.path).checks, due=due):
             if await self._is_free(project, change):
                 await self.verdicts.again(change, "" if change.hold is Hold.REVIEW else change.reason)
@@ -91,9 +92,6 @@ class Holds:
             case Hold.CHECKOUT:
                 return await self._way_is_free(project, change)
         return True
-
-    def _is_due(self, change: Change) -> bool:
-        return self.is_over(change.id, CHECKS_RETRY_SECONDS if change.hold is Hold.CHECKS else RETRY_SECONDS)
 
     def is_over(self, key: str, pause: float) -> bool:
         """Whether a pause since the last try is over. If so, this counts as a try."""

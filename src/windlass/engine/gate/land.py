@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -49,12 +49,9 @@ class Gate:
         tests: Background,
         moves: Moves,
     ) -> None:
+        self.ports = ports
         self.store = ports.store
         self.git = ports.git
-        self.checks = ports.checks
-        self.settings = ports.settings
-        self.clock = ports.clock
-        self.processors = ports.processors
         self.projects = tasks.projects
         self.health = Health(ports, bell, tasks)
         self.reviews = reviews
@@ -101,11 +98,13 @@ class Gate:
 
     async def _step(self, project: Project) -> bool:
         """Look, let the planner decide, and act. Returns True if something has changed, so that one must look again."""
-        settings = self.settings.at(project.path)
+        settings = self.ports.settings.at(project.path)
         trials = self._trials.setdefault(project.id, KnownTrials())
         trials.use((settings.checks, settings.gate.guarded, settings.gate.shape))
         tip = await self.git.main(project)
-        queue = await self._admitted(project, known=trials.heads if tip == trials.tip else ())
+        known = trials.heads if tip == trials.tip else {}
+        waiting = [change for change in await self._queue(project) if change.state in IN_QUEUE]
+        queue = [change for change in waiting if not await self._leaves(project, change, known=change.id in known)]
         if not settings.checks.command:
             for change in queue:
                 await self.holds.for_checks(project, change)
@@ -114,7 +113,7 @@ class Gate:
         queue = await self._unless_red(view, tip, queue)
         sound = trials.sound
         trials.follow(tip, {change.id: f"{change.head} {change.turn}" for change in queue})
-        rules = gate_rules.rules(settings.gate, processors=self.processors, alone=trials.alone)
+        rules = gate_rules.rules(settings.gate, processors=self.ports.processors, alone=trials.alone)
         counted = [trial for trial in trials.all() if not trials.alone or len(trial.stack) == 1]
         rates = gate_rules.rates(await self.store.read(partial(_past, project.id)))
         if trials.sound is False and sound is not False:  # main was found red while we looked elsewhere
@@ -186,13 +185,8 @@ class Gate:
             trials.looking = False
             self._advance_later(project.id)
 
-    async def _admitted(self, project: Project, *, known: Container[str]) -> list[Change]:
-        """The queue without changes that have landed, were given up, or have an open objection."""
-        queue = [change for change in await self._queue(project) if change.state in IN_QUEUE]
-        return [change for change in queue if not await self._leaves(project, change, known=change.id in known)]
-
     async def _leaves(self, project: Project, change: Change, *, known: bool) -> bool:
-        """Whether a change leaves the queue. A change known since main last moved can't have landed."""
+        """Whether a change has landed, was given up, or met an objection. One `known` on this tip has not landed."""
         if not known and await self.holds.landed_before(project, change):
             return True
         return await self.holds.given_up(project, change) or await self._objected(change)
@@ -235,7 +229,7 @@ class Gate:
         top, candidate = pairs[-1]
         try:
             checks = view.settings.checks
-            result, output = await self.checks.run(view.project, candidate, checks, self.clock.now())
+            result, output = await self.ports.checks.run(view.project, candidate, checks, self.ports.clock.now())
             result = replace(result, document=f"checks/{top.id}", stack=test.began, tests=tally(output))
             await self.verdicts.tested(top, result, output)
             files = [file for _, staged in pairs for file in staged.files]

@@ -87,8 +87,7 @@ class Health:
             if not then.red:
                 withdraw(store, _channel(project), f"{project.main} is green again.", now)
 
-        await self.store.write(step)
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(step))
 
     async def _ask_for_repair(self, project: Project, result: CheckResult, output: str) -> None:
         """Add a task to repair main, one for each red tree; a crash adds no second one with the same title."""
@@ -107,8 +106,7 @@ class Health:
             await self.tasks.add(Order(path=project.path, title=project.mending, brief=brief))
         except WindlassError as error:
             words = f"{project.main} is red, and no agent could be asked to repair it: {error} {error.hint}".strip()
-            await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
-            self.bell.ring()
+            await self.bell.ring_after(self.store.write(lambda store: _ask(store, project, words, self.clock.now())))
 
 
 def _channel(project: Project) -> str:

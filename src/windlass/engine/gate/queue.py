@@ -33,10 +33,8 @@ class Queue:
     """Carries out what a person wants of the queue. Agents are not asked."""
 
     def __init__(self, ports: Ports, bell: Bell, projects: Projects, changes: Changes, moves: Moves) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.git = ports.git
-        self.settings = ports.settings
-        self.clock = ports.clock
         self.bell = bell
         self.projects = projects
         self.changes = changes
@@ -57,10 +55,12 @@ class Queue:
     async def add(self, path: str, branch: str, title: str = "") -> Change:
         """Queue a person's own branch as it is now, or its new commits. Raises Conflict if it is queued like that."""
         project = await self.projects.at(path)
-        self.settings.check(project.path)
-        head, subject = await self.git.take(project, branch)
+        self.ports.settings.check(project.path)
+        head, subject = await self.ports.git.take(project, branch)
         words = " ".join((title or subject or branch).split())[:LONGEST_TITLE]
-        wanted = Change(id="", project=project.id, branch=branch, head=head, title=words, queued_at=self.clock.now())
+        wanted = Change(
+            id="", project=project.id, branch=branch, head=head, title=words, queued_at=self.ports.clock.now()
+        )
         async with self.moves[project.id]:  # the commits of a change that lands are not replaced
             if known := await self.store.read(partial(_of_branch, wanted)):
                 await self.changes.must_not_have_landed(known)
@@ -92,7 +92,7 @@ class Queue:
         """Let nothing land in a project until it is resumed."""
         project = await self.projects.at(path)
         async with self.moves[project.id]:  # when this returns, main does not move any more
-            return await self._write_pause(project, self.clock.now(), reason)
+            return await self._write_pause(project, self.ports.clock.now(), reason)
 
     async def resume(self, path: str) -> Project:
         """Let changes land again."""
@@ -108,9 +108,7 @@ class Queue:
             store.record("project.resumed" if since is None else "project.paused", project.id, paused)
             return paused
 
-        paused = await self.store.write(step)
-        self.bell.ring()
-        return paused
+        return await self.bell.ring_after(self.store.write(step))
 
 
 def _of_branch(wanted: Change, store: Reading) -> Change | None:

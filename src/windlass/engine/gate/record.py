@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from windlass.core.gate import rules
 from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold, Landing
@@ -17,15 +16,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task
 from windlass.engine.records.documents import revised
-from windlass.engine.records.messages import (
-    ask_about,
-    channel_of_change,
-    tell_agent,
-    tell_person,
-    withdraw_hold,
-)
-
-T = TypeVar("T")
+from windlass.engine.records.messages import ask_about, channel_of_change, tell_agent, tell_person, withdraw_hold
 
 IN_QUEUE = (ChangeState.QUEUED, ChangeState.TESTING)
 MOST_RESULTS = 8
@@ -78,9 +69,7 @@ class GateRecord:
                     store.record("change.staged", row.id, then)
             return True
 
-        result = await self.store.write(step)
-        self.bell.ring()
-        return result
+        return await self.bell.ring_after(self.store.write(step))
 
     async def tested(self, change: Change, result: CheckResult, output: str) -> None:
         """Record a check's result, and its output as a document."""
@@ -103,8 +92,7 @@ class GateRecord:
                 if current is not None and not current.ended:
                     _land(store, current, change.head, landing, now)
 
-        await self.store.write(step)
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(step))
 
     async def closed(self, change: Change, reason: str) -> None:
         """Close a change that has nothing left to land."""
@@ -168,18 +156,15 @@ class GateRecord:
 
         await self._write(change, step)
 
-    async def _write(self, change: Change, step: Callable[[Writing, Change], T]) -> T | None:
+    async def _write(self, change: Change, step: Callable[[Writing, Change], None]) -> None:
         """One transaction on a change as it is now; none if it has ended, or has other commits now."""
 
-        def current(store: Writing) -> T | None:
+        def current(store: Writing) -> None:
             found = store.find(Change, change.id)
-            if found is None or found.ended or found.head != change.head:
-                return None
-            return step(store, found)
+            if found is not None and not found.ended and found.head == change.head:
+                step(store, found)
 
-        result = await self.store.write(current)
-        self.bell.ring()
-        return result
+        await self.bell.ring_after(self.store.write(current))
 
 
 def _superseded(store: Writing, change: Change, now: float) -> bool:
@@ -201,24 +186,16 @@ def _in_queue(store: Writing, change: Change) -> Change | None:
 
 
 def _land(store: Writing, change: Change, head: str, landing: Landing, now: float) -> None:
-    landed = replace(_tested(change).move(ChangeState.LANDED), landing=landing, head=head)
+    testing = change.move(ChangeState.QUEUED) if change.state is ChangeState.HELD else change
+    if testing.state is ChangeState.QUEUED:  # queued again or held since its test
+        testing = testing.move(ChangeState.TESTING)
+    landed = replace(testing.move(ChangeState.LANDED), landing=landing, head=head)
     store.record("change.landed", change.id, landed, main=landing.main, after=landing.after)
-    if change.head != head:
-        _queue_rest(store, change, now)
+    if change.head != head:  # commits that the author brought during the landing are a change of their own
+        blank = replace(change, id="", state=ChangeState.QUEUED, hold=None, reason="", candidate=None, checks=())
+        queue_change(store, replace(blank, queued_at=now))
     _finish_task(store, change, "", now)
     _tell(store, change, f"{change.id} landed on {landing.main}: {change.title}", now)
-
-
-def _tested(change: Change) -> Change:
-    """Move a change to TESTING: it may have been held or queued again since its test."""
-    queued = change.move(ChangeState.QUEUED) if change.state is ChangeState.HELD else change
-    return queued.move(ChangeState.TESTING) if queued.state is ChangeState.QUEUED else queued
-
-
-def _queue_rest(store: Writing, change: Change, now: float) -> None:
-    """Queue the commits that the author brought during the landing as a change of their own."""
-    blank = replace(change, id="", state=ChangeState.QUEUED, hold=None, reason="", candidate=None, checks=())
-    queue_change(store, replace(blank, queued_at=now))
 
 
 def _finish_task(store: Writing, change: Change, reason: str, now: float, *, state: TaskState = TaskState.DONE) -> None:

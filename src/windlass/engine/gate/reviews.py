@@ -11,7 +11,6 @@ from windlass.core.gate import reviews
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.message import Kind, Message
-from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
@@ -63,8 +62,7 @@ class Reviews:
     async def tend(self) -> None:
         """End reviews that are settled, pass authors' answers on, and begin the reviews that settings want."""
         for task in await self.store.read(_over):
-            await self.store.write(partial(_end, task.id, self.clock.now()))
-            self.bell.ring()
+            await self.bell.ring_after(self.store.write(partial(_end, task.id, self.clock.now())))
         for change in await self.store.read(lambda store: store.changes()):
             if change.hold is Hold.REVIEW:
                 await self._pass_on(change)
@@ -72,7 +70,8 @@ class Reviews:
                 await self._see_to(change)
 
     async def _pass_on(self, change: Change) -> None:
-        if not await self.store.read(lambda store: _brought_again(store, change)):
+        said = await self.said(change)
+        if not any(reviews.brought_again(change, blocking, said) for blocking in reviews.open_blocking(said)):
             return
         most = self.settings.at((await self.projects.get(change.project)).path).limits.returns
         await self.store.write(lambda store: comments.pass_on(store, change.id, most, self.clock.now()))
@@ -112,10 +111,12 @@ class Reviews:
 
     async def _begin(self, change: Change, look: Look) -> tuple[Task, Agent]:
         project = await self.projects.get(change.project)
-        named = look.agent or await self._usual(project)
+        named = look.agent
+        if not named and (await self.library.roster(project.path)).find(REVIEWER):
+            named = REVIEWER
         if change.agent and named == change.agent.partition("@")[0]:
             raise NotAllowed(f"{named} wrote {change.id}, and can't review its own work.", hint="Name another agent.")
-        said = await self.store.read(lambda store: comments.said_about(store, change.id))
+        said = await self.said(change)
         order = Order(
             path=project.path,
             title=f"Review {change.id}: {change.title}"[:200],
@@ -130,10 +131,6 @@ class Reviews:
         await self.store.write(lambda store: comments.begin(store, change, agent.id, self.clock.now()))
         self.bell.ring()
         return task, agent
-
-    async def _usual(self, project: Project) -> str:
-        """The repository's own reviewer, if it defines one."""
-        return REVIEWER if (await self.library.roster(project.path)).find(REVIEWER) else ""
 
     async def comment(self, run: str, key: str, given: reviews.Comment, reply_to: str = "") -> Message:
         """Comment on a change: a person, a reviewer, or its author in reply. Raises NotAllowed. `run`: the caller's."""
@@ -183,15 +180,12 @@ def _find(said: list[Message], comment: str, change: str) -> Message:
 
 def _objection(store: Reading, change: Change, *, wanted: bool) -> str:
     current = store.find(Change, change.id) or change
-    said = [each for key in (change.id, *_others(store, change)) for each in comments.said_about(store, key)]
+    # A comment that blocks an earlier unfinished change of the same branch blocks this one, too.
+    found = store.changes_of_task(change.task) if change.task else []
+    others = [other for other in found if other.project == change.project and not other.ended and other.id != change.id]
+    said = [message for about in (change, *others) for message in comments.said_about(store, about.id)]
     busy = [each.agent for each in comments.reviewers_of(store, change.id, *_BUSY)]
     return reviews.objection(current, said, wanted=wanted, reviewers=busy)
-
-
-def _others(store: Reading, change: Change) -> list[str]:
-    """Earlier unfinished changes of the same branch: a comment that blocks one of them blocks this one, too."""
-    found = store.changes_of_task(change.task) if change.task else []
-    return [each.id for each in found if each.project == change.project and not each.ended and each.id != change.id]
 
 
 def _over(store: Reading) -> list[Task]:
@@ -210,11 +204,6 @@ def _end(key: str, now: float, store: Writing) -> None:
     task = store.find(Task, key)
     if task is not None and task.state is TaskState.WAITING and _is_over(store, task):
         end_task(store, task, TaskState.DONE, now=now, reason="all that it said is settled")
-
-
-def _brought_again(store: Reading, change: Change) -> bool:
-    said = comments.said_about(store, change.id)
-    return any(reviews.brought_again(change, each, said) for each in reviews.open_blocking(said))
 
 
 def _begun(store: Reading, change: Change) -> bool | None:

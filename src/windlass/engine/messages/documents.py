@@ -136,9 +136,7 @@ class Documents:
             revision=0,
             written_at=self.clock.now(),
         )
-        written = await self.store.write(partial(_revised, page, made))
-        self.bell.ring()
-        return written
+        return await self.bell.ring_after(self.store.write(partial(_revised, page, made)))
 
 
 def _revised(page: Document, made: Make, store: Writing) -> Document:

@@ -65,10 +65,8 @@ class Talk:
     """Sending, reading, asking and answering; each verb is for people and agents alike."""
 
     def __init__(self, ports: Ports, bell: Bell, confinement: Confinements, directory: Directory) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.clock = ports.clock
-        self.chats = ports.chats
-        self.library = ports.library
         self.bell = bell
         self.confinement = confinement
         self.directory = directory
@@ -113,7 +111,7 @@ class Talk:
         if facts.known is not None:
             check_same(facts.known, _repeated(new), project.name)
             return Sent(facts.known, facts.members.hint_about_instances(new.to))
-        everyone = replace(facts.members, roster=await self.library.roster(project.path))
+        everyone = replace(facts.members, roster=await self.ports.library.roster(project.path))
         readers, spoken = decide_readers(everyone, speaker, new, facts.home)
         if new.kind is Kind.ASK and readers.to == (speaker.address,):
             raise BadInput(f"{speaker.address} can't ask itself.", hint="`windlass list` shows whom you can ask.")
@@ -125,8 +123,7 @@ class Talk:
             addressed=spoken.addressed,
             rule=handoff_rule(facts.agent, facts.instance, everyone.roster) if facts.agent else HandoffRule(),
         )
-        sent = await self.store.write(sending.make)
-        self.bell.ring()
+        sent = await self.bell.ring_after(self.store.write(sending.make))
         if not sent.to:
             return Sent(sent, everyone.hint_about_mentions(speaker, sent.body))
         return Sent(sent, everyone.hint_about_instances(new.to))
@@ -140,7 +137,7 @@ class Talk:
             body=new.body,
             kind=new.kind,
             reply_to=new.reply_to,
-            sent_at=self.clock.now(),
+            sent_at=self.ports.clock.now(),
             project=new.project,
             direct=bool(new.to),
             broadcast=new.is_broadcast,
@@ -153,7 +150,7 @@ class Talk:
         """A task notification becomes a report, in whatever way it comes. Raises BadInput if it is malformed."""
         if new.kind not in (Kind.SAY, Kind.REPORT) or not is_notification(new.body):
             return new
-        return replace(new, kind=Kind.REPORT, body=write_notification(self.chats.notification(new.body)))
+        return replace(new, kind=Kind.REPORT, body=write_notification(self.ports.chats.notification(new.body)))
 
     async def settle(self, speaker: Speaker, conversation: str, body: str) -> Message:
         """Answer a question that the speaker was asked; whoever asked is told. A person may answer any agent's.
@@ -164,9 +161,9 @@ class Talk:
         body = NewMessage(body=body).text
         await self.catch_up(speaker, project)
         body = (await self.confinement.redactor(run, project)).whole(body) if run else body
-        answered = await self.store.write(partial(log.settle, speaker, ask, body, self.clock.now()))
-        self.bell.ring()
-        return answered
+        return await self.bell.ring_after(
+            self.store.write(partial(log.settle, speaker, ask, body, self.ports.clock.now()))
+        )
 
     # ── reading ──
 
@@ -220,9 +217,7 @@ class Talk:
 
     async def ack(self, speaker: Speaker, *messages: str, before: bool = False) -> list[Delivery]:
         """Acknowledge messages, all of them or none; with `before`, also earlier ones. The named ones come first."""
-        acked = await self.store.write(partial(log.ack, speaker, messages, before))
-        self.bell.ring()
-        return acked
+        return await self.bell.ring_after(self.store.write(partial(log.ack, speaker, messages, before)))
 
     async def newest(self, speaker: Speaker, project: str) -> str:
         """The last message that the speaker may see: whoever waits from there on misses nothing."""
@@ -230,14 +225,7 @@ class Talk:
         return said[0].id if said else BEFORE_ALL
 
     async def wait(
-        self,
-        speaker: Speaker,
-        project: str,
-        *,
-        channel: str = "",
-        since: str = "",
-        patience: float,
-        limit: int = MOST,
+        self, speaker: Speaker, project: str, *, channel: str = "", since: str = "", patience: float, limit: int = MOST
     ) -> tuple[list[Message], str]:
         """The messages of others after now, or after a message, as soon as there are some: oldest first.
 
@@ -284,9 +272,9 @@ class Talk:
         The same key finds the answer that was given then. Raises Conflict if the agent has no open question."""
         found = await self.store.read(lambda store: project_here(store, get(store, Agent, agent).project))
         await self.catch_up(Speaker(str(HUMAN)), found)
-        message = await self.store.write(partial(log.reply, agent, words, key, self.clock.now()))
-        self.bell.ring()
-        return message
+        return await self.bell.ring_after(
+            self.store.write(partial(log.reply, agent, words, key, self.ports.clock.now()))
+        )
 
 
 def speaker_of(run: str, store: Reading) -> Speaker:

@@ -164,8 +164,7 @@ class Tasks:
         agent = replace(self._engaged(order, project, defined), talks=wanted.talks, instance=wanted.instance)
         await self.confinement.check(agent, project)
         await self.git.main(project)
-        await self.store.write(partial(_hire, agent))
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(partial(_hire, agent)))
         return agent
 
     async def get(self, key: str) -> Task:

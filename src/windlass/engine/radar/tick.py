@@ -125,8 +125,8 @@ class Radar:
     async def _look_at_one(self) -> bool:
         """Look at the most due agent. Returns whether anyone wants to know."""
         last, projects = await self.store.read(lambda store: (store.last_seq(), store.projects()))
-        wanted = {project.id for project in projects if self._is_wanted(project)}
         watched = self.clock.monotonic() < self._watched_until
+        wanted = {project.id for project in projects if watched or self._act(project) is not Act.SHOW}
         if not wanted or (last == self._read and not watched):
             return bool(wanted)
         targets = await self._targets()
@@ -187,9 +187,6 @@ class Radar:
             return self.settings.at(project.path).radar.act
         except BadInput:  # a file that was never whole: others say so, and nothing is started there
             return Act.SHOW
-
-    def _is_wanted(self, project: Project) -> bool:
-        return self.clock.monotonic() < self._watched_until or self._act(project) is not Act.SHOW
 
     def _may_have_changed(self, target: Target, stale: float) -> bool:
         """Whether an agent has news, or runs silently and its last look is so many seconds old."""

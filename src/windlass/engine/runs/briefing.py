@@ -27,14 +27,12 @@ class Briefings:
     """Puts together what an agent is told."""
 
     def __init__(self, ports: Ports) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.git = ports.git
-        self.library = ports.library
-        self.providers = ports.providers
 
     async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
         """The prompt of a run, with what the project adds to it; who is called hears what was said before."""
-        agent, project, provider = site.agent, site.project, self.providers.get(run.provider)
+        agent, project, provider = site.agent, site.project, self.ports.providers.get(run.provider)
         called = run.cause is Cause.CALL
         recent = await self.store.read(lambda store: recent_in(store, agent)) if called else []
         instance = await self.store.read(lambda store: instances.of_agent(store, agent))
@@ -42,7 +40,7 @@ class Briefings:
             agent=agent,
             task=task,
             main=project.main,
-            blocks=await self.library.blocks(project.path),
+            blocks=await self.ports.library.blocks(project.path),
             mail=mail,
             cause=run.cause,
             recent=recent,
@@ -53,11 +51,11 @@ class Briefings:
             else {},
             apart=provider.system,
             tools=provider.tools,
-            hands_to=handoff_rule(agent, instance, await self.library.roster(project.path)).names,
+            hands_to=handoff_rule(agent, instance, await self.ports.library.roster(project.path)).names,
         )
 
     async def _workplace(self, project: Project, worktree: str) -> Workplace:
-        files, cut = await self.git.files(project)
+        files, cut = await self.ports.git.files(project)
         return Workplace(name=project.name, path=worktree, uuid=project.id, structure=outline(files, cut=cut))
 
 

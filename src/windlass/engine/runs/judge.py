@@ -48,14 +48,8 @@ class Judge:
     """Judges runs whose process has gone."""
 
     def __init__(self, ports: Ports, bell: Bell, confinement: Confinements, talk: Talk) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.git = ports.git
-        self.processes = ports.processes
-        self.workdirs = ports.workdirs
-        self.providers = ports.providers
-        self.settings = ports.settings
-        self.clock = ports.clock
-        self.home = ports.home
         self.bell = bell
         self.confinement = confinement
         self.talk = talk
@@ -66,10 +60,10 @@ class Judge:
         site, task, before, joins = await self.store.read(partial(_history, run))
         await self.talk.catch_up(Speaker(run.agent, site.project.id, run.id), site.project, gone=True)
         while True:
-            limits = self.settings.at(site.project.path).limits
+            limits = self.ports.settings.at(site.project.path).limits
             trees = await self._look(site, run)
             ending = EndedRun(
-                exit_code=await self.processes.exit_code(run.id),
+                exit_code=await self.ports.processes.exit_code(run.id),
                 signal=await self._signal(run, site),
                 tree=policy.joined(trees, site.agent.branch) if trees else None,
                 stopping=run.stopping,
@@ -77,7 +71,7 @@ class Judge:
                 tries=retry_rules.tries_before(before),
                 waits=retry_rules.waits_before(before),
                 patience=limits.restarts if site.agent.persistent else 0,
-                claim=self.providers.get(run.provider).claim,
+                claim=self.ports.providers.get(run.provider).claim,
                 heads=_heads(site, trees),
                 branch=site.agent.branch,
                 looks=bool(task and not task.mode.writes) or (joins and site.agent.permissions is Permissions.READ),
@@ -85,7 +79,7 @@ class Judge:
                 joins=joins,
             )
             verdict = policy.judge(ending, limits)
-            changed = await self.store.write(partial(record, run, verdict, ending, self.clock.now()))
+            changed = await self.store.write(partial(record, run, verdict, ending, self.ports.clock.now()))
             if changed is None:
                 break
             run = changed
@@ -93,11 +87,11 @@ class Judge:
 
     async def _look(self, site: Site, run: Run) -> dict[str, WorktreeState]:
         """The states of its worktrees, by name; nothing if one is gone, or if a stopped run can't be looked at now."""
-        if not all(self.git.has_worktree(project, site.agent) for project in site.projects):
+        if not all(self.ports.git.has_worktree(project, site.agent) for project in site.projects):
             return {}
         try:
             async with self._looks:
-                trees = [await self.git.look(project, site.agent, run.id) for project in site.projects]
+                trees = [await self.ports.git.look(project, site.agent, run.id) for project in site.projects]
                 return dict(zip(site.names, trees, strict=True))
         except WindlassError as error:
             log.warning("run %s: %s", run.id, error)
@@ -109,9 +103,9 @@ class Judge:
     async def _signal(self, run: Run, site: Site) -> Signal | None:
         if run.said:
             return read_signal(run.said.encode())
-        folder = site.folder(self.home, self.git.worktree_path(site.project, site.agent))
+        folder = site.folder(self.ports.home, self.ports.git.worktree_path(site.project, site.agent))
         redactor = await self.confinement.redactor(run, site.project)
-        return redactor.whole(await self.workdirs.signal(run.id, folder))
+        return redactor.whole(await self.ports.workdirs.signal(run.id, folder))
 
 
 def _history(run: Run, store: Reading) -> tuple[Site, Task | None, list[Run], bool]:

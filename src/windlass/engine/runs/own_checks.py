@@ -12,7 +12,7 @@ from windlass.core.nouns.change import CheckResult
 from windlass.core.nouns.counted_tests import tally
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
-from windlass.core.ports.store import Reading, Writing
+from windlass.core.ports.store import Writing
 from windlass.engine.projects.projects import Projects
 from windlass.engine.records.lookup import get
 
@@ -21,27 +21,25 @@ class OwnChecks:
     """Tests what main would be with an agent's commits, a few at a time."""
 
     def __init__(self, ports: Ports, projects: Projects) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.git = ports.git
-        self.checks = ports.checks
-        self.settings = ports.settings
-        self.clock = ports.clock
         self.projects = projects
         self._turns = asyncio.Semaphore(max(1, ports.processors // 2))
 
     async def check(self, key: str) -> tuple[CheckResult, str]:
         """Run the project's checks on the tree that main would have; the result, and what they printed."""
-        run, agent = await self.store.read(partial(_who, key))
+        run = await self.store.read(lambda store: get(store, Run, key))
+        agent = await self.store.read(lambda store: get(store, Agent, run.agent))
         project = await self.projects.get(agent.project)
-        checks = self.settings.at(project.path).checks
+        checks = self.ports.settings.at(project.path).checks
         if not checks.command:
             raise BadInput(f"{project.name} has no check command.", hint="Only a person can set one.")
-        head = (await self.git.look(project, agent, run.id)).head
-        candidate = await self.git.stage(project, head, f"Try what {agent.id} has")
+        head = (await self.ports.git.look(project, agent, run.id)).head
+        candidate = await self.ports.git.stage(project, head, f"Try what {agent.id} has")
         if not candidate.commits:
             raise Conflict(f"{project.main} has all that you have committed.", hint="Commit your work, then check it.")
         async with self._turns:
-            result, output = await self.checks.run(project, candidate, checks, self.clock.now())
+            result, output = await self.ports.checks.run(project, candidate, checks, self.ports.clock.now())
         result = replace(result, head=head, tests=tally(output))
         await self.store.write(partial(_keep, key, result))
         return result, output
@@ -52,11 +50,6 @@ def own_result(run: Run, head: str, change: str) -> tuple[CheckResult, ...]:
     if run.checked is None or run.checked.head != head:
         return ()
     return (replace(run.checked, stack=(change,)),)
-
-
-def _who(key: str, store: Reading) -> tuple[Run, Agent]:
-    run = get(store, Run, key)
-    return run, get(store, Agent, run.agent)
 
 
 def _keep(key: str, result: CheckResult, store: Writing) -> None:

@@ -55,14 +55,10 @@ class Runs:
     def __init__(
         self, ports: Ports, bell: Bell, confinement: Confinements, slots: Slots, *, background: Background, seats: Seats
     ) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.git = ports.git
         self.processes = ports.processes
-        self.workdirs = ports.workdirs
-        self.providers = ports.providers
-        self.settings = ports.settings
         self.clock = ports.clock
-        self.uuid = ports.uuid
         self.bell = bell
         self.confinement = confinement
         self.background = background
@@ -70,8 +66,6 @@ class Runs:
         self.seats = seats
         self.setup = WorktreeSetups(ports, bell, confinement)
         self.briefings = Briefings(ports)
-        self.home = ports.home
-        self.token = ports.token
         self.stir: Callable[[str], None] = lambda _: None
 
     async def start(
@@ -90,8 +84,7 @@ class Runs:
             now=self.clock.now(),
             fits=partial(self.slots.fits, gone=await self.slots.gone_before(agent)),
         )
-        run = await self.store.write(claim.make)
-        self.bell.ring()
+        run = await self.bell.ring_after(self.store.write(claim.make))
         self.background.begin(run.id, lambda: self.launch(run))
 
     async def launch(self, run: Run) -> None:
@@ -108,8 +101,7 @@ class Runs:
                 place = await self.setup.place(run, given.site)
             identity = await self.processes.start(await self._prepare(run, given, place))
         except Unavailable as error:
-            await self.store.write(partial(delay, run.id, str(error)))
-            self.bell.ring()
+            await self.bell.ring_after(self.store.write(partial(delay, run.id, str(error))))
             raise
         except WindlassError as error:
             await self._could_not_start(run, f"could not be started: {error} {error.hint}".strip())
@@ -120,9 +112,9 @@ class Runs:
         """Write the run's files, and say what to start with which environment."""
         agent, task, project, worktree = given.site.agent, given.task, given.site.project, place.folder
         prompt = await self.briefings.prompt(run, task=task, site=given.site, worktree=worktree, mail=given.mail)
-        provider = self.providers.get(run.provider)
+        provider = self.ports.providers.get(run.provider)
         self.confinement.hold(agent, run.sandbox, reviews=bool(task.reviews))
-        briefing = await self.workdirs.brief(
+        briefing = await self.ports.workdirs.brief(
             run.id,
             worktree,
             prompt=prompt.text,
@@ -131,7 +123,7 @@ class Runs:
             context=given.context,
             files={file: agent.options[file] for file in provider.files} | {**provider.writes} | prompt.files,
         )
-        chosen = settings_for(agent.model, self.settings.at("").models)
+        chosen = settings_for(agent.model, self.ports.settings.at("").models)
         start = StartRequest(
             prompt=prompt.text,
             system=prompt.system,
@@ -141,7 +133,7 @@ class Runs:
             repositories=place.worktrees if given.site.agent.also else (),
             number=run.number,
             session=run.session,
-            new_session=self.uuid(),
+            new_session=self.ports.uuid(),
             model=agent.model,
             base_url=chosen.base_url,
             key=chosen.key,
@@ -153,16 +145,16 @@ class Runs:
         )
         environment = {
             **provider.environment(start),
-            **self.git.environment(project, agent),
+            **self.ports.git.environment(project, agent),
             **place.environment,
-            "WINDLASS_HOME": self.home,
+            "WINDLASS_HOME": self.ports.home,
             "WINDLASS_AGENT": agent.id,
             "WINDLASS_RUN": run.id,
             "WINDLASS_RUN_NUMBER": str(run.number),
             "WINDLASS_PROJECT": project.path,
             "WINDLASS_PROMPT": briefing.prompt,
             "WINDLASS_SIGNAL": briefing.signal,
-            "WINDLASS_TOKEN": self.token(run.id),
+            "WINDLASS_TOKEN": self.ports.token(run.id),
         }
         around = self.confinement.around(given.site, provider, place.folders, folder=start.folder)
         return Launch(
@@ -240,8 +232,7 @@ class Runs:
                 begun = current.begin(run.identity, base=run.base or current.base, now=now)
                 store.record("run.started", run.id, begun)
 
-        await self.store.write(step)
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(step))
         self.stir(run.id)
 
     async def _could_not_start(self, run: Run, reason: str) -> None:
@@ -261,8 +252,7 @@ class Runs:
             if task is not None and not task.ended:
                 end_task(store, task, state, now=now, reason=why)
 
-        await self.store.write(step)
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(step))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

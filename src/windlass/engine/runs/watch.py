@@ -10,7 +10,7 @@ from itertools import islice
 from windlass.core.errors import NotFound
 from windlass.core.nouns.run import Identity, Run, RunTrouble
 from windlass.core.ports import Ports
-from windlass.core.ports.store import Reading, Writing
+from windlass.core.ports.store import Writing
 from windlass.core.runs import retry_rules
 from windlass.core.runs.signal import BadSignal
 from windlass.core.runs.workdir import Site
@@ -30,14 +30,9 @@ class Watch:
     """Looks after each live run in the background; each time, it reads the facts anew."""
 
     def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Judge, background: Background) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.git = ports.git
         self.processes = ports.processes
-        self.workdirs = ports.workdirs
-        self.providers = ports.providers
-        self.settings = ports.settings
-        self.clock = ports.clock
-        self.home = ports.home
         self.runs = runs
         self.intake = intake
         self.finish = finish
@@ -56,7 +51,8 @@ class Watch:
         """Follow every live run, and look at what the kernel does not stir us for."""
         last = await self.store.read(lambda store: store.last_seq())
         if last != self._seen or self._unfollowed:
-            found = await self.store.read(partial(_live, frozenset(self._tails)))
+            known = frozenset(self._tails)
+            found = await self.store.read(lambda store: [run for run in store.live_runs() if run.id not in known])
             self._seen, self._unfollowed = last, bool(found)
             await self._begin(found)
         for key in await self._due():
@@ -131,9 +127,11 @@ class Watch:
         if run.id in self._tails:
             return  # someone was faster, and may have read on since
         self._tails[run.id] = tail
-        tail.folder = tail.site.folder(self.home, self.git.worktree_path(tail.site.project, tail.site.agent))
+        tail.folder = tail.site.folder(
+            self.ports.home, self.ports.git.worktree_path(tail.site.project, tail.site.agent)
+        )
         if run.identity is not None:
-            places = self.workdirs.signal_places(tail.folder)
+            places = self.ports.workdirs.signal_places(tail.folder)
             self.processes.follow(run.id, run.identity, self.stir, *places)
 
     def _let_go(self, key: str) -> None:
@@ -148,15 +146,15 @@ class Watch:
         if not run.said and not await self._has_signal(run.id, tail):
             return False
         tail.ending = True
-        now = self.clock.monotonic()
+        now = self.ports.clock.monotonic()
         tail.signalled_at = tail.signalled_at or now
         return now - tail.signalled_at >= self._grace
 
     def _has_worktrees(self, site: Site) -> bool:
-        return all(self.git.has_worktree(project, site.agent) for project in site.projects)
+        return all(self.ports.git.has_worktree(project, site.agent) for project in site.projects)
 
     async def _has_signal(self, key: str, tail: OutputPosition) -> bool:
-        return not isinstance(await self.workdirs.signal(key, tail.folder), BadSignal | None)
+        return not isinstance(await self.ports.workdirs.signal(key, tail.folder), BadSignal | None)
 
     async def _halt(self, run: Run, tail: OutputPosition) -> bool:
         """Whether a run is ended because it stalled or ran away; the reason is kept before anything is done."""
@@ -166,12 +164,12 @@ class Watch:
         return trouble is not None
 
     def _overdue(self, tail: OutputPosition, calls: int = 0) -> RunTrouble | None:
-        now = self.clock.monotonic()
+        now = self.ports.clock.monotonic()
         activity = retry_rules.RunActivity(age=now - tail.begun, silent=now - tail.heard, calls=calls)
-        return retry_rules.decide_halt(activity, self.settings.at(tail.site.project.path).limits)
+        return retry_rules.decide_halt(activity, self.ports.settings.at(tail.site.project.path).limits)
 
     async def _end(self, run: Run, identity: Identity) -> None:
-        gently = self.providers.get(run.provider).gently
+        gently = self.ports.providers.get(run.provider).gently
         await self.processes.stop(run.id, identity, grace=self._grace, gently=gently)
         self.stir(run.id)
 
@@ -183,11 +181,7 @@ class Watch:
 
     @property
     def _grace(self) -> float:
-        return self.settings.at("").daemon.stop_grace_seconds
-
-
-def _live(known: frozenset[str], store: Reading) -> list[Run]:
-    return [run for run in store.live_runs() if run.id not in known]
+        return self.ports.settings.at("").daemon.stop_grace_seconds
 
 
 def _record_halt(key: str, trouble: RunTrouble, store: Writing) -> None:

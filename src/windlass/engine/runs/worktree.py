@@ -54,64 +54,52 @@ class WorktreeSetups:
     """Everything between the claim of a run and its process. All of it can be repeated."""
 
     def __init__(self, ports: Ports, bell: Bell, confinement: Confinements) -> None:
+        self.ports = ports
         self.store = ports.store
         self.git = ports.git
-        self.setups = ports.setups
-        self.providers = ports.providers
         self.confinement = confinement
-        self.settings = ports.settings
         self.clock = ports.clock
-        self.workdirs = ports.workdirs
-        self.home = ports.home
         self.bell = bell
 
     async def place(self, run: Run, site: Site) -> RunPlace:
         """Make the worktrees ready, for a new task at main. Raises BadInput, with the last lines, if a set-up fails."""
         made = [await self._worktree(run, project, site.agent) for project in site.projects]
         worktrees = tuple(place.folder for place in made)
-        folder = site.folder(self.home, worktrees[0])
+        folder = site.folder(self.ports.home, worktrees[0])
         if len(worktrees) > 1:
-            await self.workdirs.gather(folder, dict(zip(site.names, worktrees, strict=True)))
+            await self.ports.workdirs.gather(folder, dict(zip(site.names, worktrees, strict=True)))
         return replace(made[0], folder=folder, worktrees=worktrees)
 
     async def _worktree(self, run: Run, project: Project, agent: Agent) -> RunPlace:
         """One worktree, made ready as its project wants it."""
         seen = await self.store.read(lambda store: _reviewed(store, run))
-        start = await self._workflow_start(run, agent)
+        start = await self.store.write(partial(enter, run, agent)) if agent.workflow else None
         if seen is not None:
             await self.git.renew(project, agent, at=seen.head)
         elif agent.copies:
             await self.git.renew(project, agent, at=await self.git.checkout(project))
         elif start is not None:
-            await self._renew(run, project, agent, at=await self._newest(project, agent) or start)
+            writer = await self.store.read(partial(writer_beside, agent))  # whose newest commit a reader looks at
+            newest = await self.git.branch(project, writer) if writer else ""
+            await self._renew(run, project, agent, at=newest or start)
         elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
         if not self.git.has_worktree(project, agent):
             await self.store.write(partial(begin, project, agent, self.clock.now()))
         worktree, main = await self.git.worktree(project, agent)
         base = seen.head if seen else main
-        settings = self.settings.at(project.path).worktree
+        settings = self.ports.settings.at(project.path).worktree
         environment = await self._ports(agent, settings)
         if settings.copy or settings.link or settings.setup.strip():
             given = {**self.git.environment(project, agent), "WINDLASS_PROJECT": project.path, **environment}
             await self._prepare(run, project, agent, worktree, given)
         return RunPlace(worktree, (worktree,), base, environment)
 
-    async def _workflow_start(self, run: Run, agent: Agent) -> str | None:
-        """The commit at which a workflow's agent begins; nothing means main, None that it is in no workflow."""
-        return await self.store.write(partial(enter, run, agent)) if agent.workflow else None
-
-    async def _newest(self, project: Project, agent: Agent) -> str:
-        """The newest commit of the agent that writes in this workflow now: a reader may be called to look at it."""
-        writer = await self.store.read(partial(writer_beside, agent))
-        return await self.git.branch(project, writer) if writer else ""
-
     async def _renew(self, run: Run, project: Project, agent: Agent, *, at: str = "") -> None:
         """Save the work of an earlier task that has not landed, tell a person, and begin anew."""
         saved = await self.git.renew(project, agent, at=at)
         if saved:
-            await self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now()))
-            self.bell.ring()
+            await self.bell.ring_after(self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now())))
 
     async def _ports(self, agent: Agent, settings: WorktreeSettings) -> dict[str, str]:
         """Ports that no other agent at work has; an agent keeps its own."""
@@ -126,28 +114,22 @@ class WorktreeSetups:
         return {"WINDLASS_PORT": str(own.first), "WINDLASS_PORTS": str(own)}
 
     async def _prepare(
-        self,
-        run: Run,
-        project: Project,
-        agent: Agent,
-        worktree: str,
-        environment: dict[str, str],
+        self, run: Run, project: Project, agent: Agent, worktree: str, environment: dict[str, str]
     ) -> None:
-        settings = self.settings.at(project.path).worktree
+        settings = self.ports.settings.at(project.path).worktree
         await self.git.hide(project, agent, (*settings.copy, *settings.link))
         key = setup_key(settings.setup, await self.git.locks(project, agent))
-        provider = self.providers.get(run.provider)
+        provider = self.ports.providers.get(run.provider)
         site = Site(agent, (project,))
         around = self.confinement.around_setup(site, provider, worktree=worktree) if run.sandbox else None
-        preparing = self.setups.prepare(
+        preparing = self.ports.setups.prepare(
             worktree, project.path, agent.id, settings, key=key, environment=environment, sandbox=around
         )
         prepared = await self._unless_stopped(run, preparing)
         if run.number == 1:  # later, what git ignores there may be the agent's own
             await self.git.record_extra_files(project, agent)
         if prepared.notes or prepared.output or prepared.failure:
-            await self.store.write(partial(_keep, agent, prepared, self.clock.now()))
-            self.bell.ring()
+            await self.bell.ring_after(self.store.write(partial(_keep, agent, prepared, self.clock.now())))
         if prepared.failure:
             raise BadInput(
                 f"The set-up of its worktree failed: {prepared.failure}",
@@ -207,12 +189,8 @@ def setup_document(agent: Agent) -> str:
     return f"{agent.project}/setup/{agent.id}"
 
 
-def _ports_document(agent: Agent) -> str:
-    return f"{agent.project}/ports/{agent.id}"
-
-
 def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
-    kept = store.find(Document, _ports_document(agent))
+    kept = store.find(Document, f"{agent.project}/ports/{agent.id}")
     return PortRange.parse(kept.body) if kept else None
 
 

@@ -198,7 +198,8 @@ class Audit:
             if problem:
                 problems.append(problem)
             else:
-                kept.append(KeptOutput(run.id, end, run.live, more=not run.live and await self._goes_on(run, end)))
+                more = not run.live and bool(await self.processes.output(run.id, end - run.cut, 1))
+                kept.append(KeptOutput(run.id, end, run.live, more=more))
         await self._hear(told)
         for output in kept:
             heard = told.output.get(output.run, 0)
@@ -212,21 +213,13 @@ class Audit:
         has_file = bool(await self.processes.output(run.id, 0, 1))
         while chunks:
             for chunk in chunks:
-                there = await self._there(run, chunk) if has_file else None
+                at = chunk.offset - run.cut  # negative: the file was emptied or replaced since
+                there = await self.processes.output(run.id, at, len(chunk.content)) if has_file and at >= 0 else None
                 if problem := invariants.judge_chunk(chunk, end, there):
                     return end, problem
                 end = chunk.end
             chunks = await self.store.read(partial(_chunks, run.id, end)) if end < expected else []
         return end, ""
-
-    async def _goes_on(self, run: Run, end: int) -> bool:
-        """Whether the file of a run has more bytes than these."""
-        return bool(await self.processes.output(run.id, end - run.cut, 1))
-
-    async def _there(self, run: Run, chunk: Chunk) -> bytes | None:
-        """The same bytes in the file; nothing where the file was emptied or replaced since."""
-        at = chunk.offset - run.cut
-        return await self.processes.output(run.id, at, len(chunk.content)) if at >= 0 else None
 
     async def _hear(self, told: JournalFacts) -> None:
         """Listen to the journal, from where the last listening ended."""

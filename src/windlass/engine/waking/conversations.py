@@ -10,7 +10,6 @@ from windlass.core.address import HUMAN
 from windlass.core.errors import NotAllowed
 from windlass.core.messages.members import Speaker
 from windlass.core.nouns.message import Delivery, Message, Receipt
-from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.engine.bell import Bell
@@ -49,13 +48,9 @@ class Conversations:
             raise NotAllowed(f"{key} is a conversation of others.")
         answer = store.answer_to(key)
         if answer is None:
-            return Conversation(asked, reason=self._given_up(store, key))
+            reasons = [self._silence(store, receipt) for receipt in store.receipts(key)]
+            return Conversation(asked, reason="; ".join(reasons) if all(reasons) else "")
         return Conversation(asked, answer, store.find(Delivery, f"{answer.id}/{speaker.address}"))
-
-    def _given_up(self, store: Reading, question: str) -> str:
-        """Why nobody will answer it, if that is so of all who were asked."""
-        reasons = [self._silence(store, receipt) for receipt in store.receipts(question)]
-        return "; ".join(reasons) if all(reasons) else ""
 
     def _silence(self, store: Reading, delivery: Delivery) -> str:
         """Why one who was asked will not answer: nothing, if it is at work, is about to be, or is a person."""
@@ -73,9 +68,6 @@ class Conversations:
             case policy.Wait(reason, None) if delivery.owed and reason != policy.BUSY:
                 return f"{reader} waits: {reason}"
             case policy.Wait(until=None) | None if latest and not latest.live:
-                return f"{reader}'s run {latest.number} ended ({_how(latest)}) without an answer"
+                how = f"{latest.outcome}: {latest.reason}" if latest.reason else latest.outcome
+                return f"{reader}'s run {latest.number} ended ({how}) without an answer"
         return ""
-
-
-def _how(run: Run) -> str:
-    return f"{run.outcome}: {run.reason}" if run.reason else str(run.outcome)

@@ -57,13 +57,11 @@ class Deliver:
     """Starts a run for each agent that has mail and may be woken; records why the others wait."""
 
     def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles, *, tasks: Tasks) -> None:
+        self.ports = ports
         self.store = ports.store
-        self.clock = ports.clock
-        self.settings = ports.settings
         self.bell = bell
         self.tasks = tasks
         self.runs = runs
-        self.providers = ports.providers
         self.slots = slots
         self.troubles = troubles
 
@@ -75,7 +73,7 @@ class Deliver:
         return False
 
     async def _wake(self, mail: Mail) -> None:
-        now = self.clock.now()
+        now = self.ports.clock.now()
         match self.decide(mail, now):
             case policy.Wait(reason=policy.BUSY):
                 return
@@ -98,7 +96,7 @@ class Deliver:
 
     def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
         """Whether an agent is woken for its mail."""
-        provider, limits = self.providers.get(mail.agent.provider), self.settings.at(mail.path).limits
+        provider, limits = self.ports.providers.get(mail.agent.provider), self.ports.settings.at(mail.path).limits
         if mail.instance:
             limits = lowered(limits, mail.instance.limits)
         decided = policy.decide_wake(
@@ -119,14 +117,13 @@ class Deliver:
         """Record why an agent waits. A wait that only a person can end is told to the person."""
         if all(letter.delivery.reason == reason for letter in mail.letters):
             return
-        now = self.clock.now()
+        now = self.ports.clock.now()
 
         def step(store: Writing) -> None:
             if _hold([letter.delivery.id for letter in mail.letters], reason, store) and brake and brake.until is None:
                 _report(mail.letters, brake, now, store)
 
-        await self.store.write(step)
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(step))
 
 
 def _hold(keys: list[str], reason: str, store: Writing) -> bool:
@@ -176,12 +173,6 @@ def _is_at_something(mail: Mail) -> bool:
     return mail.task is not None and not mail.task.ended and mail.task.state is not TaskState.OPEN
 
 
-def _sent_back(store: Reading, agent: str) -> Task | None:
-    """The task of an instance that came back from the gate, which its agent fixes without a run of it so far."""
-    mine = (task for task in store.unfinished_tasks(agent=agent) if task.state is TaskState.ACTIVE)
-    return next(mine, None)
-
-
 def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | None:
     """One agent, with the mail that is owed to it; nothing if the agent does not exist."""
     agent = store.find(Agent, reader)
@@ -190,8 +181,9 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
     every = store.runs_of(reader)
     runs = [run for run in every if run.task == every[-1].task]
     task = store.find(Task, runs[-1].task) if runs else None
-    if agent.workflow and (task is None or task.ended):
-        task = _sent_back(store, reader) or task
+    if agent.workflow and (task is None or task.ended):  # its instance's task may have come back from the gate
+        mine = store.unfinished_tasks(agent=reader)
+        task = next((other for other in mine if other.state is TaskState.ACTIVE), task)
     project = store.find(Project, agent.project)
     found = ((store.find(Message, delivery.message), delivery) for delivery in deliveries)
     letters = tuple(Letter(message, each) for message, each in found if message is not None)

@@ -12,11 +12,7 @@ from windlass.core.ports.store import Reading
 from windlass.engine.slots import NONE_FREE
 from windlass.engine.waking.deliver import Deliver, mail_of
 
-_SETTLED = {
-    Receipt.DELIVERED: "has it",
-    Receipt.READ: "has read it",
-    Receipt.ACKED: "has acknowledged it",
-}
+_SETTLED = {Receipt.DELIVERED: "has it", Receipt.READ: "has read it", Receipt.ACKED: "has acknowledged it"}
 _NO_SLOT = f"waits: {NONE_FREE}"
 
 

@@ -176,15 +176,13 @@ def free_name(wanted: str, project: Project, workflow: Workflow, store: Reading)
             raise BadInput(f"An instance can't be called {wanted} here.", hint="Choose another --instance.")
         return wanted
     number, name = 1, DEFAULT_INSTANCE
-    while any(_is_of_another(store, f"{agent.name}@{name}", project) for agent in workflow.agents):
+    while any(
+        (namesake := store.find(Agent, f"{agent.name}@{name}")) and namesake.project != project.id
+        for agent in workflow.agents
+    ):
         number += 1
         name = f"{DEFAULT_INSTANCE}-{number}"
     return name
-
-
-def _is_of_another(store: Reading, agent: str, project: Project) -> bool:
-    found = store.find(Agent, agent)
-    return found is not None and found.project != project.id
 
 
 def permissions_of(member: Member) -> Permissions:

@@ -43,12 +43,9 @@ class Workflows:
     """Starts, watches and ends instances."""
 
     def __init__(self, ports: Ports, bell: Bell, tasks: Tasks, deliver: Deliver, changes: Changes) -> None:
+        self.ports = ports
         self.store = ports.store
         self.clock = ports.clock
-        self.git = ports.git
-        self.library = ports.library
-        self.providers = ports.providers
-        self.chats = ports.chats
         self.bell = bell
         self.tasks = tasks
         self.projects = tasks.projects
@@ -68,16 +65,14 @@ class Workflows:
     async def begin(self, start: WorkflowStart) -> Instance:
         """All of it, or a refusal before anything is there."""
         beginning = await self._beginning(start)
-        begun = await self.store.write(beginning.make)
-        self.bell.ring()
-        return begun
+        return await self.bell.ring_after(self.store.write(beginning.make))
 
     async def _beginning(self, start: WorkflowStart) -> Beginning:
         project = await self.projects.at(start.path)
-        workflow = await self.library.workflow(start.file)
+        workflow = await self.ports.library.workflow(start.file)
         name = await self.store.read(partial(free_name, start.instance, project, workflow))
         agents = [await self._engaged(project, workflow, agent, name) for agent in workflow.agents]
-        await self.git.main(project)
+        await self.ports.git.main(project)
         values = {**start.values, **workflow.values(name)}
         return Beginning(
             project=project,
@@ -108,7 +103,7 @@ class Workflows:
         known = await self.store.read(lambda store: store.instances(project=project.id))
         channel = files.get("channel", "")
         ours = {each.files.get("channel") for each in known} | {f".windlass/context/{name}/channel.md"}
-        if channel and channel not in ours and self.chats.look(project.path, channel, 0, 0) is not None:
+        if channel and channel not in ours and self.ports.chats.look(project.path, channel, 0, 0) is not None:
             raise Conflict(
                 f"{channel} is there already, and is not a channel of ours.",
                 hint="Move it away, or write another `file` for the channel of its context.",
@@ -136,7 +131,7 @@ class Workflows:
         )
         agent = self.tasks.terms(project, defined, {"command": member.command} if member.command else {})
         if member.tools is not None:
-            check_tools(self.providers.get(agent.provider), member.tools, permissions)
+            check_tools(self.ports.providers.get(agent.provider), member.tools, permissions)
         shares = member.worktree is WorktreeChoice.SHARED
         talks = workflow.context is not None and bool(workflow.context.channel)
         agent = replace(
@@ -208,13 +203,7 @@ class Workflows:
                 case policy.Wait(reason, until):
                     waits = until is None or (mail and mail.turn and mail.turn not in moving)
                     (stuck if waits else waking).append(f"{reader}: {reason}")
-        return Facts(
-            live=live,
-            tasks=tasks,
-            settled=frozenset(settled),
-            waking=waking,
-            stuck=stuck,
-        )
+        return Facts(live=live, tasks=tasks, settled=frozenset(settled), waking=waking, stuck=stuck)
 
     # ── ending ──
 
@@ -244,8 +233,7 @@ class Workflows:
     async def drain(self, path: str, name: str) -> None:
         """Let those who work end, and start nobody any more."""
         project = await self.projects.at(path)
-        await self.store.write(partial(steps.drain, f"{project.id}/{name}"))
-        self.bell.ring()
+        await self.bell.ring_after(self.store.write(partial(steps.drain, f"{project.id}/{name}")))
 
     async def tick(self) -> bool:
         """What is quiet lands what it has made; then it ends, unless it was started to stay."""
@@ -259,8 +247,7 @@ class Workflows:
                 if instance.deadline is not None and instance.deadline <= now:
                     await self._stop(instance, "its time was over (limits.timeout)", InstanceEnding.TIMEOUT)
                 elif await self.store.read(partial(self._is_due, instance, now)):
-                    await self.store.write(partial(self._settle, instance.id, self.clock.now()))
-                    self.bell.ring()
+                    await self.bell.ring_after(self.store.write(partial(self._settle, instance.id, self.clock.now())))
         return False
 
     def _is_due(self, instance: Instance, now: float, store: Reading) -> bool:
