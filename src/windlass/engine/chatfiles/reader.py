@@ -209,7 +209,8 @@ class ChatReader:
             position = await self._find_again(file, position)
             found = self._look(file, position, SLICE)
         if found is None or not found.content:
-            await self._mind_emptied(file, position, found)
+            if position.recent and found and not found.size and self._is_quiet(file, found, EMPTIED):
+                await self.save(file, position.anew())  # it stays empty: the same lines may be sent again
             return Remainder.NOTHING, 0
         author = await self._author_of(file)
         reading = partial(self._read, file, position, names=author.names, urgency=urgency, most=most)
@@ -264,11 +265,6 @@ class ChatReader:
         if again != position:
             await self.save(file, again)
         return again
-
-    async def _mind_emptied(self, file: ChatFile, position: ReadPosition, found: Slice | None) -> None:
-        """Forget a file that was emptied and stays empty: the same lines may then be sent again."""
-        if position.recent and found is not None and not found.size and self._is_quiet(file, found, EMPTIED):
-            await self.save(file, position.anew())
 
     # ── sending ──
 

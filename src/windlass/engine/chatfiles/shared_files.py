@@ -25,7 +25,7 @@ from windlass.core.workflows.instance import Instance
 from windlass.engine.chatfiles.quiet_files import QuietFiles
 from windlass.engine.messages.documents import LARGEST, NOTES, Documents
 from windlass.engine.messages.log import place
-from windlass.engine.records.documents import revised
+from windlass.engine.records.documents import revised, text_of
 from windlass.engine.records.messages import tell_person
 from windlass.engine.troubles import Troubles
 
@@ -319,8 +319,7 @@ def _is_shown(message: Message) -> bool:
 
 def _page(shared: Shared, store: Reading) -> tuple[Document | None, Synced]:
     document = _document(shared, NOTES, store)
-    record = store.find(Document, f"{shared.project.id}/{shared.record}")
-    return document, Synced.parse(record.body if record else "")
+    return document, Synced.parse(text_of(store, f"{shared.project.id}/{shared.record}"))
 
 
 def _document(shared: Shared, name: str, store: Reading) -> Document | None:

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from windlass.core.errors import Conflict
 from windlass.core.nouns.change import Change
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
@@ -18,6 +17,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.projects.projects import Projects
 from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task, learned_in
+from windlass.engine.records.documents import text_of
 from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import current_task
 
@@ -51,8 +51,8 @@ class Changes:
     async def notes(self, change: Change) -> tuple[str, str]:
         """What its last check printed, and what was learned from a change that never landed; empty where unknown."""
         names = (change.checks[-1].document if change.checks else "", learned_in(change))
-        kept = await self.store.read(lambda store: [store.find(Document, f"{change.project}/{name}") for name in names])
-        output, learned = (document.body if document else "" for document in kept)
+        ids = [f"{change.project}/{name}" for name in names]
+        output, learned = await self.store.read(lambda store: [text_of(store, key) for key in ids])
         return output, learned
 
     async def halted(self, change: Change) -> str:

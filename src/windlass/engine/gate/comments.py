@@ -22,9 +22,9 @@ def said_about(store: Reading, change: str) -> list[Message]:
     return store.messages(review_channel(change))
 
 
-def reviewers_of(store: Reading, change: str, *states: TaskState) -> list[Task]:
+def reviewers_of(store: Reading, change: Change, *states: TaskState) -> list[Task]:
     """The unfinished reviews of a change; only those in these states, if any are named."""
-    found = [task for task in store.unfinished_tasks() if task.reviews == change]
+    found = [task for task in store.unfinished_tasks(project=change.project) if task.reviews == change.id]
     return [task for task in found if not states or task.state in states]
 
 

@@ -13,7 +13,6 @@ from windlass.core.gate.planner import plan
 from windlass.core.gate.stacks import Plan, Stack, Trial
 from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold
 from windlass.core.nouns.counted_tests import tally
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
@@ -28,6 +27,7 @@ from windlass.engine.gate.record import IN_QUEUE, GateRecord, Refusal
 from windlass.engine.gate.reviews import Reviews
 from windlass.engine.gate.stage import Staging
 from windlass.engine.projects.tasks import Tasks
+from windlass.engine.records.documents import text_of
 
 PAST = 100
 """How many ended changes are counted to estimate how often checks fail."""
@@ -334,8 +334,9 @@ def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]
     """The newest failed test with this change on top, and its output."""
     found = store.find(Change, change)
     failed = [check for check in found.checks if not check.passed] if found else []
-    kept = store.find(Document, f"{found.project}/{failed[-1].document}") if found and failed else None
-    return (failed[-1] if failed else None), kept.body if kept else ""
+    if found is None or not failed:
+        return None, ""
+    return failed[-1], text_of(store, f"{found.project}/{failed[-1].document}")
 
 
 def _key(test: RunningCheck) -> str:

@@ -73,9 +73,8 @@ class GateRecord:
 
     async def tested(self, change: Change, result: CheckResult, output: str) -> None:
         """Record a check's result, and its output as a document."""
-        now = self.clock.now()
 
-        def step(store: Writing, current: Change) -> None:
+        def step(store: Writing, current: Change, now: float) -> None:
             text = revised(store, change.project, result.document, output, now=now)
             results = (*current.checks, result)[-MOST_RESULTS:]
             store.record("change.tested", change.id, replace(current, checks=results), text, passed=result.passed)
@@ -96,9 +95,8 @@ class GateRecord:
 
     async def closed(self, change: Change, reason: str) -> None:
         """Close a change that has nothing left to land."""
-        now = self.clock.now()
 
-        def step(store: Writing, current: Change) -> None:
+        def step(store: Writing, current: Change, now: float) -> None:
             close_change(store, current, reason, now)
             _finish_task(store, current, reason, now)
 
@@ -106,9 +104,8 @@ class GateRecord:
 
     async def refused(self, change: Change, refusal: Refusal, limits: Limits) -> None:
         """Send a change back to its author with the exact words, or to a person when that has not helped."""
-        now = self.clock.now()
 
-        def step(store: Writing, current: Change) -> None:
+        def step(store: Writing, current: Change, now: float) -> None:
             if current.state not in IN_QUEUE or _superseded(store, current, now):
                 return
             current = replace(current, failures=current.failures + refusal.by_checks)
@@ -128,9 +125,8 @@ class GateRecord:
 
     async def held(self, change: Change, hold: Hold, reason: str, ask: str) -> None:
         """Hold a change, and ask a person, if there is a question."""
-        now = self.clock.now()
 
-        def step(store: Writing, current: Change) -> None:
+        def step(store: Writing, current: Change, now: float) -> None:
             if current.state in IN_QUEUE and not _superseded(store, current, now):
                 _hold(store, current.move(ChangeState.HELD, reason=reason, hold=hold), ask, now)
 
@@ -138,9 +134,8 @@ class GateRecord:
 
     async def again(self, change: Change, reason: str) -> None:
         """Put a change back into the queue, unless its state has changed meanwhile."""
-        now = self.clock.now()
 
-        def step(store: Writing, current: Change) -> None:
+        def step(store: Writing, current: Change, now: float) -> None:
             if current.state is change.state:
                 store.record("change.queued", change.id, current.move(ChangeState.QUEUED, reason=reason))
                 withdraw_hold(store, current, "What held the change is gone.", now)
@@ -150,19 +145,20 @@ class GateRecord:
     async def delayed(self, change: Change, reason: str) -> None:
         """Record on a change why it waits."""
 
-        def step(store: Writing, current: Change) -> None:
+        def step(store: Writing, current: Change, _: float) -> None:
             if current.reason != reason:
                 store.record("change.delayed", change.id, replace(current, reason=reason))
 
         await self._write(change, step)
 
-    async def _write(self, change: Change, step: Callable[[Writing, Change], None]) -> None:
+    async def _write(self, change: Change, step: Callable[[Writing, Change, float], None]) -> None:
         """One transaction on a change as it is now; none if it has ended, or has other commits now."""
+        now = self.clock.now()
 
         def current(store: Writing) -> None:
             found = store.find(Change, change.id)
             if found is not None and not found.ended and found.head == change.head:
-                step(store, found)
+                step(store, found, now)
 
         await self.bell.ring_after(self.store.write(current))
 

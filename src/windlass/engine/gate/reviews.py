@@ -103,7 +103,7 @@ class Reviews:
         change = await self.changes.get(key)
         if change.ended:
             raise Conflict(f"{key} is {change.state}, so there is nothing to review.", hint="See `windlass queue`.")
-        at_it = await self.store.read(lambda store: comments.reviewers_of(store, key))
+        at_it = await self.store.read(lambda store: comments.reviewers_of(store, change))
         if at_it:
             name = at_it[0].agent
             raise Conflict(f"{name} reviews {key} already.", hint=f"See `windlass show {name}`.")
@@ -137,7 +137,7 @@ class Reviews:
         who = await self._who(run, key)
 
         def step(store: Writing, change: Change, now: float) -> Message:
-            reviewing = any(each.agent == who for each in comments.reviewers_of(store, key))
+            reviewing = any(each.agent == who for each in comments.reviewers_of(store, change))
             reviews.check_comment(who, change, reviews=reviewing, blocking=given.blocking)
             if reply_to:
                 _find(comments.said_about(store, key), reply_to, key)
@@ -184,7 +184,7 @@ def _objection(store: Reading, change: Change, *, wanted: bool) -> str:
     found = store.changes_of_task(change.task) if change.task else []
     others = [other for other in found if other.project == change.project and not other.ended and other.id != change.id]
     said = [message for about in (change, *others) for message in comments.said_about(store, about.id)]
-    busy = [each.agent for each in comments.reviewers_of(store, change.id, *_BUSY)]
+    busy = [each.agent for each in comments.reviewers_of(store, change, *_BUSY)]
     return reviews.objection(current, said, wanted=wanted, reviewers=busy)
 
 
@@ -210,7 +210,7 @@ def _begun(store: Reading, change: Change) -> bool | None:
     """Whether this commit's review was begun and ended without an opinion; None if no review is needed now."""
     said = comments.said_about(store, change.id)
     done = reviews.is_reviewed(change, said) or reviews.open_blocking(said)
-    if done or comments.reviewers_of(store, change.id) or change.state is ChangeState.TESTING:
+    if done or comments.reviewers_of(store, change) or change.state is ChangeState.TESTING:
         return None
     about = [each for each in said if each.remark and each.remark.head == change.head]
     return any(each.kind is Kind.SAY for each in about)

@@ -17,7 +17,7 @@ from windlass.core.nouns.task import Task
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.engine.messages.directory import Directory
-from windlass.engine.messages.talk import Sent, Talk, speaker_of
+from windlass.engine.messages.talk import Sent, Talk
 from windlass.engine.projects.projects import Projects
 from windlass.engine.records.lookup import project_here
 
@@ -61,7 +61,8 @@ class Callers:
         if no project is named.
         """
         if run:
-            speaker, found = await self.store.read(partial(_in_run, run))
+            speaker = await self.talk.speaker(run)
+            found = await self.store.read(lambda store: project_here(store, speaker.project))
             if name and str(Address.parse(name)) not in speaker.own_names:
                 raise NotAllowed(f"You are {speaker.address}, and can't speak as {name}.", hint="Leave `from` out.")
             return CallerInProject(speaker=speaker, project=found)
@@ -134,11 +135,6 @@ class Callers:
         target = agent or await self.store.read(partial(_at_work, caller, task, phase, key))
         about = f"task/{task}" if task else f"phase/{phase}" if phase else ""
         return await self.say(caller, NewMessage(body=body, to=(target,), kind=Kind.ASK, key=key, about=about))
-
-
-def _in_run(run: str, store: Reading) -> tuple[Speaker, Project]:
-    speaker = speaker_of(run, store)
-    return speaker, project_here(store, speaker.project)
 
 
 def _project_of_readers(readers: list[str], task: str, store: Reading) -> tuple[Project, str]:

@@ -116,8 +116,7 @@ class Tasks:
                 wants=order.mode,
                 created_at=self.clock.now(),
             )
-            step = partial(_add, agent, project.name, task)
-            added = await self.store.write(step)
+            added = await self.store.write(partial(_add, agent, project.name, task))
             if added is not None:
                 self.bell.ring()
                 return added

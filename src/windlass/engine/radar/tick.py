@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from windlass.core.errors import BadInput, NotFound, WindlassError
 from windlass.core.nouns.agent import Agent, Permissions
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task, TaskState
@@ -20,7 +19,7 @@ from windlass.core.radar.collisions import Act, Collision, QuickLook, Severity, 
 from windlass.core.render import collision_note
 from windlass.engine.bell import Bell
 from windlass.engine.radar.merges import Collisions
-from windlass.engine.records.documents import revised
+from windlass.engine.records.documents import revised, text_of
 from windlass.engine.records.messages import tell_agent
 from windlass.engine.troubles import Troubles
 
@@ -293,8 +292,7 @@ class Note:
         """Within a transaction: tell the agent, and remember the files, unless it was told of all of them before."""
         other = next((agent for agent in self.collision.agents if agent != self.reader), self.project.main)
         name = f"radar/{self.reader}/{other}"
-        known = store.find(Document, f"{self.project.id}/{name}")
-        told = set(known.body.splitlines()) if known else set()
+        told = set(text_of(store, f"{self.project.id}/{name}").splitlines())
         if told.issuperset(self.collision.files):
             return False
         body = "\n".join(sorted(told.union(self.collision.files)))

@@ -1,10 +1,16 @@
-"""Write a document within a transaction: its first revision, or the next."""
+"""The text of a document, and its next revision within a transaction."""
 
 from __future__ import annotations
 
 from windlass.core.address import SYSTEM
 from windlass.core.nouns.document import Document
 from windlass.core.ports.store import Reading
+
+
+def text_of(store: Reading, key: str) -> str:
+    """The text of the document with that id, or nothing."""
+    found = store.find(Document, key)
+    return found.body if found else ""
 
 
 def revised(store: Reading, project: str, name: str, body: str, *, now: float, author: str = str(SYSTEM)) -> Document:

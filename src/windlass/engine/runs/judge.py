@@ -62,6 +62,7 @@ class Judge:
         while True:
             limits = self.ports.settings.at(site.project.path).limits
             trees = await self._look(site, run)
+            found = zip(site.projects, trees.values(), strict=False)
             ending = EndedRun(
                 exit_code=await self.ports.processes.exit_code(run.id),
                 signal=await self._signal(run, site),
@@ -72,7 +73,7 @@ class Judge:
                 waits=retry_rules.waits_before(before),
                 patience=limits.restarts if site.agent.persistent else 0,
                 claim=self.ports.providers.get(run.provider).claim,
-                heads=_heads(site, trees),
+                heads={project.id: tree.head for project, tree in found if tree.commits},
                 branch=site.agent.branch,
                 looks=bool(task and not task.mode.writes) or (joins and site.agent.permissions is Permissions.READ),
                 called=any(other.cause is Cause.CALL for other in (*before, run)),
@@ -113,12 +114,6 @@ def _history(run: Run, store: Reading) -> tuple[Site, Task | None, list[Run], bo
     site, task = site_of(store, run.agent), store.find(Task, run.task)
     before = [old for old in store.runs_of(run.agent) if old.number < run.number and old.task == run.task]
     return site, task, before, instances.joins(store, site.agent, task)
-
-
-def _heads(site: Site, trees: Mapping[str, WorktreeState]) -> dict[str, str]:
-    """The commit to land in each project that has any."""
-    found = zip(site.projects, trees.values(), strict=False)
-    return {project.id: tree.head for project, tree in found if tree.commits}
 
 
 def record(judged: Run, verdict: RunVerdict, ending: EndedRun, now: float, store: Writing) -> Run | None:

@@ -143,7 +143,8 @@ class WorktreeSetups:
         try:
             while not work.done():
                 ear.clear()
-                if await self.store.read(partial(_is_stopping, run.id)):
+                current = await self.store.read(lambda store: store.find(Run, run.id))
+                if current is None or not current.live or current.stopping:
                     raise BadInput("It was stopped before it began.")
                 ring = asyncio.ensure_future(ear.wait())
                 await asyncio.wait({work, ring}, return_when=asyncio.FIRST_COMPLETED)
@@ -152,11 +153,6 @@ class WorktreeSetups:
         finally:
             work.cancel()
             await asyncio.wait({work})
-
-
-def _is_stopping(key: str, store: Reading) -> bool:
-    run = store.find(Run, key)
-    return run is None or not run.live or bool(run.stopping)
 
 
 def _begins_anew(store: Reading, run: Run) -> bool:

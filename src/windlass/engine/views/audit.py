@@ -263,10 +263,10 @@ class Audit:
                 found[run.id, run.identity] = (
                     f"{run.id} of {run.agent} counts as running; pid {run.identity.pid} is gone"
                 )
+        known = await self.store.read(lambda store: {key for key in marked if store.find(Run, key)})
         for key, pids in marked.items():
             if key not in live:
-                known = await self.store.read(partial(_run, key))
-                why = f"run {key}, which has ended" if known else f"a run {key}, which nobody knows"
+                why = f"run {key}, which has ended" if key in known else f"a run {key}, which nobody knows"
                 found |= {(key, pid): f"pid {pid} belongs to {why}" for pid in pids}
         return found, len(live)
 
@@ -385,7 +385,3 @@ def _beginning(store: Reading, run: Run) -> tuple[Run, int, list[Chunk]]:
 
 def _chunks(run: str, offset: int, store: Reading) -> list[Chunk]:
     return store.chunks(run, offset=offset, limit=CHUNKS)
-
-
-def _run(key: str, store: Reading) -> Run | None:
-    return store.find(Run, key)

@@ -10,7 +10,6 @@ from windlass.core import display, policy
 from windlass.core.address import HUMAN
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cost, Outcome, Run, Usage
@@ -20,6 +19,7 @@ from windlass.core.ports.archive import Saved
 from windlass.core.ports.store import Reading
 from windlass.core.runs import retry_rules
 from windlass.engine.radar.tick import Radar
+from windlass.engine.records.documents import text_of
 from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import channel_of, current_task, open_questions
 from windlass.engine.runs.worktree import setup_document
@@ -92,7 +92,6 @@ class Statuses:
 
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
-
         gone = await self.slots.gone()
 
         def question(store: Reading) -> list[View]:
@@ -135,7 +134,7 @@ class Statuses:
                 worktree=self.git.worktree_path(project, agent) if project else "",
                 output=_failed_output(store, view.change),
                 questions=[each for each in open_questions(store, agent.id) if not each.hidden_from(viewer)],
-                setup=_setup_output(store, agent),
+                setup=text_of(store, setup_document(agent)),
                 reports=[message for message in messages if str(HUMAN) in message.to and message.kind is Kind.REPORT],
             )
 
@@ -145,13 +144,7 @@ class Statuses:
 def _failed_output(store: Reading, change: Change | None) -> str:
     if change is None or not change.checks or change.checks[-1].passed:
         return ""
-    kept = store.find(Document, f"{change.project}/{change.checks[-1].document}")
-    return kept.body if kept else ""
-
-
-def _setup_output(store: Reading, agent: Agent) -> str:
-    kept = store.find(Document, setup_document(agent))
-    return kept.body if kept else ""
+    return text_of(store, f"{change.project}/{change.checks[-1].document}")
 
 
 def _views(store: Reading, agents: Sequence[Agent], moment: Moment) -> list[View]:

@@ -73,12 +73,11 @@ class Workflows:
         name = await self.store.read(partial(free_name, start.instance, project, workflow))
         agents = [await self._engaged(project, workflow, agent, name) for agent in workflow.agents]
         await self.ports.git.main(project)
-        values = {**start.values, **workflow.values(name)}
         return Beginning(
             project=project,
             workflow=workflow,
             agents=tuple(agents),
-            values=values,
+            values={**start.values, **workflow.values(name)},
             instance=Instance(
                 name=name,
                 project=project.id,
@@ -132,14 +131,12 @@ class Workflows:
         agent = self.tasks.terms(project, defined, {"command": member.command} if member.command else {})
         if member.tools is not None:
             check_tools(self.ports.providers.get(agent.provider), member.tools, permissions)
-        shares = member.worktree is WorktreeChoice.SHARED
-        talks = workflow.context is not None and bool(workflow.context.channel)
         agent = replace(
             agent,
             instance=instance,
             workflow=workflow.name,
-            shares=shares,
-            talks=talks,
+            shares=member.worktree is WorktreeChoice.SHARED,
+            talks=workflow.context is not None and bool(workflow.context.channel),
             copies=copies,
             tools=member.tools,
         )
