@@ -345,7 +345,6 @@ def _others(items: Sequence[Item]) -> int:
 
 
 def _rest(found: Slice, items: Sequence[Item]) -> Remainder:
-    """What is left behind these."""
     whole, _, half = found.content[items[-1].end if items else 0 :].rpartition(b"\n")
     if whole.strip(_BLANK):
         return Remainder.OPEN

@@ -70,7 +70,6 @@ class Chat:
         return False
 
     async def _refresh(self, known: list[ChatFile], changed: set[str], *, everything: bool) -> None:
-        """Update the files that projects and instances share."""
         mirrored = {file.top for file in known if file.agent is None}
         for project in await self.store.read(lambda store: store.projects()):
             if everything or project.path in changed:

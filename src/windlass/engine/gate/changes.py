@@ -136,7 +136,6 @@ def _after(change: Change) -> str:
 
 
 def _wanted(store: Reading, agent: str) -> list[Change]:
-    """The changes that an agent wants to land now."""
     task = current_task(store, agent)
     changes = store.changes_of_task(task.id) if task is not None and task.state is TaskState.LANDING else []
     return [change for change in changes if not change.ended]

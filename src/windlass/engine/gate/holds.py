@@ -81,7 +81,6 @@ class Holds:
                 await self.verdicts.again(change, "" if change.hold is Hold.REVIEW else change.reason)
 
     async def _is_free(self, project: Project, change: Change) -> bool:
-        """Whether a held change may go back into the queue."""
         match change.hold:
             case Hold.HUMAN | Hold.REVIEW | Hold.GUARD if await self._landed_elsewhere(project, change):
                 return False

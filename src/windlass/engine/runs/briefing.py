@@ -33,8 +33,7 @@ class Briefings:
     async def prompt(self, run: Run, *, task: Task, site: Site, worktree: str, mail: Sequence[Message]) -> Prompt:
         """The prompt of a run, with what the project adds to it; who is called hears what was said before."""
         agent, project, provider = site.agent, site.project, self.ports.providers.get(run.provider)
-        called = run.cause is Cause.CALL
-        recent = await self.store.read(lambda store: recent_in(store, agent)) if called else []
+        recent = await self.store.read(lambda store: recent_in(store, agent)) if run.cause is Cause.CALL else []
         instance = await self.store.read(lambda store: instances.of_agent(store, agent))
         return build_prompt(
             agent=agent,

@@ -71,7 +71,6 @@ class WorktreeSetups:
         return replace(made[0], folder=folder, worktrees=worktrees)
 
     async def _worktree(self, run: Run, project: Project, agent: Agent) -> RunPlace:
-        """One worktree, made ready as its project wants it."""
         seen = await self.store.read(lambda store: _reviewed(store, run))
         start = await self.store.write(partial(enter, run, agent)) if agent.workflow else None
         if seen is not None:
@@ -200,7 +199,6 @@ def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Wri
 
 
 def _keep(agent: Agent, prepared: PreparedWorktree, now: float, store: Writing) -> None:
-    """Keep what happened as a document, for people to read."""
     notes = "".join(f"note: {note}\n" for note in prepared.notes)
     failure = f"failed: {prepared.failure}\n" if prepared.failure else ""
     body = f"{notes}{prepared.output[-MOST_KEPT:]}{failure}"

@@ -312,7 +312,6 @@ class Audit:
         )
 
     async def _saved(self) -> dict[str, dict[str, Saved]]:
-        """What is saved, by project and ref."""
         projects = await self.store.read(lambda store: store.projects())
         return {
             project.id: {saved.ref: saved for saved in await self.git.archive.saved(project)} for project in projects

@@ -196,7 +196,6 @@ def _newest(agent: Agent, run: Run | None, task: Task | None, change: Change | N
 def _evidence(
     agent: Agent, run: Run | None, task: Task | None, change: Change | None, moment: Moment, *, paused: str
 ) -> str:
-    """Why we say so, in one line."""
     now = moment.now
     if change and not (task and task.ended) and change.state is not ChangeState.REJECTED:
         reason = (paused if change.queued else "") or change.reason

@@ -110,7 +110,6 @@ class Workflows:
         return files
 
     async def _engaged(self, project: Project, workflow: Workflow, member: Member, instance: str) -> Agent:
-        """One of its agents, on the terms of the file."""
         permissions = permissions_of(member)
         copies = member.worktree is WorktreeChoice.PROJECT
         if copies and permissions is not Permissions.READ:
@@ -179,7 +178,6 @@ class Workflows:
         )
 
     def _facts(self, instance: Instance, now: float, store: Reading) -> Facts:
-        """All that can move it."""
         own = {*instance.agents}
         live = [run for run in store.live_runs(project=instance.project) if run.agent in own]
         unfinished = store.unfinished_tasks(project=instance.project)
