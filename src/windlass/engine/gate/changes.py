@@ -98,13 +98,10 @@ class Changes:
 
     async def give_up(self, tasks: Sequence[str], reason: str) -> None:
         """Let nothing land any more of what these tasks want to; what has landed has landed."""
-        found = await self.store.read(
-            lambda store: [change for task in tasks for change in store.changes_of_task(task)]
-        )
-        for change in found:
-            if not change.ended:
-                with suppress(Conflict):  # it has landed, or is over
-                    await self.arrange(change.id, partial(_close, reason))
+        found = await self.store.read(lambda store: [store.changes_of_task(task) for task in tasks])
+        for change in (change for changes in found for change in changes if not change.ended):
+            with suppress(Conflict):  # it has landed, or is over
+                await self.arrange(change.id, partial(_close, reason))
 
     async def arrange(self, key: str, step: Callable[[Writing, Change, float], T]) -> T:
         """One step of a change that has not landed, and can't land meanwhile."""

@@ -94,11 +94,9 @@ class Callers:
 
     async def project_names(self, projects: Iterable[str]) -> dict[str, str]:
         """The name of each of these projects, by its id."""
-
-        def question(store: Reading) -> dict[str, str]:
-            return {key: found.name for key in {*projects} if (found := store.find(Project, key)) is not None}
-
-        return await self.store.read(question)
+        wanted = {*projects}
+        known = await self.store.read(lambda store: [store.find(Project, key) for key in wanted])
+        return {project.id: project.name for project in known if project}
 
     async def only_project(self) -> str:
         """The id of the only project there is, or nothing."""

@@ -246,10 +246,7 @@ class Talk:
 
     async def listen(self, speaker: Speaker, *, patience: float) -> Message | None:
         """The oldest question that was put to the speaker and has no answer, as soon as there is one."""
-
-        async def asked() -> list[Message]:
-            return await self.store.read(lambda store: store.asks_to(speaker.address, limit=1))
-
+        asked = partial(self.store.read, lambda store: store.asks_to(speaker.address, limit=1))
         found = await self.bell.until(asked, bool, patience=patience)
         return found[0] if found else None
 

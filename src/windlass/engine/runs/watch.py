@@ -127,9 +127,8 @@ class Watch:
         if run.id in self._tails:
             return  # someone was faster, and may have read on since
         self._tails[run.id] = tail
-        tail.folder = tail.site.folder(
-            self.ports.home, self.ports.git.worktree_path(tail.site.project, tail.site.agent)
-        )
+        worktree = self.ports.git.worktree_path(tail.site.project, tail.site.agent)
+        tail.folder = tail.site.folder(self.ports.home, worktree)
         if run.identity is not None:
             places = self.ports.workdirs.signal_places(tail.folder)
             self.processes.follow(run.id, run.identity, self.stir, *places)
