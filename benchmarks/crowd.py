@@ -21,7 +21,7 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.store import Writing
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.lifecycle import prepare_home
-from windlass.process.identity import identify
+from windlass.process.proc import identify
 from windlass.store.sqlite import SqliteStore
 
 PROJECT = Project(id="crowd", name="crowd", path="/", main="main")

@@ -18,7 +18,7 @@ from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
 from windlass.core.ports.store import Writing
-from windlass.store import queries
+from windlass.store.sqlite import load_queries
 
 FIRST_LOOKS = """
 import sys
@@ -271,7 +271,7 @@ class TestAtSize:
         words = "agent agents after before channel limit offset path run runs sender task reader message key project"
         values = dict.fromkeys([*words.split(), *"viewer home to begin length document question".split()], "[]")
         with closing(sqlite3.connect(tmp_path / "windlass.db")) as connection:
-            plan = connection.execute("EXPLAIN QUERY PLAN " + queries.load()[name], values).fetchall()
+            plan = connection.execute("EXPLAIN QUERY PLAN " + load_queries()[name], values).fetchall()
         steps = [step[-1] for step in plan]
         assert any(index in step for step in steps), steps
         assert not [step for step in steps if "TEMP B-TREE" in step and name != "names_taken"], steps
@@ -323,7 +323,7 @@ def work(folder: Path, names: tuple[str, ...], values: dict[str, object]) -> dic
                 return 0
 
             connection.set_progress_handler(tick, 1)
-            connection.execute(queries.load()[name], values).fetchall()
+            connection.execute(load_queries()[name], values).fetchall()
             connection.set_progress_handler(None, 0)
             steps[name] = count
     return steps

@@ -11,8 +11,7 @@ from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Confinement
 from windlass.core.nouns.project import Project
 from windlass.core.settings.schema import Settings
-from windlass.daemon.settings import SettingsFiles, project_file, with_value
-from windlass.daemon.settings_editor import SettingsFileEditor
+from windlass.daemon.settings import SettingsFileEditor, SettingsFiles, project_file, with_value
 
 
 def write(file: Path, text: str) -> Path:

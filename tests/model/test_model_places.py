@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound, WindlassError
-from windlass.model.allowed_paths import AllowedPaths
 from windlass.model.commands import Commands
-from windlass.model.files import Files
+from windlass.model.files import AllowedPaths, Files
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ import patience
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
-from windlass.process.identity import is_alive
-from windlass.process.proc import Process, living, words_of
+from windlass.process.proc import Process, is_alive, living, words_of
 from windlass.process.run_folder import RunFolder
 
 DEADLINE = patience.seconds(20)

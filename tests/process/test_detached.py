@@ -17,7 +17,7 @@ import patience
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
-from windlass.process.identity import identify, is_alive
+from windlass.process.proc import identify, is_alive
 
 LIBC_OWN_SIGNALS = 1 << 31 | 1 << 32
 """Numbers 32 and 33, which the C library keeps for its threads and ignores in what it spawns."""

@@ -10,8 +10,7 @@ from process_stage import Stage, descriptors, play, until, when_gone
 from test_detached import ourselves
 
 import patience
-from windlass.process.identity import is_alive
-from windlass.process.proc import process
+from windlass.process.proc import is_alive, process
 from windlass.process.run_folder import RunFolder
 
 

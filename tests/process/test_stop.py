@@ -13,8 +13,7 @@ from process_stage import Stage, play, until, when_gone
 
 import patience
 from windlass.core.nouns.run import Identity
-from windlass.process.identity import identify
-from windlass.process.proc import boot_id
+from windlass.process.proc import boot_id, identify
 
 
 def test_what_left_its_session_and_dropped_its_environment_ends_too(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import socket
 from pathlib import Path
 
@@ -72,6 +74,22 @@ class TestOpening:
             read_file(where, "name", 10)
         with pytest.raises(FileNotFoundError), open_folder(top, "one"):
             pass
+
+    def test_no_room_for_a_descriptor_is_not_another_kind_of_file(self, top: Path) -> None:
+        """A plain file and a plain folder stay what they are, also where they can't be opened now."""
+        (top / "file").write_text("text")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with open_folder(top) as where:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+            try:
+                with pytest.raises(OSError, match="Too many open files") as of_file:
+                    read_file(where, "file", 10)
+                with pytest.raises(OSError, match="Too many open files") as of_folder, open_folder(top):
+                    pass
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert [problem.value.errno for problem in (of_file, of_folder)] == [errno.EMFILE, errno.EMFILE]
+        assert read_file(None, top / "file", 10) == b"text"
 
     def test_a_link_is_not_written_through(self, top: Path, outside: Path) -> None:
         """Opening to add follows no link either."""

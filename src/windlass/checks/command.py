@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
-from windlass.checks.ports import Trees
-from windlass.checks.setup import PreparedTree, read_prepared, write_prepared
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.change import Candidate, CheckResult
 from windlass.core.nouns.project import Project
 from windlass.core.runs.worktree_setup import LOCK_FILES, Shell, ShellResult, setup_key, visible
 from windlass.core.settings.schema import CheckSettings
+from windlass.system.files import write_whole
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+
+
+class Trees(Protocol):
+    """Puts exactly one commit's tree at a path."""
+
+    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
+        """Make the folder hold this commit; of what is not in it, only what is to be kept stays.
+
+        Says whether that was all still there.
+        """
+        ...
+
+    async def clear(self, path: Path) -> None:
+        """Remove the folder."""
+        ...
+
+    async def leftovers(self, project: Project, path: Path) -> tuple[str, ...]:
+        """Files in the folder that are not part of the commit."""
+        ...
+
+    async def named(self, project: Project, commit: str, name: re.Pattern[str]) -> dict[str, str]:
+        """The commit's files whose name matches, each with its content's id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTree:
+    """A set-up that was done: for which key, and what it made beside the commit's own files."""
+
+    key: str
+    kept: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +88,6 @@ class CommandChecks:
     async def run(
         self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
     ) -> tuple[CheckResult, str]:
-        """Run setup and command on exactly the candidate's tree. Returns the verdict and the kept output."""
         if not settings.command.strip():
             raise BadInput(
                 f"{project.name} has no check command.", hint="Set one: `windlass config set checks.command COMMAND`."
@@ -88,7 +119,7 @@ class CommandChecks:
     async def _prepare(self, bench: Bench, candidate: Candidate, settings: CheckSettings) -> ShellResult | None:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
         project = bench.project
-        prepared = read_prepared(bench.prepared)
+        prepared = _read_prepared(bench.prepared)
         key = setup_key(settings.setup, await self._trees.named(project, candidate.commit, LOCK_FILES))
         usable = prepared if prepared and prepared.key == key else PreparedTree(key, ())
         placed = await self._trees.place(project, candidate.commit, bench.tree, keep=usable.kept)
@@ -109,7 +140,7 @@ class CommandChecks:
         # Once more, because a set-up may have changed files of the commit.
         if not await self._trees.place(bench.project, candidate.commit, bench.tree, keep=kept):
             raise Unavailable(f"The set-up of {bench.project.name} left a tree that cannot be put right: {bench.tree}.")
-        write_prepared(bench.prepared, PreparedTree(key, kept))
+        _write_prepared(bench.prepared, PreparedTree(key, kept))
         return None
 
     async def _execute(self, bench: Bench, command: str, settings: CheckSettings) -> ShellResult:
@@ -121,6 +152,19 @@ class CommandChecks:
             output_limit=settings.output_bytes,
             marker=f"{self._home_id}:{bench.marker}",
         )
+
+
+def _read_prepared(file: Path) -> PreparedTree | None:
+    """Read the memory of a set-up; None if it was never done, or not to its end."""
+    try:
+        value = json.loads(file.read_text("utf-8"))
+        return PreparedTree(value["key"], tuple(value["kept"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_prepared(file: Path, prepared: PreparedTree) -> None:
+    write_whole(file, json.dumps({"key": prepared.key, "kept": prepared.kept}).encode())
 
 
 def _verdict(

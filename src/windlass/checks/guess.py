@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from windlass.system.files import read_file
+
 
 def guess(top: Path) -> dict[str, str]:
     """A check command, a set-up and the reason; empty texts where nothing was found."""
-    for look in _LOOKS:
-        found = look(top)
-        if found is not None:
-            command, setup, because = found
-            return {"command": command, "setup": setup, "because": because}
-    return {"command": "", "setup": "", "because": ""}
+    command, setup, because = next(filter(None, (look(top) for look in _LOOKS)), ("", "", ""))
+    return {"command": command, "setup": setup, "because": because}
 
 
 Found = tuple[str, str, str] | None
@@ -52,12 +49,11 @@ def _node(top: Path) -> Found:
     return "npm test", "npm install", "package.json has a test script"
 
 
-def _cargo(top: Path) -> Found:
-    return ("cargo test", "", "there is a Cargo.toml") if (top / "Cargo.toml").is_file() else None
-
-
-def _go(top: Path) -> Found:
-    return ("go test ./...", "", "there is a go.mod") if (top / "go.mod").is_file() else None
+def _manifest(top: Path) -> Found:
+    for name, command in (("Cargo.toml", "cargo test"), ("go.mod", "go test ./...")):
+        if (top / name).is_file():
+            return command, "", f"there is a {name}"
+    return None
 
 
 def _python(top: Path) -> Found:
@@ -90,14 +86,9 @@ def _uses_pytest(top: Path) -> bool:
 def _text(file: Path) -> str:
     """The beginning of a plain file; a repository may bring anything, and a pipe or device is not read."""
     try:
-        opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_file(None, os.path.realpath(file), 200_000).decode("utf-8", "replace")
     except OSError:
         return ""
-    try:
-        plain = stat.S_ISREG(os.fstat(opened).st_mode)
-        return os.read(opened, 200_000).decode("utf-8", "replace") if plain else ""
-    finally:
-        os.close(opened)
 
 
-_LOOKS: tuple[Callable[[Path], Found], ...] = (_script, _make, _node, _cargo, _go, _python)
+_LOOKS: tuple[Callable[[Path], Found], ...] = (_script, _make, _node, _manifest, _python)

@@ -8,13 +8,14 @@ import logging.handlers
 import os
 import signal
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from windlass.core.errors import Conflict, Unavailable, WindlassError
+from windlass.core.runs.redact import Redactor, is_secret_name
 from windlass.daemon.boot import Program, build
 from windlass.daemon.idle import leave_when_idle
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
-from windlass.daemon.log_redaction import RedactedLog
 from windlass.daemon.loops import keep_all
 from windlass.daemon.serving.port import OFF, close_port, open_port
 from windlass.daemon.serving.server import DaemonServer
@@ -28,6 +29,7 @@ log = logging.getLogger("windlass")
 LOG_BYTES = 5_000_000
 ALREADY_RUNNING = 4
 FAILED = 6
+FORM = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def main() -> int:
@@ -60,6 +62,18 @@ def _log_to(file: Path, *, foreground: bool) -> None:
         handler.setFormatter(RedactedLog(os.environ, (name for provider in load().all() for name in provider.secrets)))
     logging.basicConfig(level=logging.INFO, handlers=handlers)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+class RedactedLog(logging.Formatter):
+    """Writes whole records, tracebacks too, with secrets redacted."""
+
+    def __init__(self, environment: Mapping[str, str], secrets: Iterable[str]) -> None:
+        super().__init__(FORM)
+        names = {*secrets, *(name for name in environment if is_secret_name(name))}
+        self._redactor = Redactor(environment[name] for name in names if name in environment)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.text(super().format(record))
 
 
 async def _serve(home: Path, *, foreground: bool) -> None:

@@ -20,8 +20,7 @@ from windlass.daemon.crash_points import Steps, stepped
 from windlass.daemon.doctor import Doctor
 from windlass.daemon.serving.mcp_loader import LateTools
 from windlass.daemon.serving.tokens import Tokens
-from windlass.daemon.settings import SettingsFiles
-from windlass.daemon.settings_editor import SettingsFileEditor
+from windlass.daemon.settings import SettingsFileEditor, SettingsFiles
 from windlass.engine import Engine
 from windlass.git import HubGit
 from windlass.library import prompt_blocks

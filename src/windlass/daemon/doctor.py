@@ -35,7 +35,7 @@ class Doctor:
     async def examine(self, path: str) -> Sequence[Finding]:
         """Everything, the repository at a path included."""
         return [
-            self._python(),
+            Finding(name="python", ok=sys.version_info >= (3, 11), detail=sys.version.split()[0]),
             self._git_program(),
             self._home(),
             self._disk(),
@@ -49,9 +49,6 @@ class Doctor:
     def check(self) -> AsyncIterator[Finding]:
         """Every promise, looked at one by one."""
         return self.engine.audit.findings(partial(rivals, self.home))
-
-    def _python(self) -> Finding:
-        return Finding(name="python", ok=sys.version_info >= (3, 11), detail=sys.version.split()[0])
 
     def _git_program(self) -> Finding:
         found = shutil.which("git")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.change import ChangeState, Hold
 from windlass.core.nouns.task import TaskState
 from windlass.core.ports.store import Reading
 from windlass.daemon.boot import Program
@@ -46,7 +46,10 @@ async def leave_when_idle(building: Program, home: Path, leaving: asyncio.Event)
 def is_needed(store: Reading) -> bool:
     """Whether something may still move by itself."""
     moving = any(task.state in (TaskState.OPEN, TaskState.ACTIVE) for task in store.unfinished_tasks())
-    return moving or bool(store.live_runs() or store.instances(live=True)) or any(map(_may_land, store.changes()))
+    # Also a change whose way a checkout bars needs no word from a person: that is looked at again and again.
+    landing, held = (ChangeState.QUEUED, ChangeState.TESTING), (Hold.CHECKOUT, Hold.TROUBLE)
+    may_land = any(change.state in landing or change.hold in held for change in store.changes())
+    return moving or may_land or bool(store.live_runs() or store.instances(live=True))
 
 
 def watched_until(store: Reading) -> float:
@@ -56,8 +59,3 @@ def watched_until(store: Reading) -> float:
         file, said = ChatFile(project, None, project.path), store.said(project.id, limit=LOOK_BACK)
         last = max((last, *(message.sent_at for message in said if file.wrote(message))))
     return last + A_DAY if last else 0.0
-
-
-def _may_land(change: Change) -> bool:
-    """Whether it needs no word from a person: a checkout is looked at again and again."""
-    return change.state in (ChangeState.QUEUED, ChangeState.TESTING) or change.hold in (Hold.CHECKOUT, Hold.TROUBLE)

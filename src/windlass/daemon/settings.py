@@ -6,12 +6,13 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from windlass.core.errors import BadInput, Unavailable
+from windlass.core.nouns.project import Project
 from windlass.core.settings.schema import Settings, build, check_key, keys, parse_value
 from windlass.system.files import NotPlain, read_file, write_whole
 
@@ -31,6 +32,18 @@ _HOME_ONLY = {
 
 LARGEST = 1_000_000
 """Bytes of a settings file."""
+
+IGNORED = """\
+# What Windlass writes here while it works.
+/input/
+/output/
+/chat.md
+/context/
+/process-status.json
+/structure.json
+/.*.*.*
+"""
+"""The last line: drafts, which replace another file a moment later."""
 
 Layer = tuple[str, Mapping[str, Any]]
 Stamp = tuple[int, int, int]
@@ -65,7 +78,6 @@ class SettingsFiles:
         """The error of the files as they are now, by path of the project."""
 
     def at(self, path: str, /) -> Settings:
-        """The settings in force for a project, or for the home alone."""
         try:
             settings = self._whole(path)
         except BadInput as error:
@@ -79,7 +91,6 @@ class SettingsFiles:
         return settings
 
     def check(self, path: str, /) -> None:
-        """Raise BadInput if a file is broken now."""
         self._whole(path)
 
     def _whole(self, path: str) -> Settings:
@@ -132,6 +143,47 @@ class SettingsFiles:
         if known is None or known[0] != stamp:
             known = self._read[file] = (stamp, _parse(file, _read_text(file)))
         return known[1]
+
+
+class SettingsFileEditor:
+    """The settings files of the home and of projects."""
+
+    def __init__(self, files: SettingsFiles, guess: Callable[[Path], Mapping[str, str]]) -> None:
+        self.files = files
+        self.guess = guess
+
+    def shown(self, path: str, /) -> tuple[Mapping[str, Any], Sequence[str]]:
+        self.files.check(path)
+        settings = self.files.at(path)
+        return {key: attrgetter(key)(settings) for key in keys()}, [str(file) for file in self.files.files(path)]
+
+    def change(self, path: str, key: str, text: str, /) -> tuple[Any, str]:
+        for_all = not path or key.startswith(FOR_ALL)
+        file = self.files.home_file if for_all else project_file(path)
+        return self.files.set(file, key, text), str(file)
+
+    def write_project(self, project: Project, /, *, name: str, main: str, command: str, setup: str) -> str:
+        file = project_file(project.path)
+        values = {
+            "project.name": name,
+            "project.uuid": project.id,
+            "project.main": main,
+            "checks.command": command,
+            "checks.setup": setup,
+        }
+        for key, text in values.items():
+            if text:
+                self.files.set(file, key, text)
+        ignored = file.with_name(".gitignore")
+        try:
+            if not ignored.exists():
+                ignored.write_text(IGNORED, "utf-8")
+        except OSError as error:
+            raise Unavailable(f"{ignored} cannot be written: {error.strerror}.") from error
+        return str(file)
+
+    def guess_checks(self, path: str, /) -> Mapping[str, str]:
+        return self.guess(Path(path))
 
 
 def _stamp(file: Path) -> Stamp:
@@ -218,8 +270,3 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def flat(settings: Settings) -> dict[str, Any]:
-    """Every setting by its full name."""
-    return {key: attrgetter(key)(settings) for key in keys()}

@@ -1,4 +1,4 @@
-"""Git: the hub, agents' worktrees, snapshots of them, and landing. Only `run.py` executes git."""
+"""Git: the hub, agents' worktrees, snapshots of them, and landing. Only `program.py` executes git."""
 
 from windlass.git.adapter import HubGit
 

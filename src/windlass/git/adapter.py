@@ -71,13 +71,11 @@ class HubGit:
         self.stage, self.land, self.receipt = landing.stage, landing.land, landing.receipt
 
     async def branch_taken(self, project: Project, branch: str, /) -> bool:
-        """Whether the hub or the user has a branch of that name."""
         hub = await self._hubs.open(project)
         ref = f"refs/heads/{branch}"
         return bool(await self._hubs.ref(hub, ref) or await self._user.ref(project, ref))
 
     async def worktree(self, project: Project, agent: Agent, /) -> tuple[str, str]:
-        """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
         path = self.worktree_path(project, agent)
         async with self._locks(path):
             head = await self._worktrees.ensure(project, agent) or await self._snapshots.branch(project, agent)
@@ -85,32 +83,26 @@ class HubGit:
         return path, await self._hubs.merge_base(hub, f"refs/heads/{project.main}", head)
 
     async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
-        """Let an agent begin anew, in place, at main or at another commit. Returns the ref of the work it saved."""
         async with self._locks(self.worktree_path(project, agent)):
             return await self._renewal.renew(project, agent, at)
 
     async def branch(self, project: Project, agent: Agent, /) -> str:
-        """Copy an agent's branch into the hub. Returns its commit, or nothing if the agent has no worktree."""
         async with self._locks(self.worktree_path(project, agent)):
             return await self._snapshots.branch(project, agent) if self.has_worktree(project, agent) else ""
 
     async def checkout(self, project: Project, /) -> str:
-        """Commit the user's checkout as it is now into the hub."""
         async with self._locks(project.path):
             return await self._snapshots.checkout(project)
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
-        """Let these paths of an agent's worktree never count as work."""
         async with self._locks(self.worktree_path(project, agent)):
             await self._worktrees.hide(project, agent, names)
 
     async def record_extra_files(self, project: Project, agent: Agent, /) -> None:
-        """Remember the files of a new worktree that are not the repository's."""
         async with self._locks(self.worktree_path(project, agent)):
             await self._snapshots.record_extra_files(project, agent)
 
     async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
-        """List the files of main, and say whether the list was cut."""
         hub = await self._hubs.open(project)
         asked = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", f"refs/heads/{project.main}")
         said = await self._git.ours(hub, *asked, limit=LONGEST_LISTING, cut=True)
@@ -118,7 +110,6 @@ class HubGit:
         return [shown(name) for name in names], said.cut
 
     async def locks(self, project: Project, agent: Agent, /) -> Mapping[str, str]:
-        """The lock files on an agent's branch, each with the id of its content."""
         return await self.trees.named(project, f"refs/heads/{agent.branch}", LOCK_FILES)
 
     def worktree_path(self, project: Project, agent: Agent, /) -> str:
@@ -133,7 +124,6 @@ class HubGit:
         return (str(self._places.hub(project)),), (str(self._places.settings(project, agent).parent),)
 
     async def look(self, project: Project, agent: Agent, run: str, /) -> WorktreeState:
-        """Take the branch and a snapshot of an agent's worktree into the hub; show the branch to the user."""
         hub = await self._hubs.open(project)
         async with self._locks(self.worktree_path(project, agent)):
             sight = await self._snapshots.see(project, agent)
@@ -144,20 +134,15 @@ class HubGit:
         return tree
 
     async def quick_look(self, project: Project, agent: Agent, /) -> QuickLook:
-        """Take an agent's work as it is now, to compare it."""
         async with self._locks(self.worktree_path(project, agent)):
             return await self._quick_looks.quick_look(project, agent)
 
     async def landed(self, project: Project, commit: str, /) -> bool:
-        """Whether main already contains this commit."""
         main, hub = await self._hubs.main(project), await self._hubs.open(project)
         return (await self._git.ours(hub, "merge-base", "--is-ancestor", commit, main, ok=ANY)).code == 0
 
     async def revert(self, project: Project, landing: Landing, branch: str, message: str, /) -> str:
-        """Make the commit that takes a landing back, on a branch of the hub.
-
-        Its parent is the landed merge and its tree the one before: merged onto main, it undoes just that landing.
-        """
+        """Its parent is the landed merge and its tree the one before: merged onto main, it undoes just that landing."""
         if landing.before == landing.after:
             raise NotAllowed("This landing changed nothing, so there is nothing to take back.")
         hub = await self._hubs.open(project)
@@ -194,7 +179,6 @@ class HubGit:
         return said.out.decode("utf-8", "replace") + ("\n… (cut)\n" if said.cut else "")
 
     async def diff_of(self, project: Project, head: str, /) -> str:
-        """The changes of a commit of the hub since it left main; a very long diff is cut."""
         main, hub = await self._hubs.main(project), await self._hubs.open(project)
         return await self.diff_between(project, await self._hubs.merge_base(hub, main, head), head)
 
@@ -208,8 +192,10 @@ class HubGit:
                 return rescue_ref(agent, taken)
             sight = await self._snapshots.see(project, agent)
             if holes := (*sight.holes, *await self._snapshots.ignored(project, agent)):
+                more = f"; and {len(holes) - MOST_NAMED} more" if len(holes) > MOST_NAMED else ""
+                some = "; ".join(holes[:MOST_NAMED]) + more
                 raise NotAllowed(
-                    f"The worktree of {agent.id} is kept, because a snapshot cannot hold all of it: {_some(holes)}.",
+                    f"The worktree of {agent.id} is kept, because a snapshot cannot hold all of it: {some}.",
                     hint=f"Look at {path}, and move what you need.",
                 )
             ref = await self._snapshots.rescue(project, agent, hub, sight)
@@ -242,8 +228,3 @@ class HubGit:
             snapshot=snapshot,
             holes=sight.holes,
         )
-
-
-def _some(holes: Sequence[str]) -> str:
-    more = f"; and {len(holes) - MOST_NAMED} more" if len(holes) > MOST_NAMED else ""
-    return "; ".join(holes[:MOST_NAMED]) + more

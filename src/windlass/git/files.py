@@ -19,7 +19,7 @@ NEW = ".new-"
 
 def config_text(lines: Iterable[tuple[str, str, str]]) -> str:
     """Write a git settings file from (section, name, value); entries without a value are left out."""
-    return "".join(f"[{section}]\n\t{name} = {_quoted(value)}\n" for section, name, value in lines if value)
+    return "".join(f"[{section}]\n\t{name} = {quoted(value)}\n" for section, name, value in lines if value)
 
 
 def write_text(path: Path, text: str, *, mode: int = 0o600, only_if_new: bool = False) -> None:
@@ -106,6 +106,7 @@ def _unlock(_function: object, name: str, _problem: object) -> None:
         shutil.rmtree(path)
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
+    """Quote a text as git does in its settings and in lists of paths."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

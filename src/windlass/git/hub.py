@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.nouns.project import Project
-from windlass.git.files import beside, config_text, exclude_pattern, write_text
+from windlass.git.files import beside, config_text, exclude_pattern, quoted, write_text
 from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
 from windlass.git.user_repository import UPLOAD, UserGitSettings, UserRepository
@@ -144,7 +143,7 @@ class Hubs:
         """
         tips = (await self._git.ours(hub, "for-each-ref", "--format=^%(objectname)", "refs/heads/")).out
         wanted = "".join(f"{commit}\n" for commit in commits).encode()
-        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
+        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(str(objects))}
         packing = ("pack-objects", "--revs", "--thin", "--stdout", "-q", "--delta-base-offset", "--threads=1")
         packed = await self._git.ours(hub, *packing, stdin=wanted + tips, extra=lent, ok=ANY, cut=True)
         if packed.cut or packed.code:
@@ -192,11 +191,5 @@ def _settings(project: Project, settings: UserGitSettings) -> str:
 
 def own_objects(hub: Path, folder: Path | str, *lent: str) -> dict[str, str]:
     """Variables that let git write objects into a folder, and read those of the hub and of other folders."""
-    known = (hub / "objects", *(Path(path) for path in lent if path))
-    return {"GIT_OBJECT_DIRECTORY": str(folder), "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, known))}
-
-
-def _quoted(path: Path) -> str:
-    """Quote a path for a list that is separated by colons."""
-    text = os.fspath(path).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+    known = (str(hub / "objects"), *filter(None, lent))
+    return {"GIT_OBJECT_DIRECTORY": str(folder), "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(quoted, known))}

@@ -28,7 +28,6 @@ class Inspection:
         """By the repository's top: the commit of main at which it was good."""
 
     async def locate(self, path: str) -> str:
-        """The top folder of the repository at a path, or a refusal in one sentence."""
         await self._git.require()
         top = await _top(self._git, self._user, path)
         if _inside(top, self._home / "worktrees"):
@@ -36,7 +35,6 @@ class Inspection:
         return top
 
     async def inspect(self, top: str, /, *, main: str = "") -> str:
-        """The main branch of a repository that we can work on, or a refusal in one sentence."""
         branches, elsewhere = await asyncio.gather(self._user.branches(top), _elsewhere(self._git, top))
         main = await _main(self._git, self._user, top, main, branches)
         if elsewhere:

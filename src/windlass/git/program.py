@@ -141,7 +141,6 @@ class GitProgram:
         return ran if ran.cut or ran.code in ok else _raise(args, ran)
 
     async def tree_of(self, hub: Path, commit: str) -> str:
-        """The tree of a commit."""
         return (await self.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
 
     async def theirs(self, path: str, *args: str, ok: Sequence[int] = (0,)) -> Ran:

@@ -49,7 +49,6 @@ class QuickLooks:
         return await self._describe(hub, apart, base, head=sight.head, commit=commit, tree=sight.tree, kept=str(kept))
 
     async def since(self, project: Project, base: str) -> QuickLook:
-        """Describe main's changes since a commit as if they were an agent's work."""
         hub, tip = await self._hubs.open(project), await self._hubs.main(project)
         tree = await self._git.tree_of(hub, tip)
         return await self._describe(hub, {}, base, head=tip, commit=tip, tree=tree, kept="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,7 +119,8 @@ class UserRepository:
     async def occupied(self, project: Project) -> str:
         """Why main cannot move now although nobody has it checked out: it is being rebased or bisected."""
         said = await self._git.theirs(project.path, "rev-parse", "--path-format=absolute", "--git-common-dir")
-        for folder in _git_folders(Path(os.fsdecode(said.out.rstrip(b"\n")))):
+        common = Path(os.fsdecode(said.out.rstrip(b"\n")))
+        for folder in (common, *sorted((common / "worktrees").glob("*"))):
             for file, doing in _BUSY.items():
                 if _names_branch(folder / file, project.main):
                     return f"{project.main} is being {doing} ({folder / file})"
@@ -141,11 +142,6 @@ _BUSY = {
     "rebase-merge/update-refs": "rebased",
     "BISECT_START": "bisected",
 }
-
-
-def _git_folders(common: Path) -> Iterator[Path]:
-    yield common
-    yield from sorted((common / "worktrees").glob("*"))
 
 
 def _names_branch(file: Path, branch: str) -> bool:

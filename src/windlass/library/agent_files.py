@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,11 +15,13 @@ from windlass.core.did_you_mean import near_miss
 from windlass.core.display import harmless
 from windlass.core.errors import BadInput
 from windlass.core.files.problems import FileProblem, Gravity, Notes
-from windlass.core.files.tree import TOP
+from windlass.core.files.section import kind_of
+from windlass.core.files.tree import TOP, Keys
 from windlass.core.runs.prompt import BLOCKS, PARTS, PROJECT
 from windlass.core.workflows.workflow import Workflow
-from windlass.library import frontmatter, safe_files, workflows
+from windlass.library import safe_files, workflows
 from windlass.library.safe_files import Unreadable
+from windlass.system.strict_yaml import read_yaml
 
 LARGEST = 200_000
 """Bytes of one file."""
@@ -27,6 +30,9 @@ MOST = 500
 ENDING = ".md"
 PROMPTS = (".windlass", "prompts")
 WORKER = "WORKER.md"
+LARGEST_HEAD = 32_000
+"""Characters of a head."""
+_END = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 
 
 class RepositoryLibrary:
@@ -38,15 +44,12 @@ class RepositoryLibrary:
         self._folders = codec.revive(tuple[Folder, ...], tomllib.loads(listed)["folder"])
 
     async def roster(self, checkout: str, /) -> Roster:
-        """The agents that the checkout defines, and the problems of their files. One bad file spoils no other."""
         return await asyncio.to_thread(self._roster, checkout)
 
     async def blocks(self, checkout: str, /) -> Mapping[str, str]:
-        """The prompt blocks, each with the project's addition. Raises BadInput if a file can't be read."""
         return await asyncio.to_thread(self._added, checkout)
 
     async def workflow(self, file: str, /) -> Workflow:
-        """The workflow in a file. Raises BadInput with every problem of the file."""
         loaded = await asyncio.to_thread(workflows.load, Path(file))
         if loaded.workflow is None:
             raise BadInput("\n".join(map(str, loaded.problems)), hint="`windlass validate` shows the same.")
@@ -54,7 +57,6 @@ class RepositoryLibrary:
 
     @property
     def guarded(self) -> tuple[str, ...]:
-        """Files and folders of a repository that define agents, prompts and workflows."""
         folders = (*(folder.path for folder in self._folders), "/".join(PROMPTS), "/".join(workflows.FOLDER))
         return (*(f"{folder}/" for folder in folders), f".windlass/{WORKER}")
 
@@ -96,12 +98,30 @@ def _in_folder(checkout: str, folder: Folder) -> Iterator[Found]:
 def _in_file(where: int, name: str, folder: Folder) -> Found:
     notes = Notes(f"{folder.path}/{harmless(os.fsencode(name).decode('utf-8', 'replace'))}")
     try:
-        head, body = frontmatter.split(safe_files.text(where, name, LARGEST), notes)
+        head, body = _split(safe_files.text(where, name, LARGEST), notes)
     except FileNotFoundError:
         notes.refuse(TOP, "", "it has just vanished.")
     except Unreadable as error:
         notes.refuse((error.line, 1), "", str(error))
     return (None, notes.problems) if notes.errors else define(folder, head, body, notes)
+
+
+def _split(text: str, notes: Notes) -> tuple[Keys, str]:
+    """The keys of the head, which is YAML between two lines of dashes, and the body. Every problem is noted."""
+    first, _, _ = text.partition("\n")
+    if first.rstrip() != "---":
+        words = "it must begin with a line of three dashes, the agent's settings, and three dashes again."
+        notes.refuse(TOP, "", words)
+        return Keys(), text
+    end = _END.search(text, len(first) + 1)
+    if end is None:
+        notes.refuse(TOP, "", "the settings that begin here never end: a line of three dashes is missing.")
+        return Keys(), ""
+    with_dashes = text[: end.start()]  # so that its lines are the file's
+    head = read_yaml(with_dashes, notes, largest=LARGEST_HEAD)
+    if head is not None and not isinstance(head, Keys) and kind_of(head) != "nothing":
+        notes.refuse(head.at, "", "the settings must be keys with values, such as `name: coder`.")
+    return head if isinstance(head, Keys) else Keys(), text[end.end() :].removeprefix("\n")
 
 
 def _strange_blocks(checkout: str, known: Mapping[str, str]) -> list[FileProblem]:

@@ -46,10 +46,6 @@ def main(words: Sequence[str]) -> int:
         return 1
     lines.session(session.name, given.model)
     prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
-    return _go(given, session, prompt, before)
-
-
-def _go(given: argparse.Namespace, session: Session, prompt: str, before: bytes) -> int:
     from windlass.model.run import until_the_end  # noqa: PLC0415 - the library takes seconds: the session is told before
 
     return asyncio.run(until_the_end(given, session, prompt, before))

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from windlass.core.errors import BadInput
-from windlass.model.allowed_paths import AllowedPaths
+from windlass.model.files import AllowedPaths
 from windlass.system.capture import Capture
 
 USUAL_SECONDS, MOST_SECONDS = 120.0, 1800.0
@@ -54,8 +54,8 @@ class Commands:
         place = self.places.readable(path)
         folder, name = (place, ".") if place.is_dir() else (place.parent, place.name)
         case = ("--ignore-case",) if ignore_case else ()
-        inside = await self._is_repository(folder)
-        where = "--untracked" if inside else "--no-index"
+        inside = await self._run(("git", "rev-parse", "--is-inside-work-tree"), folder, SEARCH_SECONDS)
+        where = "--untracked" if inside.strip() == "true" else "--no-index"
         only = f":(glob)**/{files}" if files else f":(literal){name}"
         words = ("git", "grep", where, "-n", "-I", "-E", f"--max-count={MOST_MATCHES}", *case, "-e", pattern)
         found = await self._run((*words, "--", only), folder, SEARCH_SECONDS)
@@ -64,10 +64,6 @@ class Commands:
             return "(nothing)"
         more = [f"… {len(lines) - MOST_MATCHES} more lines"] if len(lines) > MOST_MATCHES else []
         return "\n".join([*(line[:500] for line in lines[:MOST_MATCHES]), *more])
-
-    async def _is_repository(self, folder: Path) -> bool:
-        told = await self._run(("git", "rev-parse", "--is-inside-work-tree"), folder, SEARCH_SECONDS)
-        return told.strip() == "true"
 
     async def _run(self, words: Sequence[str], folder: Path, seconds: float) -> str:
         """What a program prints, and how it ended if not well. Whatever happens to us, nothing of it is left."""

@@ -72,8 +72,8 @@ class ModelConversation:
             self._used(answer.response)
         elif Agent.is_call_tools_node(node):
             async with node.stream(run.ctx) as events:
-                async for each in events:
-                    self._done(each)
+                async for event in events:
+                    self._done(event)
 
     def _heard(self, event: object) -> None:
         match event:

@@ -57,18 +57,14 @@ def _said(body: object) -> str:
 
 def _until(error: Exception) -> float | None:
     """When the allowance is there again; nothing if it is only a matter of seconds."""
-    now = time.time()
-    candidates = [*_of_headers(getattr(error, "headers", None)), *_of_body(getattr(error, "body", None))]
+    now, headers = time.time(), getattr(error, "headers", None)
+    candidates = _of_body(getattr(error, "body", None))
+    if isinstance(headers, Mapping):  # vendors have names of their own; those that say it in seconds are understood
+        candidates += [float(at) for name, at in headers.items() if "reset" in name and str(at).isdecimal()]
     wait = getattr(error, "retry_after", None)
     if isinstance(wait, int | float):
         candidates.append(now + wait)
     return max((candidate for candidate in candidates if LONG <= candidate - now <= LONGEST_WAIT), default=None)
-
-
-def _of_headers(headers: Any) -> list[float]:
-    """Vendors have names of their own for it; those that say it in seconds are understood."""
-    found = headers if isinstance(headers, Mapping) else {}
-    return [float(told) for name, told in found.items() if "reset" in name and str(told).isdecimal()]
 
 
 def _of_body(body: Any) -> list[float]:

@@ -65,9 +65,9 @@ class ToolClient:
                 with suppress(ValueError):
                     self._heard(json.loads(line))
         finally:
-            for each in self._waiting.values():
-                if not each.done():
-                    each.set_exception(Unavailable("The connection to the daemon was lost."))
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(Unavailable("The connection to the daemon was lost."))
 
     def _heard(self, message: Mapping[str, Any]) -> None:
         waiting = self._waiting.get(message.get("id", -1)) if "method" not in message else None

@@ -14,11 +14,10 @@ from windlass.core.errors import WindlassError
 from windlass.core.nouns.agent import Permissions
 from windlass.core.nouns.run import TroubleKind
 from windlass.model import mcp_client, model_lookup, toolbox
-from windlass.model.allowed_paths import AllowedPaths
 from windlass.model.commands import Commands
 from windlass.model.conversation import ModelConversation, remembered
 from windlass.model.errors import told
-from windlass.model.files import Files
+from windlass.model.files import AllowedPaths, Files
 from windlass.model.history import Session
 from windlass.model.report_lines import ReportLines
 
@@ -39,8 +38,8 @@ async def until_the_end(given: argparse.Namespace, session: Session, prompt: str
     """Run, and end at once and in order when asked to."""
     running = asyncio.current_task()
     assert running is not None
-    for each in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(each, running.cancel)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
     lines = ReportLines()
     try:
         lines.result(await _converse(given, session, prompt, before))

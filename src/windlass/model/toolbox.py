@@ -33,7 +33,7 @@ def local(
         groups |= {Kind.EDIT: (files.write_file, files.edit_file), Kind.SHELL: (commands.shell,)}
     chosen = [each for kind, tools in groups.items() if only is None or kind in only for each in tools]
     reports = (files.write_file, commands.windlass) if permissions is Permissions.READ else ()
-    return [_tool(report) for report in (*chosen, *reports)]
+    return [Tool(_safe(tool), takes_ctx=False, sequential=tool.__name__ in _IN_TURN) for tool in (*chosen, *reports)]
 
 
 def ours(server: ToolClient, tools: Sequence[OurTool]) -> list[Tool[None]]:
@@ -42,10 +42,6 @@ def ours(server: ToolClient, tools: Sequence[OurTool]) -> list[Tool[None]]:
         Tool.from_schema(_call(server, tool.name), tool.name, tool.about, tool.schema, sequential=True)
         for tool in tools
     ]
-
-
-def _tool(function: Callable[..., Any]) -> Tool[None]:
-    return Tool(_safe(function), takes_ctx=False, sequential=function.__name__ in _IN_TURN)
 
 
 def _safe(function: Callable[..., Any]) -> Callable[..., Awaitable[str]]:

@@ -15,17 +15,14 @@ from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
 from windlass.core.runs.sandbox import SandboxKeeper
 from windlass.process.end_tree import ProcessTree
-from windlass.process.environment import granted
-from windlass.process.identity import age_of, is_alive
-from windlass.process.own_command import FOLDER, with_us
-from windlass.process.proc import MARKER, Process, environment_of, words_of
+from windlass.process.environment import FOLDER, granted, with_us
+from windlass.process.proc import MARKER, Process, age_of, environment_of, is_alive, words_of
 from windlass.process.process_table import ProcessTable, Survey
 from windlass.process.run_folder import RunFolder
 from windlass.process.sandbox.bubblewrap import Bubblewrap, is_bubblewrap
-from windlass.process.spawn import DEFAULT_PATH, is_shim, start_shim
+from windlass.process.spawn import DEFAULT_PATH, Children, is_shim, start_shim
 from windlass.process.watching.exits import on_exit
 from windlass.process.watching.output import FolderWatch
-from windlass.process.watching.reap import Children
 
 _STARTERS = 2
 FEW = 16
@@ -60,7 +57,9 @@ class DetachedProcesses:
     async def find(self, run: str, /) -> Identity | None:
         """The topmost living process with this run's marker: its shim, as long as that lives."""
         found = (await self._survey()).by_marker.get(self._marker(run), [])
-        top = min(found, key=_from_the_top, default=None)
+        top = min(
+            found, key=lambda process: (process.pid != process.session, process.started, process.pid), default=None
+        )
         return top.identity if top else None
 
     async def alive(self, *identities: Identity) -> frozenset[Identity]:
@@ -70,14 +69,14 @@ class DetachedProcesses:
         return await asyncio.to_thread(lambda: frozenset(filter(is_alive, identities)))
 
     async def age(self, identity: Identity, /) -> float:
-        """Since its start, as the kernel counts from boot."""
         return age_of(identity)
 
     async def marked(self) -> dict[str, tuple[int, ...]]:
-        """The pids of all living processes with a marker of this home, by the run that it names."""
+        prefix = self._marker("")
         found = (await self._survey()).by_marker.items()
-        ours = ((marker.removeprefix(self._marker("")), marked) for marker, marked in found if self._is_run(marker))
-        return {run: tuple(sorted(process.pid for process in marked)) for run, marked in ours}
+        ours = {marker.removeprefix(prefix): marked for marker, marked in found if marker.startswith(prefix)}
+        runs = {run: marked for run, marked in ours.items() if not run.startswith(_CHECKS)}
+        return {run: tuple(sorted(process.pid for process in marked)) for run, marked in runs.items()}
 
     async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
         """End the run's whole tree, the shim last so that it can tell the exit code."""
@@ -104,35 +103,28 @@ class DetachedProcesses:
         return self._tail.listen(folder, changed)
 
     def forget(self, run: str, /) -> None:
-        """Follow a run no longer."""
         self._children.reap()
         for end in self._followed.pop(run, ()):
             end()
 
     async def output(self, run: str, offset: int, limit: int, /) -> bytes:
-        """A run's output from an offset on."""
         return RunFolder.of(self._runs, run).read_output(offset, limit)
 
     async def exit_code(self, run: str, /) -> int | None:
-        """The exit code of the run's program; None while it lives, or if its shim could not tell."""
         return RunFolder.of(self._runs, run).read_exit()
 
     async def sandbox_keeper(self) -> SandboxKeeper:
-        """Whether there is bubblewrap here, and whether it works."""
         return await asyncio.get_running_loop().run_in_executor(self._starters, self._bubblewrap.keeper)
 
     async def values(self, names: Sequence[str], identity: Identity | None, /) -> tuple[str, ...]:
-        """The values of variables in our own environment and in that of a process, which may be older."""
         theirs = environment_of(identity.pid) if identity and is_alive(identity) else {}
         found = (environment.get(name, "") for name in names for environment in (os.environ, theirs))
         return tuple(dict.fromkeys(filter(None, found)))
 
     async def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
-        """Put other bytes in the place of some of a run's output."""
         RunFolder.of(self._runs, run).overwrite_output(offset, content)
 
     async def discard(self, folder: str, /) -> None:
-        """Remove a folder that stood for an agent's home."""
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -152,9 +144,6 @@ class DetachedProcesses:
         self._children.reap()
         tell()
 
-    def _is_run(self, marker: str) -> bool:
-        return marker.startswith(self._marker("")) and not marker.startswith(self._marker(_CHECKS))
-
     def _marker(self, run: str) -> str:
         return f"{self._home}:{run}"
 
@@ -171,7 +160,3 @@ def _keepers(root: Identity | None, census: ProcessTable) -> Iterator[Identity]:
 
 def _bubblewraps(census: ProcessTable, parent: int) -> Iterator[Process]:
     return (child for child in census.by_parent.get(parent, ()) if is_bubblewrap(words_of(child.pid)))
-
-
-def _from_the_top(process: Process) -> tuple[bool, int, int]:
-    return (process.pid != process.session, process.started, process.pid)

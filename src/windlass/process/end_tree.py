@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from windlass.core.errors import TimedOut
 from windlass.core.nouns.run import Identity
-from windlass.process.identity import send
-from windlass.process.proc import Process, boot_id, words_of
+from windlass.process.proc import Process, boot_id, send, words_of
 from windlass.process.process_table import ProcessTable
 from windlass.process.watching.exits import all_gone
 

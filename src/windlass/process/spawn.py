@@ -6,13 +6,13 @@ import errno
 import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable, WindlassError
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
-from windlass.process.identity import identify
-from windlass.process.proc import process, words_of
+from windlass.process.proc import identify, process, words_of
 from windlass.process.run_folder import RunFolder
 from windlass.process.sandbox.bubblewrap import Bubblewrap
 
@@ -159,3 +159,21 @@ def _refusal(error: OSError) -> WindlassError:
             hint="Stop an agent with `windlass stop NAME`, or raise the limits that `ulimit -a` shows.",
         )
     return Unavailable(f"The process could not be started: {error.strerror}.")
+
+
+class Children:
+    """Those we have started and not yet reaped. We never wait for a child that someone else started."""
+
+    def __init__(self) -> None:
+        self._pids: set[int] = set()
+
+    def add(self, pid: int) -> None:
+        self._pids.add(pid)
+
+    def reap(self) -> None:
+        """Take leave of all that have ended."""
+        for pid in tuple(self._pids):
+            with suppress(ChildProcessError):  # nobody has such a child: it was reaped
+                if os.waitpid(pid, os.WNOHANG)[0] != pid:
+                    continue
+            self._pids.discard(pid)

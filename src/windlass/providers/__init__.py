@@ -58,7 +58,6 @@ class FoundProviders:
         return build(described, self.providers)
 
     def get(self, name: str, /) -> Provider:
-        """The provider of this name or alias. Raises NotFound with the near miss."""
         found = self._every()
         known = {alias: provider for provider in found.values() for alias in (provider.name, *provider.aliases)}
         if name in known:
@@ -70,7 +69,6 @@ class FoundProviders:
         return self._every().values()
 
     def require(self, provider: Provider, /, model: str | None = None) -> None:
-        """Raise Unavailable with the way to install it if its program is missing, or if the model can't be asked."""
         if not self._installed(provider):
             needed = f"the program {provider.program}" if provider.program else "an extra of ours"
             raise Unavailable(
@@ -81,7 +79,6 @@ class FoundProviders:
             provider.ready(model, self._settings(model), lambda name: bool(self.environment.get(name)))
 
     def by_model(self, model: str, /) -> tuple[str, str]:
-        """The name of the provider that takes this model, and that provider's name for it; "" if none does."""
         taker = next((provider for provider in self.all() if provider.takes(model)), None)
         if taker is None:
             return "", model

@@ -51,15 +51,13 @@ def permit(start: StartRequest) -> tuple[str, ...]:
     """The flags for the agent's permissions. The program refuses everything else, as nobody can be asked."""
     if start.permissions is Permissions.READ:
         web = f",{_OWN[ToolKind.WEB]}" if ToolKind.WEB in (start.tools or ()) else ""
-        return ("--permission-mode", "dontAsk", "--allowedTools", _READS + web, *_given(start))
-    if start.permissions is Permissions.FULL or start.sandboxed:
-        return ("--dangerously-skip-permissions", *_given(start))
-    return ("--permission-mode", "acceptEdits", "--allowedTools", _EDITS, *_given(start))
-
-
-def _given(start: StartRequest) -> tuple[str, ...]:
-    """The flags that limit its built-in tools. The tools of servers, such as ours, stay."""
-    return () if start.tools is None else ("--tools", ",".join(_OWN[tool] for tool in start.tools))
+        allowed: tuple[str, ...] = ("--permission-mode", "dontAsk", "--allowedTools", _READS + web)
+    elif start.permissions is Permissions.FULL or start.sandboxed:
+        allowed = ("--dangerously-skip-permissions",)
+    else:
+        allowed = ("--permission-mode", "acceptEdits", "--allowedTools", _EDITS)
+    # This limits its built-in tools. The tools of servers, such as ours, stay.
+    return allowed if start.tools is None else (*allowed, "--tools", ",".join(_OWN[tool] for tool in start.tools))
 
 
 def environment(start: StartRequest) -> Mapping[str, str]:

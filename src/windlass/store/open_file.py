@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
-from windlass.store import files, schema
+from windlass.store import schema
 from windlass.store.errors import unavailable
 from windlass.store.schema import Migration
 
@@ -61,13 +61,13 @@ def _make(path: Path, migrations: Sequence[Migration]) -> None:
     new = path.with_name(f"{path.name}.new")
     for leftover in (new, *new.parent.glob(f"{new.name}-*")):
         leftover.unlink(missing_ok=True)
-    files.create(new)
+    schema.create_private(new)
     with closing(_connect(new, "mode=rw")) as connection:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("PRAGMA journal_mode = WAL")
         schema.upgrade(connection, new, migrations)
         connection.execute("INSERT INTO meta VALUES ('home', ?)", (str(uuid.uuid4()),))
-    files.rename(new, path)
+    schema.put_in_place(new, path)
 
 
 def _inspect(path: Path, migrations: Sequence[Migration]) -> None:

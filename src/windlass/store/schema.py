@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
-from windlass.store import files
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 
@@ -53,10 +53,30 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
     """Copy the whole store, also what is not yet in its main file. The copy appears complete or not at all."""
     partial = copy.with_name(f"{copy.name}.partial")
     partial.unlink(missing_ok=True)
-    files.create(partial)
+    create_private(partial)
     with closing(sqlite3.connect(partial)) as target:
         connection.backup(target)
-    files.rename(partial, copy)
+    put_in_place(partial, copy)
+
+
+def create_private(path: Path) -> None:
+    """Make a new, empty file that only its owner can read."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def put_in_place(source: Path, target: Path) -> None:
+    """Put a finished file in its place, and make both last."""
+    _sync(source)
+    source.replace(target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _apply(connection: sqlite3.Connection, path: Path, migration: Migration) -> None:

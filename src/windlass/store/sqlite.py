@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +14,7 @@ from windlass.core.errors import Unavailable
 from windlass.core.nouns.event import Event
 from windlass.core.ports import Clock
 from windlass.core.ports.store import Noun, Reading, Writing
-from windlass.store import open_file, queries, rows, schema
+from windlass.store import open_file, rows, schema
 from windlass.store.audit import JournalAudit
 from windlass.store.reader_threads import ReaderThreads
 from windlass.store.sql_reading import SqlReading
@@ -22,6 +23,7 @@ from windlass.store.writer import Writer
 T = TypeVar("T")
 
 _PAGE = 1000
+_QUERY = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 class SqliteStore:
@@ -30,7 +32,7 @@ class SqliteStore:
     def __init__(self, path: str, clock: Clock, *, migrations: Path = schema.MIGRATIONS) -> None:
         rows.learn()
         self._path = path
-        self._queries = queries.load()
+        self._queries = load_queries()
         connection = open_file.open_writer(Path(path), schema.load(migrations))
         self._home_id = str(connection.execute(self._queries["home_id"]).fetchone()[0])
         self._writer = Writer(connection, self._queries, path, clock)
@@ -71,6 +73,12 @@ class SqliteStore:
             or audit.journal(_journal(reading), reading.tip())
             or audit.tables(_nouns(reading), lambda seq: reading.events(after=seq - 1, limit=1)[0])
         )
+
+
+def load_queries() -> Mapping[str, str]:
+    """Every statement of `queries.sql`, by its name."""
+    _, *parts = _QUERY.split(Path(__file__).with_name("queries.sql").read_text("utf-8"))
+    return {name: sql.strip().rstrip(";") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _journal(reading: SqlReading) -> Iterator[tuple[Event, bytes]]:

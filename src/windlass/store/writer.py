@@ -86,11 +86,11 @@ class Writer:
         group: list[_Waiting] = []
         with suppress(Empty):
             while len(group) < _LARGEST_GROUP:
-                each = self._inbox.get(block=not group)
-                if each is None:
+                waiting = self._inbox.get(block=not group)
+                if waiting is None:
                     self._inbox.put(None)  # for the next round, which finds nothing else
                     break
-                group.append(each)
+                group.append(waiting)
         return group
 
     def _carry_out(self, group: list[_Waiting]) -> None:
@@ -99,40 +99,39 @@ class Writer:
             self._connection.execute("BEGIN IMMEDIATE")
             begun = SqlReading(self._connection, self._queries, self._path).tip()
             end = begun
-            for each in group:
-                end = self._try(each, end)
+            for waiting in group:
+                end = self._try(waiting, end)
             if end != begun:
                 self._connection.execute(self._queries["move_tip"], {"seq": end.seq, "chain": end.chain})
             self._connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - a writer that died would leave everyone waiting
             self._give_up(group, error)
 
-    def _try(self, each: _Waiting, tip: Tip) -> Tip:
+    def _try(self, waiting: _Waiting, tip: Tip) -> Tip:
         """Run one step within its own savepoint. Returns where the journal ends now."""
-        if each.future.cancelled():
+        if waiting.future.cancelled():
             return tip
         writing = SqlWriting(self._connection, self._queries, self._path, self._clock, tip)
         self._connection.execute("SAVEPOINT step")
         try:
-            each.result = each.step(writing)
-            each.error = writing.trouble  # a step may not overlook that the database failed it
+            waiting.result = waiting.step(writing)
+            waiting.error = writing.trouble  # a step may not overlook that the database failed it
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
-            each.error = error
-        if each.error:
+            waiting.error = error
+        if waiting.error:
             self._connection.execute("ROLLBACK TO step")
         self._connection.execute("RELEASE step")
-        return tip if each.error else writing.end
+        return tip if waiting.error else writing.end
 
     def _give_up(self, group: list[_Waiting], error: Exception) -> None:
         with suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-        for each in group:
-            each.error = each.error or unavailable(self._path, error)
+        for waiting in group:
+            waiting.error = waiting.error or unavailable(self._path, error)
 
 
 def closed(path: str) -> Unavailable:
-    """The refusal of a store that is closed."""
     return Unavailable(f"The store {path} is closed.", hint="Run the command again; the daemon is leaving.")
 
 
@@ -148,13 +147,13 @@ def passable(error: BaseException) -> BaseException:
 def _answer(group: list[_Waiting]) -> None:
     """Tell all that wait, waking each loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
-    for each in group:
-        loops.setdefault(each.future.get_loop(), []).append(each)
-    for loop, waiting in loops.items():
+    for waiting in group:
+        loops.setdefault(waiting.future.get_loop(), []).append(waiting)
+    for loop, its_own in loops.items():
         with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
-            loop.call_soon_threadsafe(_answer_all, waiting)
+            loop.call_soon_threadsafe(_answer_all, its_own)
 
 
-def _answer_all(waiting: list[_Waiting]) -> None:
-    for each in waiting:
-        each.answer()
+def _answer_all(group: list[_Waiting]) -> None:
+    for waiting in group:
+        waiting.answer()

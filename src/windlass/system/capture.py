@@ -19,7 +19,6 @@ class Capture:
         return max(self._total - self._head_room - self._tail_room, 0)
 
     def add(self, some: bytes) -> None:
-        """Take what came next."""
         self._total += len(some)
         room = self._head_room - len(self._head)
         self._head += some[:room]

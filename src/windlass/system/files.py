@@ -20,6 +20,8 @@ _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _SAFE
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
 
+_PASSED_ON = (errno.ENOENT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Errors that are passed on: nothing has that name, or we have no room to look."""
 _KINDS = {
     stat.S_IFREG: "a file",
     stat.S_IFDIR: "a folder",
@@ -123,9 +125,9 @@ def remove(where: int, name: str) -> None:
 def _open(where: int | None, name: str | Path, flags: int, shown: str, mode: int = 0o600) -> int:
     try:
         return os.open(name, flags, mode, dir_fd=where)
-    except FileNotFoundError:
-        raise
     except OSError as error:
+        if error.errno in _PASSED_ON:
+            raise
         kind = _kind(where, name)
         if kind in ("", "a folder" if flags & os.O_DIRECTORY else "a file"):
             kind = f"not to be opened ({os.strerror(error.errno or 0)})"

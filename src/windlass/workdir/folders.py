@@ -14,15 +14,7 @@ from typing import Any
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
 from windlass.core.runs.signal import LARGEST, BadSignal, Signal, read_signal, read_status
 from windlass.core.runs.workdir import Briefing
-from windlass.system.files import (
-    NotPlain,
-    exists,
-    open_folder,
-    read_file,
-    remove,
-    replace_file,
-    write_whole,
-)
+from windlass.system.files import NotPlain, exists, open_folder, read_file, remove, replace_file, write_whole
 
 INPUT = (".windlass", "input")
 OUTPUT = (".windlass", "output")
@@ -48,7 +40,6 @@ class RunFolders:
         self.home = home
 
     def path(self, run: str) -> Path:
-        """The folder of one run."""
         return self.home / "runs" / _safe(run)
 
     async def brief(
@@ -62,8 +53,6 @@ class RunFolders:
         files: Mapping[str, str],
         context: Mapping[str, str] | None = None,
     ) -> Briefing:
-        """Write the prompt, the provider's files and the worktree's inputs (manifest last); move an old signal away."""
-
         def write() -> Briefing:
             with _explained(run, worktree):
                 _prepare_worktree(run, worktree, manifest, inputs, context or {})
@@ -75,7 +64,6 @@ class RunFolders:
         return await asyncio.to_thread(write)
 
     def _write(self, run: str, name: str, text: str) -> str:
-        """Put a file into a run's own folder."""
         folder = self.path(run)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(folder / name, _bytes(text))
@@ -106,7 +94,6 @@ class RunFolders:
             return False
 
     def shows(self, checkout: str, name: str, text: str, /) -> bool:
-        """Whether a file of a checkout's `.windlass` says just this."""
         content = _bytes(text)
         try:
             with open_folder(checkout, ".windlass") as where:
@@ -131,7 +118,6 @@ class RunFolders:
         return _look(worktree, OUTPUT) or _look_in_workspace(worktree) or self._status(run, worktree)
 
     def signal_places(self, worktree: str, /) -> tuple[str, ...]:
-        """Where signals and status files are put."""
         return (str(Path(worktree, *OUTPUT)), str(Path(worktree, ".windlass")))
 
     def _status(self, run: str, worktree: str) -> Signal | None:

@@ -55,7 +55,6 @@ class WorktreeSetup:
         environment: Mapping[str, str],
         sandbox: Sandbox | None,
     ) -> PreparedWorktree:
-        """Copy, link, and run the set-up command, unless it was run for this key."""
         notes = await asyncio.to_thread(_bring, checkout, worktree, settings)
         if not settings.setup.strip() or _was_done(worktree, key):
             return PreparedWorktree(notes=notes)
@@ -75,7 +74,8 @@ class WorktreeSetup:
         )
         output = ended.output.decode("utf-8", "replace")
         if ended.exit_code == 0 and not ended.timed_out:
-            _note_done(worktree, key)
+            with _explained(worktree), open_folder(worktree, *INPUT, make=True) as where:
+                replace_file(where, DONE, json.dumps({"key": key}).encode())
             return PreparedWorktree(notes=notes, output=output)
         return PreparedWorktree(notes=notes, output=output, failure=_failure(ended, settings, output))
 
@@ -153,11 +153,6 @@ def _was_done(worktree: str, key: str) -> bool:
             return bool(json.loads(read_file(where, DONE, 1000)) == {"key": key})
     except (OSError, ValueError, RecursionError):
         return False
-
-
-def _note_done(worktree: str, key: str) -> None:
-    with _explained(worktree), open_folder(worktree, *INPUT, make=True) as where:
-        replace_file(where, DONE, json.dumps({"key": key}).encode())
 
 
 @contextmanager

@@ -36,7 +36,6 @@ class MainLanding:
     async def stage(
         self, project: Project, head: str, message: str, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
     ) -> Candidate:
-        """Bring a commit onto main, or onto a candidate, without a checkout. Raises Conflict, with it as text."""
         main = await self._hubs.main(project)
         before = onto or main
         hub = await self._hubs.open(project)
@@ -69,7 +68,6 @@ class MainLanding:
         )
 
     async def land(self, project: Project, *stack: Candidate) -> Landing:
-        """Move the user's main to the last candidate, or not at all. A stack that has landed only gets its receipt."""
         top = stack[-1]
         async with self._locks(project.id):
             hub = await self._hubs.open(project)
@@ -98,23 +96,21 @@ class MainLanding:
         if back := [line for line in own if line.partition(" ")[0] in gone]:
             raise TakenBack("\n".join(back[:_MOST_NAMED]))
 
-    async def _prove(self, project: Project, hub: Path, stack: Sequence[Candidate], tip: str) -> None:
-        """Ask git again for all that must be true before main may move, whatever was computed before."""
-        below = tip
-        for candidate in stack:
-            await self._prove_one(project, hub, candidate, below)
-            below = candidate.commit
+    async def _prove(self, project: Project, hub: Path, stack: Sequence[Candidate], below: str) -> None:
+        """Ask git again for all that must be true before main may move, whatever was computed before.
 
-    async def _prove_one(self, project: Project, hub: Path, candidate: Candidate, below: str) -> None:
-        """Prove that a change is on the commit below it, and brings its own difference and nothing else."""
-        if below != candidate.before:
-            raise Conflict(f"{project.main} has moved to {below[:12]} since the change was tested.")
-        if not await stands_on(self._git, hub, candidate, below):
-            raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
-        head = candidate.head or (await self._git.ours(hub, "rev-parse", f"{candidate.commit}^2")).text
-        again = await merge(self._git, hub, below, head)
-        if again.files or not (candidate.tree == again.tree == await self._git.tree_of(hub, candidate.commit)):
-            raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
+        Each change of the stack is on the commit below it, and brings its own difference and nothing else.
+        """
+        for candidate in stack:
+            if below != candidate.before:
+                raise Conflict(f"{project.main} has moved to {below[:12]} since the change was tested.")
+            if not await stands_on(self._git, hub, candidate, below):
+                raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
+            head = candidate.head or (await self._git.ours(hub, "rev-parse", f"{candidate.commit}^2")).text
+            again = await merge(self._git, hub, below, head)
+            if again.files or not (candidate.tree == again.tree == await self._git.tree_of(hub, candidate.commit)):
+                raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
+            below = candidate.commit
 
     async def _move(self, project: Project, hub: Path, candidate: Candidate) -> None:
         """Where main is checked out, git's own fast-forward guards the files there; else only the ref moves."""
@@ -157,7 +153,6 @@ class MainLanding:
         await self._git.theirs(project.path, "update-ref", "-d", _lent(candidate.commit), ok=(0, 1, 128))
 
     async def receipt(self, project: Project, candidate: Candidate) -> Landing:
-        """The receipt of a candidate that main has, or had. Moves nothing; the same whenever it is asked."""
         hub = await self._hubs.open(project)
         files = await self._files(hub, candidate.before, candidate.tree)
         return Landing(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from windlass.core.nouns.project import Project
@@ -25,8 +24,10 @@ class BranchDisplay:
         there = await self._user.ref(project, ref)
         if not there and not new:
             return
-        if there and there != commit and there not in await self._ours(hub, branch):
-            return
+        if there and there != commit:
+            ours = [await self._hubs.ref(hub, f"refs/windlass/{kind}/{branch}") for kind in ("shown", "showing")]
+            if there not in ours:
+                return
         if there != commit:
             # Said before it is done: after a crash in between, both values are known to be ours.
             await self._git.ours(hub, "update-ref", f"refs/windlass/showing/{branch}", commit)
@@ -37,8 +38,3 @@ class BranchDisplay:
             if pushed.code:
                 return
         await self._git.ours(hub, "update-ref", f"refs/windlass/shown/{branch}", commit)
-
-    async def _ours(self, hub: Path, branch: str) -> list[str]:
-        """Where we have put a branch, or were about to."""
-        refs = (f"refs/windlass/{kind}/{branch}" for kind in ("shown", "showing"))
-        return await asyncio.gather(*(self._hubs.ref(hub, ref) for ref in refs))

@@ -27,10 +27,7 @@ class CheckTrees:
         self._user = user
 
     async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
-        """Make the folder hold this commit and the files to be kept. Returns whether it still had all of those.
-
-        A tree that git can't repair is made anew.
-        """
+        """A tree that git can't repair is made anew."""
         hub = await self._hubs.open(project)
         kept = all(exists(path / name) for name in keep)
         try:
@@ -43,18 +40,15 @@ class CheckTrees:
         return kept
 
     async def clear(self, path: Path) -> None:
-        """Remove the tree and our index of it."""
         await asyncio.to_thread(remove_tree, path)
         _index(path).unlink(missing_ok=True)
 
     async def leftovers(self, project: Project, path: Path) -> tuple[str, ...]:
-        """List what is in the tree and not in its commit, folders as a whole."""
         hub = await self._hubs.open(project)
         said = await self._git.ours(hub, "ls-files", "-z", "-o", "--directory", cwd=path, extra=_at(path))
         return tuple(name.decode("utf-8", "surrogateescape") for name in said.names)
 
     async def named(self, project: Project, commit: str, name: re.Pattern[str]) -> dict[str, str]:
-        """The files of a commit whose last part matches, each with the id of its content."""
         hub = await self._hubs.open(project)
         found: dict[str, str] = {}
         for entry in (await self._git.ours(hub, "ls-tree", "-r", "-z", "--full-tree", commit)).names:

@@ -43,7 +43,8 @@ class WorktreeRenewal:
         else:
             if not await self._hubs.ref(hub, mark):
                 sight = await self._snapshots.see(project, agent)
-                if await self._is_fresh(hub, agent, sight, main):
+                unchanged = await self._git.tree_of(hub, sight.head) == sight.tree and not sight.holes
+                if unchanged and sight.head == main and sight.branch == agent.branch:
                     return ""
                 await self._save(project, agent, hub, sight, main)
                 await self._git.ours(hub, "update-ref", mark, main)
@@ -53,11 +54,6 @@ class WorktreeRenewal:
         unlanded = bool(saved) and not await self._hubs.contains(hub, main, await self._hubs.ref(hub, saved))
         await self._git.ours(hub, "update-ref", "-d", mark)
         return saved if unlanded else ""
-
-    async def _is_fresh(self, hub: Path, agent: Agent, sight: SeenWorktree, main: str) -> bool:
-        """Whether the worktree is at main already, without any change."""
-        same = await self._git.tree_of(hub, sight.head) == sight.tree
-        return same and not sight.holes and sight.head == main and sight.branch == agent.branch
 
     async def _save(self, project: Project, agent: Agent, hub: Path, sight: SeenWorktree, main: str) -> None:
         path = self._places.worktree(project, agent)

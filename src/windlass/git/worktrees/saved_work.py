@@ -104,7 +104,6 @@ class HubArchive:
             made.rename(path)
 
     async def proofs(self, project: Project, landed: Sequence[Change], /) -> list[Proof]:
-        """The proof of each of these landed changes."""
         return await self._proofs.of(project, landed)
 
     async def _differing(self, hub: Path, before: str, after: str) -> set[bytes]:

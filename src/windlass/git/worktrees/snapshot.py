@@ -71,7 +71,9 @@ class Snapshots:
         head, trouble = await self._take_branch(hub, worktree, agent, main)
         index = self._places.index(project, agent)
         tree, holes = await self._write_tree(hub, worktree, index, head, apart or {})
-        nested = await self._nested(hub, main, head)
+        entries = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", main, head)).pairs
+        # Of a nested repository that was committed, only the name is in the commit.
+        nested = [f"{shown(name)}: a nested repository" for facts, name in entries if facts.split()[1] == b"160000"]
         return SeenWorktree(
             main=main, head=head, branch=branch_there(worktree), tree=tree, holes=(*trouble, *nested, *holes)
         )
@@ -125,8 +127,9 @@ class Snapshots:
         except Conflict as error:
             raise NotAllowed(f"The worktree of {agent.id} is kept: {error}", hint=f"Look at {worktree}.") from error
         folder = ref.removesuffix("/tree")
-        named = enumerate(kept.items())
-        lines = (f"update {folder}/{count}-{_plain(name)} {commit}\n" for count, (name, commit) in named)
+        names = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in kept)
+        numbered = zip(range(len(kept)), names, kept.values(), strict=True)
+        lines = (f"update {folder}/{number}-{name} {commit}\n" for number, name, commit in numbered)
         await self._git.ours(hub, "update-ref", "--stdin", stdin="".join(lines).encode())
         await self.keep(hub, sight, ref)
         return ref
@@ -180,11 +183,6 @@ class Snapshots:
         except Conflict as error:
             return known or main, (f"{agent.branch}: {error}",)
         return there, ()
-
-    async def _nested(self, hub: Path, main: str, head: str) -> list[str]:
-        """Nested repositories that were committed: only their names are in the commit, not what is in them."""
-        entries = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", main, head)).pairs
-        return [f"{shown(name)}: a nested repository" for facts, name in entries if facts.split()[1] == b"160000"]
 
     async def _write_tree(
         self, hub: Path, worktree: Path, index: Path, head: str, apart: Mapping[str, str]
@@ -282,8 +280,3 @@ def _problem(path: bytes, name: bytes) -> str:
 def rescue_ref(agent: Agent, number: int) -> str:
     """Where the files are kept that an agent's worktree had."""
     return f"refs/windlass/rescue/{key(agent)}/{number}/tree"
-
-
-def _plain(name: str) -> str:
-    """A ref's name as one part of another."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")

@@ -107,7 +107,8 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
     for socket in _SOCKETS:
         mounts.empty(socket, closed=True)
     _follow(mounts, environment, sandbox)
-    for path in (*programs.ours(), *_network_files(environment)):
+    certificates = [path for name in TRUSTED if (path := environment.get(name, "")).startswith("/")]
+    for path in (*programs.ours(), dirname(realpath("/etc/resolv.conf")), *certificates):
         mounts.show(path)
     for path in programs.needed(environment.get("PATH", ""), program, mounts.is_hidden):
         mounts.show(path)
@@ -128,7 +129,7 @@ def _stand_ins(mounts: Mounts, environment: Mapping[str, str], sandbox: Sandbox)
     for name, place in places.items():
         if place != "/" and isdir(place) and not mounts.is_hidden(place):
             own[place] = SandboxHome(Path(sandbox.own, name))
-            own[place].make()
+            own[place].path.mkdir(mode=0o700, parents=True, exist_ok=True)
             mounts.instead(place, str(own[place].path))
     return own
 
@@ -163,12 +164,6 @@ def _protect(mounts: Mounts, own: Mapping[str, SandboxHome], paths: Sequence[str
             mounts.show(real)
         elif place:
             own[place].copy(Path(real), Path(real).relative_to(place))
-
-
-def _network_files(environment: Mapping[str, str]) -> list[str]:
-    """Files for name lookup and TLS certificates."""
-    trusted = (environment.get(name, "") for name in TRUSTED)
-    return [dirname(realpath("/etc/resolv.conf")), *(path for path in trusted if path.startswith("/"))]
 
 
 def _inside(environment: Mapping[str, str]) -> dict[str, str]:

@@ -19,9 +19,6 @@ class SandboxHome:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def make(self) -> None:
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-
     def make_room(self, mounts: Iterable[Mount], home: str) -> None:
         """A folder or an empty file wherever something is to be put."""
         for mount in mounts:

@@ -9,8 +9,10 @@ from functools import partial
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Identity
-from windlass.process.identity import is_alive
-from windlass.process.watching.polling import poll
+from windlass.process.proc import is_alive
+
+EVERY = 0.1
+"""Seconds between two looks, where the kernel can't tell us."""
 
 
 def on_exit(identity: Identity, gone: Callable[[], None]) -> Callable[[], None]:
@@ -74,3 +76,25 @@ async def all_gone(identities: Iterable[Identity], within: float) -> bool:
         for end in ends:
             end()
     return not waiting
+
+
+def poll(look: Callable[[], object], changed: Callable[[], None], *, seen: object) -> Callable[[], None]:
+    """Call `changed` whenever `look` answers differently, first than `seen`. Returns what ends it."""
+    return _Poll(look, changed, seen).end
+
+
+class _Poll:
+    def __init__(self, look: Callable[[], object], changed: Callable[[], None], seen: object) -> None:
+        self._look, self._changed = look, changed
+        self._loop = asyncio.get_running_loop()
+        self._seen = seen
+        self._timer = self._loop.call_later(EVERY, self._again)
+
+    def _again(self) -> None:
+        self._timer = self._loop.call_later(EVERY, self._again)  # first, so that `changed` may end it
+        before, self._seen = self._seen, self._look()
+        if self._seen != before:
+            self._changed()
+
+    def end(self) -> None:
+        self._timer.cancel()

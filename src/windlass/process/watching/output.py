@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from windlass.process.watching.polling import poll
+from windlass.process.watching.exits import poll
 
 _MODIFY, _MOVED_TO, _CREATE = 0x2, 0x80, 0x100
 _OVERFLOW, _IGNORED, _ONLY_FOLDERS, _NO_LINKS = 0x4000, 0x8000, 0x0100_0000, 0x0200_0000
@@ -52,13 +52,10 @@ class FolderWatch:
         self._watches.clear()
 
     def _watch(self, folder: Path, changed: Callable[[], None]) -> Callable[[], None]:
-        number = self._add(folder)
+        mask = _MODIFY | _MOVED_TO | _CREATE | _ONLY_FOLDERS | _NO_LINKS
+        number = self._call(self._libc.inotify_add_watch, self._open(), os.fsencode(folder), mask)
         self._watches.setdefault(number, []).append(changed)
         return partial(self._remove, number, changed)
-
-    def _add(self, folder: Path) -> int:
-        mask = _MODIFY | _MOVED_TO | _CREATE | _ONLY_FOLDERS | _NO_LINKS
-        return self._call(self._libc.inotify_add_watch, self._open(), os.fsencode(folder), mask)
 
     def _open(self) -> int:
         if self._descriptor is None:
@@ -79,12 +76,9 @@ class FolderWatch:
         if changed in told:
             told.remove(changed)
             if not told:
-                self._forget(number)
-
-    def _forget(self, number: int) -> None:
-        del self._watches[number]
-        if self._descriptor is not None:
-            self._libc.inotify_rm_watch(self._descriptor, number)
+                del self._watches[number]
+                if self._descriptor is not None:
+                    self._libc.inotify_rm_watch(self._descriptor, number)
 
     def _ready(self) -> None:
         """Read what the kernel has to say, and tell each watcher once."""

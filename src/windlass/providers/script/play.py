@@ -93,8 +93,8 @@ class Player:
 
     def commit(self, message: str) -> None:
         self._git("add", "-A")
-        merging = shell.quietly("git", "rev-parse", "-q", "--verify", "MERGE_HEAD") == 0
-        if not merging and shell.quietly("git", "diff", "--cached", "--quiet") == 0:
+        merging = shell.call("git", "rev-parse", "-q", "--verify", "MERGE_HEAD", quiet=True) == 0
+        if not merging and shell.call("git", "diff", "--cached", "--quiet", quiet=True) == 0:
             self.say("nothing to commit")
         else:
             self._git("commit", "-m", message)
@@ -102,7 +102,7 @@ class Player:
     def merge(self, ref: str, take: str = "") -> None:
         self._git("fetch", "-q", "origin")
         code = shell.call("git", "merge", "--no-edit", *(("-X", take) if take else ()), ref)
-        conflicts = shell.quietly("git", "diff", "--quiet", "--diff-filter=U") != 0
+        conflicts = shell.call("git", "diff", "--quiet", "--diff-filter=U", quiet=True) != 0
         if code and not conflicts:
             raise Fail(f"git merge ended with {code}")
 

@@ -11,20 +11,12 @@ _USUAL = (signal.SIGTERM, signal.SIGPIPE)
 """Signals that a program gets as everyone expects, whatever the player ignores."""
 
 
-def call(*words: str) -> int:
-    """Run a program, its output among ours; its exit code, negative if it was killed."""
-    return _wait(os.posix_spawnp(words[0], words, os.environ, file_actions=[_NO_INPUT], setsigdef=_USUAL))
+def call(*words: str, quiet: bool = False) -> int:
+    """Run a program, its output among ours unless it is quiet; its exit code, negative if it was killed."""
+    return os.waitstatus_to_exitcode(os.waitpid(begin(*words, quiet=quiet), 0)[1])
 
 
-def quietly(*words: str) -> int:
-    """The same without its output."""
-    return _wait(os.posix_spawnp(words[0], words, os.environ, file_actions=[_NO_INPUT, *_NO_OUTPUT], setsigdef=_USUAL))
-
-
-def begin(*words: str, session: bool) -> int:
+def begin(*words: str, quiet: bool = False, session: bool = False) -> int:
     """Start a program and leave it; it keeps our output open."""
-    return os.posix_spawnp(words[0], words, os.environ, file_actions=[_NO_INPUT], setsid=session, setsigdef=_USUAL)
-
-
-def _wait(pid: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    streams = [_NO_INPUT, *(_NO_OUTPUT if quiet else ())]
+    return os.posix_spawnp(words[0], words, os.environ, file_actions=streams, setsid=session, setsigdef=_USUAL)
