@@ -25,7 +25,13 @@ PURE = set(
 )
 """What core may import besides itself: nothing in it reads, writes, waits, or knows the time."""
 
-LONGEST_FUNCTION, LONGEST_FILE, LONGEST_SCRIPT = 60, 500, 20
+LONGEST_FUNCTION, LONGEST_FILE, LONGEST_SCRIPT = 60, 400, 20
+MOST_MODULES = 12
+"""How many modules a folder may have."""
+CATALOGUES = {"cli/commands", "web/routes"}
+"""Folders with one module for each topic: as many as there are topics."""
+SHARED_NAMES: dict[str, str] = {}
+"""Class names that several packages use, each with the reason."""
 VAGUE = re.compile(r"(Manager|Service|Handler|Helper|Utils?|Info|Data|Base)$")
 CLIS = re.compile(r"\b(claude|codex|aider|cline|gemini|opencode|cursor.agent)\b", re.IGNORECASE)
 
@@ -123,6 +129,15 @@ class TestSize:
             f"{each.name} has {length} lines" for each in ALL if (length := len(each.text.splitlines())) > LONGEST_FILE
         )
 
+    def test_folders_fit_on_a_screen(self) -> None:
+        """No drawer of modules that one has to search: a folder that grows gets topics."""
+        folders = Counter(module.path.parent for module in SRC if module.path.name != "__init__.py")
+        expect_none(
+            f"{folder.relative_to(SOURCE)} has {count} modules"
+            for folder, count in folders.items()
+            if count > MOST_MODULES and str(folder.relative_to(SOURCE)) not in CATALOGUES
+        )
+
     def test_scripts_are_short(self) -> None:
         """What people, agents and CI run can be read in a moment."""
         scripts = [path for path in (TOP / "scripts").iterdir() if path.is_file() and not path.suffix]
@@ -143,6 +158,23 @@ class TestNames:
             if isinstance(node, ast.ClassDef) and VAGUE.search(node.name)
         )
 
+    def test_each_class_has_a_name_of_its_own(self) -> None:
+        """One name, one class: whoever greps for it finds one definition."""
+        places: dict[str, set[str]] = {}
+        for module in SRC:
+            for node in module.tree.body:
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, set()).add(module.name)
+        expect_none(
+            f"{name}: {', '.join(sorted(files))}"
+            for name, files in places.items()
+            if len(files) > 1 and name not in SHARED_NAMES
+        )
+
+    def test_loops_name_what_they_go_through(self) -> None:
+        """`for run in runs`; `each` only in a comprehension of at most two lines."""
+        expect_none(f"{module.name}:{line}" for module in SRC for line in nameless_loops(module))
+
     def test_each_coding_cli_is_known_in_one_place(self) -> None:
         """The name of a coding CLI stands in providers/ and in texts, nowhere else: adding one is one file."""
         elsewhere = [each for each in SRC if each.room != "providers"]
@@ -152,6 +184,20 @@ class TestNames:
             for number, line in enumerate(each.text.splitlines(), start=1)
             if CLIS.search(line)
         )
+
+
+def nameless_loops(module: Module) -> Iterator[int]:
+    """Lines of loops over `each` that are longer than a comprehension of two lines."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.For(target=ast.Name(id="each")) | ast.AsyncFor(target=ast.Name(id="each")):
+                yield node.lineno
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                unnamed = any(
+                    isinstance(part.target, ast.Name) and part.target.id == "each" for part in node.generators
+                )
+                if unnamed and (node.end_lineno or 0) - node.lineno > 1:
+                    yield node.lineno
 
 
 class TestWords:
