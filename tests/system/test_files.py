@@ -42,6 +42,19 @@ def top(tmp_path: Path) -> Path:
 
 
 class TestOpening:
+    def test_a_name_that_the_system_refuses_is_not_called_another_kind(self, top: Path) -> None:
+        """No right, a bad disk or a name too long is the system's word: nobody is told to remove a link."""
+        with open_folder(top) as where, pytest.raises(OSError, match="too long") as refused:
+            read_file(where, "n" * 300, 10)
+        assert not isinstance(refused.value, NotPlain)
+
+    def test_another_kind_says_so_wherever_the_reason_is_shown(self, top: Path) -> None:
+        """Sentences made from `strerror` name the kind, too."""
+        (top / "name").mkdir()
+        with open_folder(top) as where, pytest.raises(NotPlain) as refused:
+            read_file(where, "name", 10)
+        assert refused.value.strerror == "it is a folder"
+
     @pytest.mark.parametrize("kind", ["a symbolic link", "a pipe", "a folder", "a socket"])
     def test_only_a_plain_file_is_read(self, top: Path, outside: Path, kind: str) -> None:
         """Anything else is refused at once, and named."""

@@ -104,8 +104,8 @@ def replace_text(path: Path, text: str) -> None:
     """Write a file anew: all of it, or nothing. Its permissions stay."""
     whole = path.resolve()
     mode = stat.S_IMODE(whole.stat().st_mode)
-    write_whole(whole, text.encode())
-    whole.chmod(mode)
+    write_whole(whole, text.encode(), mode=mode)
+    whole.chmod(mode)  # the umask may have taken some away
 
 
 def _prompts(workflow: Path) -> Callable[[str], str]:

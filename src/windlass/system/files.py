@@ -20,8 +20,8 @@ _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _SAFE
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
 
-_PASSED_ON = (errno.ENOENT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""Errors that are passed on: nothing has that name, or we have no room to look."""
+_OTHER_KIND = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
+"""Errors that tell of another kind of entry. All others are passed on: no such name, no right, no room, a bad disk."""
 _KINDS = {
     stat.S_IFREG: "a file",
     stat.S_IFDIR: "a folder",
@@ -36,6 +36,7 @@ class NotPlain(OSError):
 
     def __init__(self, kind: str, name: str = "it") -> None:
         super().__init__(f"{name} is {kind}")
+        self.strerror = f"{name} is {kind}"
         self.kind = kind
 
 
@@ -126,12 +127,9 @@ def _open(where: int | None, name: str | Path, flags: int, shown: str, mode: int
     try:
         return os.open(name, flags, mode, dir_fd=where)
     except OSError as error:
-        if error.errno in _PASSED_ON:
+        if error.errno not in _OTHER_KIND:
             raise
-        kind = _kind(where, name)
-        if kind in ("", "a folder" if flags & os.O_DIRECTORY else "a file"):
-            kind = f"not to be opened ({os.strerror(error.errno or 0)})"
-        raise NotPlain(kind, shown) from error
+        raise NotPlain(_kind(where, name) or "another kind of thing", shown) from error
 
 
 def _kind(where: int | None, name: str | Path) -> str:

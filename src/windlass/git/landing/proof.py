@@ -14,7 +14,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.ports.archive import Proof, Whereabouts
 from windlass.git.files import folder_exists
 from windlass.git.hub import own_objects
-from windlass.git.landing.shapes import straight_commits
+from windlass.git.landing.shapes import straight_commits, straight_list
 from windlass.git.paths import HubPaths
 from windlass.git.program import ANY, GitProgram
 
@@ -94,11 +94,11 @@ class Proofs:
         if commit is None:
             return Proof(whereabouts=whereabouts)
         top = known.get(landing.top)
+        listed = await self._git.ours(hub, *straight_list(landing.before, landing.after), ok=ANY)
         return Proof(
             tree=commit.tree,
             parents=commit.parents,
-            stands=commit.parents[:1] == (landing.before,)
-            or await straight_commits(self._git, hub, landing.before, landing.after) > 0,
+            stands=commit.parents[:1] == (landing.before,) or straight_commits(listed.text, landing.before) > 0,
             top=top.tree if top else "",
             merged=await self._merged(hub, landing.before, change.head),
             whereabouts=whereabouts,

@@ -76,13 +76,18 @@ async def stands_on(git: GitProgram, hub: Path, candidate: Candidate, below: str
     if candidate.shape is LandingShape.MERGE:
         parents = (await git.ours(hub, "rev-parse", f"{candidate.commit}^@")).text.split()
         return len(parents) == 2 and parents[0] == below and candidate.head in ("", parents[1])
-    count = await straight_commits(git, hub, below, candidate.commit)
+    listed = await git.ours(hub, *straight_list(below, candidate.commit))
+    count = straight_commits(listed.text, below)
     return count == 1 or (count > 1 and candidate.shape is LandingShape.REBASE)
 
 
-async def straight_commits(git: GitProgram, hub: Path, before: str, after: str) -> int:
-    """Count the commits with one parent that lead straight from one commit to another; 0 if others are between."""
-    ran = await git.ours(hub, "rev-list", "--first-parent", "--parents", after, f"^{before}", ok=ANY)
-    lines = [] if ran.code else [line.split() for line in ran.text.splitlines()]
+def straight_list(before: str, after: str) -> tuple[str, ...]:
+    """The git command that lists the commits, with their parents, that lead from one commit to another."""
+    return ("rev-list", "--first-parent", "--parents", after, f"^{before}")
+
+
+def straight_commits(listed: str, before: str) -> int:
+    """Count the commits with one parent that lead straight from a commit on; 0 if others are between."""
+    lines = [line.split() for line in listed.splitlines()]
     straight = bool(lines) and all(len(line) == 2 for line in lines) and lines[-1][1] == before
     return len(lines) if straight else 0
