@@ -6,7 +6,7 @@ In a test:
         models.url("greet")                    # the base URL of the Anthropic API; add /v1 for the OpenAI one
         models.requests("greet")[0].asked.prompts
 
-By hand, from the top of the repository: `python -m tests.models --script FILE.json` (its help shows the format).
+By hand, in the folder tests: `python -m model_server --script FILE.json` (its help shows the format).
 
 - A scenario is a list of steps. It is chosen by the URL (`/s/NAME` before the API's own path) or, where the URL names
   none, by the word `scenario:NAME` in the first prompt that has one.

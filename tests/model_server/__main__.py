@@ -29,7 +29,7 @@ the prompt.
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.models",
+        prog="python -m model_server",
         description=__doc__,
         epilog=FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -207,8 +207,8 @@ def test_it_is_a_command_as_well(tmp_path: Path) -> None:
     """By hand: it prints its address, serves a script from a file, records, and ends when it is told to."""
     script, record = tmp_path / "script.json", tmp_path / "record.jsonl"
     script.write_text('{"greet": [{"text": "Good day."}]}')
-    words = (sys.executable, "-m", "tests.models", "--script", str(script), "--record", str(record))
-    with subprocess.Popen(words, cwd=TOP, stdout=subprocess.PIPE, text=True) as server:
+    words = (sys.executable, "-m", "model_server", "--script", str(script), "--record", str(record))
+    with subprocess.Popen(words, cwd=TOP / "tests", stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         line = http.client.HTTPConnection(
             urlsplit(server.stdout.readline().strip()).netloc, timeout=patience.seconds(10)

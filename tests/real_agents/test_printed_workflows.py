@@ -105,7 +105,7 @@ def team(request: pytest.FixtureRequest) -> Iterator[Team]:
 def prefer(made: Crew, cli: str) -> None:
     """Let a coding CLI run the models that the files name."""
     with (made.house.state / "config.toml").open("a") as file:
-        file.write(f'[model_server.anthropic]\nprefer_cli = "{cli}"\n')
+        file.write(f'[models.anthropic]\nprefer_cli = "{cli}"\n')
 
 
 @pytest.fixture(scope="module")
