@@ -19,6 +19,7 @@ from windlass.core.ports.processes import Launch
 from windlass.engine import Engine
 from windlass.engine.projects.tasks import Order
 from windlass.process.detached import DetachedProcesses
+from windlass.process.starting.spawner import Spawner
 
 WAIT = 30.0
 
@@ -50,7 +51,7 @@ async def _measure(rounds: int, judgements: int) -> tuple[float, ...]:
     """Medians: exit code known, its floor, run judged, its floor."""
     with tempfile.TemporaryDirectory(prefix="wl") as folder:
         place = Path(folder)
-        processes = DetachedProcesses(place / "runs", "bench")
+        processes = DetachedProcesses(place / "runs", "bench", Spawner())
         known = [(await _known(processes, f"r{at}"), await _bare(place)) for at in range(rounds)]
         processes.close()
         source = repository(place / "repo", 10)

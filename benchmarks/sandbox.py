@@ -22,6 +22,7 @@ from windlass.core.runs.sandbox import Sandbox, enclosure
 from windlass.core.runs.workdir import Site
 from windlass.core.settings.schema import SandboxSettings
 from windlass.process.detached import DetachedProcesses
+from windlass.process.starting.spawner import Spawner
 from windlass.providers import load
 
 WAIT = 60.0
@@ -54,7 +55,7 @@ class Place:
     """A home, a user's checkout and an agent's worktree, in which a program rings a bell."""
 
     def __init__(self, folder: Path) -> None:
-        self.processes = DetachedProcesses(folder / "home/runs", "bench")
+        self.processes = DetachedProcesses(folder / "home/runs", "bench", Spawner())
         self.worktree = folder / "home/worktrees/otter"
         self.bell = self.worktree / "bell"
         self.numbers = itertools.count()

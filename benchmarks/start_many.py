@@ -16,6 +16,7 @@ from measure import Result
 from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import words_of
+from windlass.process.starting.spawner import Spawner
 
 MANY = 200
 
@@ -39,7 +40,7 @@ def start_many(*, quick: bool) -> Sequence[Result]:
 async def _start_many(rounds: int) -> tuple[float, float, int]:
     """Milliseconds for one start, ours and bare, and how many of ours did not end with 0."""
     with tempfile.TemporaryDirectory(prefix="wl") as folder:
-        processes = DetachedProcesses(Path(folder) / "runs", "bench")
+        processes = DetachedProcesses(Path(folder) / "runs", "bench", Spawner())
         try:
             shim = await _shim(processes)
             triples = [

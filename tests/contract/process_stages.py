@@ -14,6 +14,8 @@ from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch, Processes
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import living
+from windlass.process.stamp import is_of
+from windlass.process.starting.spawner import Spawner
 
 NO_PROGRAM = "windlass-no-such-program"
 
@@ -29,6 +31,10 @@ class Stage(Protocol):
     def say(self, run: str, words: bytes) -> None: ...
     def exit(self, run: str, code: int) -> None: ...
     def vanish(self, run: str, identity: Identity) -> None: ...
+    def share(self, run: str) -> None:
+        """Give the file of a run's output a second name."""
+        ...
+
     def touch(self, folder: Path) -> None: ...
     def close(self) -> None: ...
 
@@ -39,7 +45,8 @@ class RealStage:
     def __init__(self, path: Path) -> None:
         self.home = f"test-{uuid.uuid4().hex}"
         self.path = path
-        self.real = DetachedProcesses(path / "runs", self.home)
+        self.spawner = Spawner()
+        self.real = DetachedProcesses(path / "runs", self.home, self.spawner)
         self.port: Processes = self.real
         self.strings: dict[str, int] = {}
         self.words = 0
@@ -63,14 +70,18 @@ class RealStage:
     def vanish(self, run: str, identity: Identity) -> None:
         os.killpg(identity.pid, signal.SIGKILL)
 
+    def share(self, run: str) -> None:
+        (self.path / "second").hardlink_to(self.path / "runs" / run / "output")
+
     def touch(self, folder: Path) -> None:
         (folder / "something").write_text("new")
 
     def close(self) -> None:
         self.real.close()
+        self.spawner.close()
         for descriptor in self.strings.values():
             os.close(descriptor)
-        left = [each for each in living() if each.marker.startswith(self.home)]
+        left = [each for each in living() if is_of(self.home, each.stamp)]
         for each in left:
             os.kill(each.pid, signal.SIGKILL)
         assert left == []
@@ -95,6 +106,9 @@ class FakeStage:
 
     def vanish(self, run: str, identity: Identity) -> None:
         self.fake.vanish(run)
+
+    def share(self, run: str) -> None:
+        self.fake.started[run].shared = True
 
     def touch(self, folder: Path) -> None:
         self.fake.touch(str(folder))

@@ -125,6 +125,25 @@ def test_output_is_stirred_and_read_from_any_offset(stage: Stage) -> None:
     play(stage, story)
 
 
+def test_output_with_a_second_name_is_known_and_never_overwritten(stage: Stage) -> None:
+    """It may be someone else's file that was put into its place."""
+
+    async def story(port: Processes) -> None:
+        identity = await port.start(stage.launch("r1"))
+        ear = Ear()
+        port.follow("r1", identity, ear)
+        stage.say("r1", b"a secret\n")
+        await ear.until(lambda: said(port, "r1", b"a secret\n"))
+        assert not await port.output_shared("r1") and not await port.output_shared("r2")
+        await port.overwrite("r1", 2, b"s*****")
+        stage.share("r1")
+        await port.overwrite("r1", 0, b"*")
+        assert await port.output_shared("r1")
+        assert await port.output("r1", 0, 100) == b"a s*****\n"
+
+    play(stage, story)
+
+
 def test_a_change_in_a_place_is_stirred_for_all_who_follow_a_run_there(stage: Stage, tmp_path: Path) -> None:
     """Also when one of them is forgotten; a place that is not there is no obstacle, and may never be heard of."""
     shared, own, missing = tmp_path / "shared", tmp_path / "own", tmp_path / "missing"
@@ -212,18 +231,19 @@ def test_a_live_run_is_found_by_its_name(stage: Stage) -> None:
     play(stage, story)
 
 
-def test_every_run_with_a_living_process_is_known_by_its_marker(stage: Stage) -> None:
-    """By name and pid, and no longer once it has gone."""
+def test_a_living_process_of_a_run_that_is_over_is_a_stray(stage: Stage) -> None:
+    """Those of the runs that are named are not, nor is what has gone."""
 
     async def story(port: Processes) -> None:
         first, second = await port.start(stage.launch("r1")), await port.start(stage.launch("r2"))
-        marked = await port.marked()
-        assert set(marked) == {"r1", "r2"}
-        assert first.pid in marked["r1"] and second.pid in marked["r2"]
+        assert await port.strays(["r1", "r2"]) == ()
+        port.forget("r1")
+        assert first.pid in await port.strays(["r2"])
+        assert second.pid not in await port.strays(["r2"])
 
         await port.stop("r1", first, grace=0)
 
-        assert set(await port.marked()) == {"r2"}
+        assert await port.strays(["r2"]) == ()
 
     play(stage, story)
 

@@ -7,12 +7,15 @@ and the stash with the person's repository: each such test says so. All of it ho
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from e2e_stage import Stage, adds, lines, stage
 
+import patience
 from patience import until
 
 NOT_ALLOWED = "5"
@@ -43,6 +46,20 @@ def tries(house: Stage, *commands: str, then: str = "") -> list[tuple[str, str]]
     steps = [f"({each}) > '{notes}/{at}' 2>&1; echo $? > '{notes}/{at}.code'" for at, each in enumerate(commands)]
     house.land("Try it", "; ".join([*steps, then or adds(f"{notes.name}.txt")]))
     return [((notes / f"{at}.code").read_text().strip(), (notes / f"{at}").read_text()) for at in range(len(commands))]
+
+
+def home_id(house: Stage) -> str:
+    """The id of the home, by which an environment once named a run: `<home>:<run>`."""
+    with closing(sqlite3.connect(house.state / "windlass.db", timeout=patience.seconds(20))) as connection:
+        return str(connection.execute("SELECT value FROM meta WHERE key = 'home'").fetchone()[0])
+
+
+def orphaned(command: str) -> str:
+    """Run a command in a session of its own, without any of the parents that started it, and await its end."""
+    return f"d=$(mktemp -d); (setsid sh -c '{command} >$0/said 2>&1; echo $? >$0/code' $d &); {_AWAIT}"
+
+
+_AWAIT = "until [ -s $d/code ]; do sleep 0.05; done; cat $d/said; code=$(cat $d/code); rm -r $d; (exit $code)"
 
 
 def everything(house: Stage) -> dict[str, str]:
@@ -253,9 +270,12 @@ def attempts() -> Iterator[dict[str, tuple[str, str]]]:
             "init": 'cd "$WINDLASS_PROJECT" && windlass init --yes',
             "answer": f"windlass answer {other} Yes.",
             "daemon": "windlass daemon stop",
-            "no variables": f"env -u WINDLASS_RUN -u WINDLASS_AGENT -u WINDLASS_MARKER windlass stop {other}",
-            "false variables": f"WINDLASS_RUN=r1 WINDLASS_AGENT=human WINDLASS_MARKER=x:y windlass stop {other}",
+            "no variables": f"env -u WINDLASS_RUN -u WINDLASS_AGENT windlass stop {other}",
+            "false variables": f"WINDLASS_RUN=r1 WINDLASS_AGENT=human windlass stop {other}",
             "no environment": f'env -i PATH="$PATH" WINDLASS_HOME="$WINDLASS_HOME" windlass stop {other}',
+            "no run's marker": f"WINDLASS_MARKER={home_id(house)}: windlass stop {other}",
+            "another's marker": f"WINDLASS_MARKER={home_id(house)}:r1 windlass stop {other}",
+            "no parents": orphaned(f'env -i PATH="$PATH" WINDLASS_HOME="$WINDLASS_HOME" windlass stop {other}'),
             "own session": f'setsid -w env -i PATH="$PATH" WINDLASS_HOME="$WINDLASS_HOME" windlass stop {other}',
         }
         tried = dict(zip(commands, tries(house, *commands.values()), strict=True))
@@ -271,7 +291,8 @@ class TestVoice:
         "what",
         [
             *("stop", "stop all", "undo", "work", "config", "home", "init", "answer", "daemon"),
-            *("no variables", "false variables", "no environment", "own session"),
+            *("no variables", "false variables", "no run's marker", "another's marker"),
+            *("no environment", "own session", "no parents"),
         ],
     )
     def test_a_run_cannot_speak_as_the_person(self, attempts: dict[str, tuple[str, str]], what: str) -> None:

@@ -22,6 +22,8 @@ class FakeProcess:
     identity: Identity
     alive: bool = True
     output: bytearray = field(default_factory=bytearray)
+    shared: bool = False
+    """Its output has a second name elsewhere."""
     exit_code: int | None = None
     began: float = 0.0
 
@@ -96,8 +98,8 @@ class FakeProcesses:
         now = self._monotonic()
         return max((now - each.began for each in self.started.values() if each.identity == identity), default=0.0)
 
-    async def marked(self) -> dict[str, tuple[int, ...]]:
-        return {run: (each.identity.pid,) for run, each in self.started.items() if each.alive}
+    async def strays(self, runs: Collection[str], /) -> tuple[int, ...]:
+        return tuple(each.identity.pid for run, each in self.started.items() if each.alive and run not in runs)
 
     async def stop(
         self,
@@ -142,7 +144,11 @@ class FakeProcesses:
         return tuple(self.variables[name] for name in names if name in self.variables)
 
     async def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
-        self.started[run].output[offset : offset + len(content)] = content
+        if not self.started[run].shared:
+            self.started[run].output[offset : offset + len(content)] = content
+
+    async def output_shared(self, run: str, /) -> bool:
+        return run in self.started and self.started[run].shared
 
     async def discard(self, folder: str, /) -> None:
         self.discarded.append(folder)

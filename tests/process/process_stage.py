@@ -15,6 +15,8 @@ from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
 from windlass.process.proc import Process, is_alive, living, words_of
 from windlass.process.run_folder import RunFolder
+from windlass.process.stamp import command_stamp, is_of
+from windlass.process.starting.spawner import Spawner
 
 DEADLINE = patience.seconds(20)
 
@@ -25,7 +27,8 @@ class Stage:
     def __init__(self, path: Path) -> None:
         self.home = f"test-{uuid.uuid4().hex}"
         self.path = path
-        self.port = DetachedProcesses(path / "runs", self.home)
+        self.spawner = Spawner()
+        self.port = DetachedProcesses(path / "runs", self.home, self.spawner)
         self.token = f"86399.{uuid.uuid4().int % 10**12:012d}"
         """A number of seconds to sleep that nobody else sleeps: it finds processes that hide."""
 
@@ -44,9 +47,16 @@ class Stage:
         await until(lambda: not is_alive(identity))
         return await self.port.exit_code(run)
 
-    def marked(self) -> list[Process]:
+    def stamped(self) -> list[Process]:
         """The living processes of our home."""
-        return [each for each in living() if each.marker.startswith(f"{self.home}:")]
+        return [each for each in living() if is_of(self.home, each.stamp)]
+
+    def command(self, name: str, script: str) -> Identity:
+        """Start a shell script as a check is started, in which $NAP is our own number of seconds."""
+        given = {"PATH": os.environ["PATH"], "NAP": self.token}
+        with Path(os.devnull).open("r+b") as nothing:
+            streams = [nothing.fileno()] * 3
+            return self.spawner.spawn(["/bin/sh", "-c", script], given, streams, command_stamp(self.home, name))
 
     def napping(self) -> list[Process]:
         """Those that sleep our own number of seconds, whatever became of their environment."""
@@ -55,7 +65,8 @@ class Stage:
     def strike(self) -> list[Process]:
         """End the story: close the port, kill what is left and return it."""
         self.port.close()
-        left = [*self.marked(), *self.napping()]
+        self.spawner.close()
+        left = [*self.stamped(), *self.napping()]
         for each in left:
             os.kill(each.pid, signal.SIGKILL)
         return left

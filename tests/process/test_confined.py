@@ -13,7 +13,7 @@ from process_stage import Stage, play, until
 from windlass.core.errors import Unavailable
 from windlass.core.ports.processes import Launch
 from windlass.core.runs.sandbox import Sandbox
-from windlass.process.caller_run import trace
+from windlass.process.caller_run import CallerTrace
 from windlass.process.detached import DetachedProcesses
 from windlass.process.sandbox.bubblewrap import Bubblewrap
 
@@ -275,12 +275,12 @@ class TestLife:
         play(tmp_path, story)
 
     def test_a_later_daemon_finds_it(self, tmp_path: Path) -> None:
-        """It lives on without us, is known by its marker, and its end is told."""
+        """It lives on without us, is known by its stamp, and its end is told."""
 
         async def story(stage: Stage) -> None:
             identity = await stage.port.start(confined(stage, "r1", "until [ -e go ]; do sleep 0.05; done; exit 5"))
             stage.port.close()
-            stage.port = DetachedProcesses(stage.path / "runs", stage.home)
+            stage.port = DetachedProcesses(stage.path / "runs", stage.home, stage.spawner)
             assert await stage.port.find("r1") == identity
             (stage.path / "work/go").touch()
             assert await stage.ended("r1", identity) == 5
@@ -294,19 +294,19 @@ class TestLife:
             identity = await stage.port.start(confined(stage, "r1", 'exec sleep "$NAP"'))
             await until(stage.napping)
             os.kill(identity.pid, signal.SIGKILL)
-            await until(lambda: not stage.marked())
+            await until(lambda: not stage.stamped())
 
         play(tmp_path, story)
 
     def test_an_orphan_without_environment_is_traced_to_its_run(self, tmp_path: Path) -> None:
-        """Outside a sandbox such a process would pass for a person: here its ancestors lead to the shim."""
+        """Its ancestors in the sandbox lead to the shim."""
 
         async def story(stage: Stage) -> None:
             script = '(setsid env -i sleep "$NAP" &); sleep 600'
             identity = await stage.port.start(confined(stage, "r1", script))
             await until(stage.napping)
             [orphan] = stage.napping()
-            assert trace(orphan.pid, stage.home) == "r1"
+            assert CallerTrace(stage.port.leaders).trace(orphan.pid, lambda: False) == "r1"
             await stage.port.stop("r1", identity, grace=5)
 
         play(tmp_path, story)

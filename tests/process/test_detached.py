@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import signal
 import stat
 from dataclasses import replace
@@ -14,6 +13,7 @@ import pytest
 from process_stage import Stage, play, until
 
 import patience
+from shortage import no_descriptors
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.run import Identity
 from windlass.core.ports.processes import Launch
@@ -45,7 +45,7 @@ class TestExit:
         play(tmp_path, story)
 
     def test_a_killed_shim_tells_no_code_and_its_program_is_still_found(self, tmp_path: Path) -> None:
-        """When the shim alone is killed, the program that goes on is found by its marker and can be stopped."""
+        """When the shim alone is killed, the program that goes on is found by its stamp and can be stopped."""
 
         async def story(stage: Stage) -> None:
             identity = await stage.start("r1", 'echo up; exec sleep "$NAP"')
@@ -244,17 +244,13 @@ class TestStart:
 
         async def story(stage: Stage) -> None:
             living = await stage.start("r1", 'exec sleep "$NAP"')
-            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
-            try:
+            with no_descriptors():
                 with pytest.raises(Unavailable):
                     await stage.start("r2", "true")
                 with pytest.raises(Unavailable):
                     await stage.port.alive(living)
                 with pytest.raises(Unavailable):
                     await stage.port.output("r1", 0, 1)
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             identity = await stage.start("r2", "true")
             assert await stage.ended("r2", identity) == 0
             assert await stage.port.stop("r1", living, grace=5) == 2
@@ -270,7 +266,7 @@ class TestStart:
         async def story(stage: Stage) -> None:
             identity = await stage.port.start(stage.launch("r1", str(program)))
             await until(stage.napping)
-            shim, odd, nap = sorted(stage.marked(), key=lambda each: (each.started, each.pid))
+            shim, odd, nap = sorted(stage.stamped(), key=lambda each: (each.started, each.pid))
             assert (odd.parent, odd.session) == (shim.pid, shim.pid)
             assert nap.parent == odd.pid
             assert await stage.port.stop("r1", identity, grace=5) == 3
@@ -299,6 +295,17 @@ class TestInheritance:
 
         play(tmp_path, story)
 
+    def test_a_program_may_open_as_many_files_as_it_is_told(self, tmp_path: Path) -> None:
+        """Not as many as we, who may have raised our own limit."""
+
+        async def story(stage: Stage) -> None:
+            stage.spawner.files = 99
+            identity = await stage.start("r1", "ulimit -S -n")
+            assert await stage.ended("r1", identity) == 0
+            assert stage.said("r1") == "99\n"
+
+        play(tmp_path, story)
+
     def test_no_descriptor_of_ours_reaches_a_program(self, tmp_path: Path) -> None:
         """Only its three streams are open, although we hold an inheritable pipe and follow another run."""
 
@@ -324,17 +331,16 @@ class TestInheritance:
         """What is neither for everyone nor named stays out, credentials above all; the launch's words win."""
         dropped = ("GIT_DIR", "GIT_CONFIG_COUNT", "WINDLASS_CRASH_AT", "PYTHONPATH", "AWS_SECRET_ACCESS_KEY", "OLDPWD")
         kept = ("GIT_SSH_COMMAND", "LC_TIME", "HTTPS_PROXY", "no_proxy", "XDG_DATA_HOME", "NAMED")
-        for name in (*dropped, *kept, "PLAIN", "WINDLASS_MARKER"):
+        for name in (*dropped, *kept, "PLAIN"):
             monkeypatch.setenv(name, "from-daemon")
 
         async def story(stage: Stage) -> None:
-            launch = stage.launch("r1", "env", PLAIN="from-launch", GIT_DIR="chosen", WINDLASS_MARKER="forged")
+            launch = stage.launch("r1", "env", PLAIN="from-launch", GIT_DIR="chosen")
             identity = await stage.port.start(replace(launch, keeps=("NAMED",)))
             assert await stage.ended("r1", identity) == 0
             got = dict(line.split("=", 1) for line in stage.said("r1").splitlines() if "=" in line)
             assert got["GIT_DIR"] == "chosen"
             assert got["PLAIN"] == "from-launch"
-            assert got["WINDLASS_MARKER"] == f"{stage.home}:r1"
             assert {got[name] for name in kept} == {"from-daemon"}
             assert not set(dropped[1:]) & set(got)
 

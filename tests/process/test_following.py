@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 from pathlib import Path
 
 from process_stage import Stage, descriptors, play, until, when_gone
 from test_detached import ourselves
 
 import patience
+from shortage import no_descriptors
 from windlass.process.proc import is_alive, process
 from windlass.process.run_folder import RunFolder
 
@@ -122,15 +122,11 @@ class TestWithoutTheKernelsWord:
         async def story(stage: Stage) -> None:
             identity = await stage.start("r1", "while [ ! -e go ]; do sleep 0.02; done; echo gone; exit 4")
             stirs = []
-            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             before = descriptors()
-            resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
-            try:
+            with no_descriptors():
                 stage.port.follow(
                     "r1", identity, lambda run: stirs.append(RunFolder.of(tmp_path / "runs", run).read_exit())
                 )
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             assert descriptors() == before
             (tmp_path / "go").touch()
             await until(lambda: 4 in stirs and not is_alive(identity))

@@ -17,17 +17,22 @@ import patience
 from windlass.core.errors import BadInput
 from windlass.core.runs.worktree_setup import ShellResult
 from windlass.process.proc import process
-from windlass.process.shell import run_shell, sweep
+from windlass.process.sandbox.bubblewrap import Bubblewrap
+from windlass.process.shell import CommandShell, sweep
 
 PATH = {"PATH": os.environ["PATH"]}
 
 
 async def shell(stage: Stage, command: str, *, seconds: float = 20, limit: int = 10_000) -> ShellResult:
     """Run a command on the stage, in which $NAP is the stage's own number of seconds."""
-    return await run_shell(
+    return await run(stage, command, str(stage.path), seconds, limit)
+
+
+async def run(stage: Stage, command: str, folder: str, seconds: float = 20, limit: int = 10_000) -> ShellResult:
+    return await CommandShell(Bubblewrap(), stage.spawner)(
         command,
-        str(stage.path),
-        {**PATH, "NAP": stage.token},
+        cwd=folder,
+        environment={**PATH, "NAP": stage.token},
         timeout=seconds,
         output_limit=limit,
         marker=f"{stage.home}:check-1",
@@ -56,12 +61,12 @@ def test_output_and_errors_are_one_text(tmp_path: Path) -> None:
 
 
 def test_the_environment_is_exactly_the_given_one(tmp_path: Path) -> None:
-    """Nothing of ours reaches a command but the marker (PWD is the shell's own word)."""
+    """Nothing of ours reaches a command (PWD is the shell's own word)."""
 
     async def story(stage: Stage) -> None:
         result = await shell(stage, "env")
         names = {line.split("=")[0] for line in result.output.decode().splitlines()}
-        assert names - {"PWD", "SHLVL", "_"} == {"PATH", "NAP", "WINDLASS_MARKER"}
+        assert names - {"PWD", "SHLVL", "_"} == {"PATH", "NAP"}
 
     play(tmp_path, story)
 
@@ -85,7 +90,7 @@ def test_a_long_output_keeps_its_two_ends_in_little_memory(tmp_path: Path) -> No
 
 
 def test_at_the_limit_of_time_the_whole_tree_is_ended(tmp_path: Path) -> None:
-    """Also what hides in a session of its own without a marker, and what ignores TERM; what was said is kept."""
+    """Also what hides in a session of its own without an environment, and what ignores TERM; what was said is kept."""
 
     async def story(stage: Stage) -> None:
         command = 'echo begun; trap "" TERM; setsid env -i sleep "$NAP" & sleep "$NAP"'
@@ -117,14 +122,14 @@ def test_one_who_waits_no_longer_ends_the_command(tmp_path: Path) -> None:
         before = descriptors()
         task = asyncio.create_task(shell(stage, 'setsid env -i sleep "$NAP" & sleep "$NAP"'))
         await until(lambda: len(stage.napping()) == 2)
-        top = next(each for each in stage.marked() if each.pid == each.session).pid
+        top = next(each for each in stage.stamped() if each.pid == each.session).pid
         task.cancel()
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert stage.napping() == []
-        assert process(top) is None
+        await until(lambda: process(top) is None)
         assert descriptors() == before
 
     play(tmp_path, story)
@@ -195,27 +200,27 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     async def story(stage: Stage) -> None:
         before = descriptors()
         with pytest.raises(BadInput, match="gone"):
-            await run_shell("true", str(tmp_path / "gone"), PATH, timeout=1, output_limit=1, marker="x:y")
+            await run(stage, "true", str(tmp_path / "gone"))
         with pytest.raises(BadInput):
-            await run_shell("true\0", str(tmp_path), PATH, timeout=1, output_limit=1, marker="x:y")
+            await run(stage, "true\0", str(tmp_path))
         assert descriptors() == before
 
     play(tmp_path, story)
 
 
 def test_a_sweep_ends_what_a_dead_daemon_left_and_no_more(tmp_path: Path) -> None:
-    """Only markers of this home with this beginning are meant."""
+    """Only commands of this home are meant: no run, and nobody else's."""
 
     async def story(stage: Stage) -> None:
-        check = await stage.start("check-7", 'setsid sleep "$NAP" & sleep "$NAP"')
+        check = stage.command("check-7", '(setsid env -i sleep "$NAP" &); sleep "$NAP"')
         run = await stage.start("r1", 'exec sleep "$NAP"')
         await until(lambda: len(stage.napping()) == 3)
 
-        assert await sweep(stage.home, "check-") == 4
+        assert await sweep(stage.home[:-1]) == 0
+        assert await sweep(stage.home) == 3
 
         assert not await stage.port.alive(check)
         assert await stage.port.alive(run)
-        assert await sweep(stage.home[:-1], "") == 0
         assert await stage.port.stop("r1", run, grace=5) == 2
 
     play(tmp_path, story)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from process_stage import Stage, play, until, when_gone
 
 import patience
@@ -17,7 +18,7 @@ from windlass.process.proc import boot_id, identify
 
 
 def test_what_left_its_session_and_dropped_its_environment_ends_too(tmp_path: Path) -> None:
-    """A grandchild in a session of its own without a marker is still a descendant."""
+    """A grandchild in a session of its own without an environment is still a descendant."""
 
     async def story(stage: Stage) -> None:
         identity = await stage.start("r1", 'setsid env -i sleep "$NAP" & wait')
@@ -32,7 +33,7 @@ def test_what_left_its_session_and_dropped_its_environment_ends_too(tmp_path: Pa
 
 
 def test_what_was_given_to_another_parent_ends_too(tmp_path: Path) -> None:
-    """A process whose parent has gone is known by its marker, or else by its session."""
+    """A process whose parent has gone is the shim's child then."""
 
     async def story(stage: Stage) -> None:
         script = '(setsid sleep "$NAP" &); (env -i sleep "$NAP" &); echo up; exec sleep "$NAP"'
@@ -42,6 +43,24 @@ def test_what_was_given_to_another_parent_ends_too(tmp_path: Path) -> None:
         assert await stage.port.stop("r1", identity, grace=5) == 4
         assert stage.napping() == []
         assert await stage.port.exit_code("r1") == 143
+
+    play(tmp_path, story)
+
+
+@pytest.mark.parametrize("program", ['exec sleep "$NAP"', "exit 0"], ids=["stopped", "over"])
+def test_what_left_parents_session_and_environment_ends_too(tmp_path: Path, program: str) -> None:
+    """Nothing of ours is left on it that it could drop; it ends with its run, whether that is stopped or over."""
+
+    async def story(stage: Stage) -> None:
+        hide = "(setsid env -i sh -c 'sleep '$NAP' & sleep '$NAP' & wait' &)"
+        identity = await stage.start("r1", f"{hide}; until [ -e go ]; do sleep 0.02; done; {program}")
+        await until(lambda: len(stage.napping()) == 2)
+        (tmp_path / "go").touch()
+        if program == "exit 0":
+            assert await stage.ended("r1", identity) == 0
+
+        await stage.port.stop("r1", identity, grace=5)
+        assert stage.napping() == []
 
     play(tmp_path, story)
 
@@ -104,7 +123,7 @@ def test_who_complies_is_not_waited_for_any_longer(tmp_path: Path) -> None:
 
 
 def test_children_that_outlived_their_shim_end_with_or_without_its_identity(tmp_path: Path) -> None:
-    """What a finished program left behind is found by marker, and by the session when its identity is known."""
+    """What a finished program left behind is found by its stamp."""
 
     async def story(stage: Stage) -> None:
         for known in (True, False):
@@ -119,12 +138,12 @@ def test_children_that_outlived_their_shim_end_with_or_without_its_identity(tmp_
 
 
 def test_scrubbed_children_alone_are_known_by_the_session_of_their_shim(tmp_path: Path) -> None:
-    """With shim and marker both gone, the session that the identity names is enough."""
+    """With the shim and the environment both gone, the session and the stamp are left."""
 
     async def story(stage: Stage) -> None:
         identity = await stage.start("r1", 'env -i sleep "$NAP" & exit 0')
         assert await stage.ended("r1", identity) == 0
-        await until(lambda: len(stage.napping()) == 1 and stage.marked() == [])
+        await until(lambda: len(stage.napping()) == 1)
         assert await stage.port.stop("r1", identity, grace=5) == 1
         assert stage.napping() == []
 
@@ -172,21 +191,11 @@ def test_a_reused_pid_is_never_signalled(tmp_path: Path) -> None:
 
 
 def test_we_never_end_ourselves_nor_those_we_come_from(tmp_path: Path) -> None:
-    """One who stops a run from inside it ends all others of it, and lives to tell."""
-    code = """
-import asyncio, sys
-from pathlib import Path
-from windlass.process.detached import DetachedProcesses
-port = DetachedProcesses(Path(sys.argv[1]), sys.argv[2])
-print("ended", asyncio.run(port.stop("r1", None, grace=1)))
-"""
+    """Whatever a record says: we live to tell."""
 
     async def story(stage: Stage) -> None:
-        inside = f'(sleep "$NAP" &); "{sys.executable}" -c \'{code}\' "$RUNS" {stage.home}; echo and on; exit 3'
-        source = Path(__file__).parents[2] / "src"
-        identity = await stage.start("r1", inside, RUNS=str(tmp_path / "runs"), PYTHONPATH=str(source))
-        assert await stage.ended("r1", identity) == 3
-        assert stage.said("r1") == "ended 1\nand on\n"
+        for pid in (os.getpid(), os.getppid(), 1):
+            assert await stage.port.stop("r1", identify(pid), grace=0) == 0
 
     play(tmp_path, story)
 
@@ -206,14 +215,15 @@ def test_many_are_stopped_at_once(tmp_path: Path) -> None:
 
 
 def test_a_run_is_adopted_after_its_starter_was_killed(tmp_path: Path) -> None:
-    """Another process follows it, by saved identity or by marker, and gets the rest and the exit code."""
+    """Another process follows it, by saved identity or by stamp, and gets the rest and the exit code."""
     starter = """
 import asyncio, json, os, sys
 from pathlib import Path
 from windlass.core.ports.processes import Launch
 from windlass.process.detached import DetachedProcesses
+from windlass.process.starting.spawner import Spawner
 async def main():
-    port = DetachedProcesses(Path(sys.argv[1]), sys.argv[2])
+    port = DetachedProcesses(Path(sys.argv[1]), sys.argv[2], Spawner())
     script = "echo first; while [ ! -e go ]; do sleep 0.02; done; echo second; exit 6"
     launch = Launch(run="r1", argv=("sh", "-c", script), cwd=str(Path(sys.argv[1]).parent), environment={})
     identity = await port.start(launch)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 
 from windlass.core.errors import TimedOut
 from windlass.core.nouns.run import Identity
 from windlass.process.proc import Process, boot_id, send, words_of
 from windlass.process.process_table import ProcessTable
+from windlass.process.stamp import own_stamp
 from windlass.process.watching.exits import all_gone
 
 _FIRST_PAUSE = 0.25
@@ -20,19 +21,24 @@ _KILL_TIME = 10.0
 
 
 class ProcessTree:
-    """The processes of one run or check. What was once seen as a member stays one, wherever it moves."""
+    """The processes of one run or check. What was once seen as a member stays one, wherever it moves.
+
+    `stamped` says which stamps are those of its processes; what is below one of the `others` is not its own, though.
+    """
 
     def __init__(
         self,
         survey: Callable[[], Awaitable[ProcessTable]],
-        ours: Callable[[str], bool],
+        stamped: Callable[[int], bool],
         *,
         root: Identity | None = None,
+        others: Container[Identity] = (),
         spares: Callable[[ProcessTable], Iterable[Identity]] = lambda _: (),
     ) -> None:
         self._survey = survey
-        self._ours = ours
+        self._stamped = stamped
         self._root = root
+        self._others = others
         self._spares = spares
         self._seen: set[Identity] = set()
         self._spared: set[Identity] = set()
@@ -86,52 +92,53 @@ class ProcessTree:
 
     async def _members(self) -> set[Identity]:
         """The members that live now."""
-        census = await self._survey()
-        found = members(census, self._ours, self._root, self._seen)
+        table = await self._survey()
+        strays = stamped_processes(table, self._stamped, self._others)
+        known = [*self._seen, *([self._root] if self._root else [])]
+        found = _descendants(table, {process.pid for process in (*strays, *_orphans(table, self._root))}, known)
         self._seen |= found
-        self._spared.update(self._spares(census))
+        self._spared.update(self._spares(table))
         return found
 
 
-def members(
-    census: ProcessTable, ours: Callable[[str], bool], root: Identity | None = None, seen: Iterable[Identity] = ()
-) -> set[Identity]:
-    """The members of the tree: by marker, the root, those seen before, and all their descendants."""
-    exempt = _ourselves(census)
+def stamped_processes(
+    table: ProcessTable, stamped: Callable[[int], bool], others: Container[Identity] = ()
+) -> list[Process]:
+    """The processes with these stamps, but for those below others: one may lower its stamp to look like theirs."""
+    found = (process for stamp in table.by_stamp if stamped(stamp) for process in table.by_stamp[stamp])
+    return [process for process in found if not table.descends(process, others)]
+
+
+def _descendants(table: ProcessTable, fresh: set[int], known: Iterable[Identity]) -> set[Identity]:
+    """These processes, those that are known, and all their descendants."""
+    exempt = _ourselves(table)
     done: set[int] = set()
-    fresh = {known.pid for known in (*seen, *([root] if root else [])) if census.has(known)}
-    fresh |= {process.pid for marker, marked in census.by_marker.items() if ours(marker) for process in marked}
-    fresh |= _orphans(census, ours, root)
+    fresh |= {identity.pid for identity in known if table.has(identity)}
     while fresh := fresh - done - exempt:
         done |= fresh
-        fresh = {child.pid for pid in fresh for child in _offspring(census, census.by_pid[pid])}
-    return {census.by_pid[pid].identity for pid in done}
+        fresh = {child.pid for pid in fresh for child in _offspring(table, table.by_pid[pid])}
+    return {table.by_pid[pid].identity for pid in done}
 
 
-def _offspring(census: ProcessTable, process: Process) -> Iterator[Process]:
+def _offspring(table: ProcessTable, process: Process) -> Iterator[Process]:
     """Its children, and those in the session that it leads, or whose leader has gone."""
-    yield from census.by_parent.get(process.pid, ())
-    yield from census.by_session.get(process.pid, ())
-    if process.session and process.session not in census.by_pid:
-        yield from census.by_session[process.session]
+    yield from table.by_parent.get(process.pid, ())
+    yield from table.by_session.get(process.pid, ())
+    if process.session and process.session not in table.by_pid:
+        yield from table.by_session[process.session]
 
 
-def _orphans(census: ProcessTable, ours: Callable[[str], bool], root: Identity | None) -> set[int]:
-    """Those left in the session of a root that has gone. Its number is not given again while they live."""
-    if root is None or root.boot != boot_id() or root.pid in census.by_pid:
-        return set()
-    session = census.by_session.get(root.pid, ())
-    later = (process for process in session if process.started >= root.started)
-    return {process.pid for process in later if not process.marker or ours(process.marker)}
+def _orphans(table: ProcessTable, root: Identity | None) -> list[Process]:
+    """Those left in the session of a root that has gone. A stranger who has its number now is not one of ours."""
+    if root is None or root.boot != boot_id() or root.pid in table.by_pid:
+        return []
+    session = table.by_session.get(root.pid, ())
+    return [process for process in session if process.started >= root.started and process.stamp < own_stamp()]
 
 
-def _ourselves(census: ProcessTable) -> set[int]:
+def _ourselves(table: ProcessTable) -> set[int]:
     """This process and all it came from: never signalled."""
-    pid, line = os.getpid(), {1}
-    while pid in census.by_pid and pid not in line:
-        line.add(pid)
-        pid = census.by_pid[pid].parent
-    return line
+    return {1, *(process.pid for process in table.line(os.getpid()))}
 
 
 def _signal(processes: Iterable[Identity], number: signal.Signals) -> None:

@@ -15,13 +15,14 @@ from pathlib import Path
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Identity
 
-MARKER = "WINDLASS_MARKER"
-"""The variable by which a process is known as ours: `<home>:<run>`."""
+NO_STAMP = (1 << 64) - 1
+"""The stamp of a process that nobody stamped: it has no limit on file locks."""
 
-_ENTRY = MARKER.encode() + b"="
 _GONE = ("Z", "X", "x")
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _AT_ONCE = 1 << 15
+_LOOKS = 20
+"""How often we look for new processes, where some are born all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,13 @@ class Process:
     started: int
     state: str = field(compare=False)
     """R, S, Z …: it changes all the time, and does not make another process of it."""
-    marker: str = ""
+    threads: int = field(default=1, compare=False)
+    stamp: int = NO_STAMP
 
     @property
     def gone(self) -> bool:
-        """Whether it has ended, and only waits to be reaped."""
-        return self.state in _GONE
+        """Whether it has ended, and only waits to be reaped. One whose first thread alone has ended goes on."""
+        return self.state in _GONE and self.threads <= 1
 
     @property
     def identity(self) -> Identity:
@@ -53,18 +55,14 @@ def boot_id() -> str:
 
 
 def process(pid: int) -> Process | None:
-    """The process with that pid, or None if there is none (its marker is not looked at)."""
+    """The process with that pid, or None if there is none (its stamp is not looked at)."""
     return _parse(pid, _read(f"/proc/{pid}/stat"))
 
 
-def marker_of(pid: int) -> str:
-    """The marker in a process's environment; nothing if it has none, or if we may not look."""
-    environment = _read(f"/proc/{pid}/environ")
-    if environment.startswith(_ENTRY):
-        start = 0
-    elif (start := environment.find(b"\0" + _ENTRY) + 1) == 0:
-        return ""
-    return os.fsdecode(environment[start + len(_ENTRY) :].partition(b"\0")[0])
+def stamp_of(pid: int) -> int:
+    """The stamp of a process: its hard limit on file locks."""
+    words = _read(f"/proc/{pid}/limits").partition(b"Max file locks")[2].split(maxsplit=2)
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else NO_STAMP
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -79,11 +77,17 @@ def words_of(pid: int) -> list[str]:
 
 
 def living() -> Iterator[Process]:
-    """Every living process with its marker."""
-    for pid in _pids():
-        found = process(pid)
-        if found and not found.gone:
-            yield replace(found, marker=marker_of(pid))
+    """Every living process with its stamp, also those that were born while we looked."""
+    seen: set[int] = set()
+    for _ in range(_LOOKS):
+        new = _pids() - seen
+        if not new:  # so all that live now were read
+            return
+        seen |= new
+        for pid in new:
+            found = process(pid)
+            if found and not found.gone:
+                yield replace(found, stamp=stamp_of(pid))
 
 
 def identify(pid: int) -> Identity | None:
@@ -123,10 +127,10 @@ def send(identity: Identity, number: signal.Signals) -> None:
             os.close(descriptor)
 
 
-def _pids() -> list[int]:
+def _pids() -> set[int]:
     try:
         with os.scandir("/proc") as entries:
-            return [int(entry.name) for entry in entries if entry.name.isdecimal()]
+            return {int(entry.name) for entry in entries if entry.name.isdecimal()}
     except OSError as error:
         raise Unavailable(f"The processes can't be listed: {error.strerror}.") from error
 
@@ -136,7 +140,7 @@ def _parse(pid: int, stat: bytes) -> Process | None:
     fields = stat[stat.rfind(b")") + 1 :].split()
     if len(fields) < 20:
         return None
-    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]), fields[0].decode())
+    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]), fields[0].decode(), int(fields[17]))
 
 
 def _read(path: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
+from windlass.system.files import NotPlain, open_file
 
 _RUN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _CODE = re.compile(rb"\d{1,3}\n")
@@ -44,36 +44,40 @@ class RunFolder:
 
     def read_output(self, offset: int, limit: int) -> bytes:
         """The output from an offset on; nothing if there is none."""
-        return read_regular(self.output, offset, limit)
+        return _read(self.output, offset, limit)
 
     def overwrite_output(self, offset: int, content: bytes) -> None:
-        """Put other bytes in the place of what stands there; the output neither grows nor shrinks."""
+        """Put other bytes in the place of what stands there; the output neither grows nor shrinks.
+
+        A file with a second name is left as it is: it may be someone else's.
+        """
         try:
-            descriptor = os.open(self.output, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                os.pwrite(descriptor, content, offset)
-            finally:
-                os.close(descriptor)
+            with open_file(None, self.output, os.O_WRONLY) as handle:
+                if os.fstat(handle).st_nlink == 1:
+                    os.pwrite(handle, content, offset)
         except OSError as error:
             raise Unavailable(f"{self.output} could not be written: {error.strerror}.") from error
 
+    def is_output_shared(self) -> bool:
+        """Whether the output has a second name elsewhere."""
+        try:
+            found = self.output.lstat()
+            return stat.S_ISREG(found.st_mode) and found.st_nlink > 1  # a folder always has two
+        except OSError:
+            return False
+
     def read_exit(self) -> int | None:
         """The exit code, if the shim could write it."""
-        text = read_regular(self.exit, 0, 16)
+        text = _read(self.exit, 0, 16)
         return int(text) if _CODE.fullmatch(text) and int(text) < 256 else None
 
 
-def read_regular(path: Path, offset: int, limit: int) -> bytes:
-    """Some bytes of a regular file. A link, pipe or folder in its place reads as nothing, and never blocks."""
+def _read(path: Path, offset: int, limit: int) -> bytes:
+    """Some bytes of a plain file. A link, pipe or folder in its place reads as nothing, and never blocks."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO):
-            return b""
-        raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
-    try:
-        return os.pread(descriptor, limit, offset) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        with open_file(None, path) as handle:
+            return os.pread(handle, limit, offset)
+    except (FileNotFoundError, NotPlain):
+        return b""
     except OSError as error:
         raise Unavailable(f"{path} could not be read: {error.strerror}.") from error
-    finally:
-        os.close(descriptor)

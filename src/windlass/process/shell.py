@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
-from collections.abc import Coroutine, Mapping
-from contextlib import suppress
-from typing import Any, Self, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Self, TypeVar
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.run import Identity
+from windlass.core.runs.sandbox import Sandbox
 from windlass.core.runs.worktree_setup import ShellResult
 from windlass.process.end_tree import ProcessTree
-from windlass.process.proc import MARKER
 from windlass.process.process_table import Survey
-from windlass.process.spawn import SHELL, Action, check_folder, spawn
+from windlass.process.sandbox.bubblewrap import Bubblewrap
+from windlass.process.stamp import command_stamp, is_command, is_of
+from windlass.process.starting.shim import SHELL, check_folder
+from windlass.process.starting.spawner import Spawner
 from windlass.process.watching.exits import all_gone
 from windlass.system.capture import Capture
 
-# $1 where to work, $2 the command; OLDPWD would tell where we work. The command's parent is this shell: one that kills
-# its parent must not hit us. What the shell itself would say about a killed command stays out of the output.
-_ENTER = 'cd "$1" && unset OLDPWD || exit; exec 3>&2 2>/dev/null; /bin/sh -c "$2" 2>&3 3>&-; exit "$?"'
+# $1 where to work, then the program; OLDPWD would tell where we work. The program's parent is this shell: one that
+# kills its parent must not hit us. What the shell itself would say about a killed program stays out of the output. The
+# exit code goes to descriptor 3, which the program does not get.
+_ENTER = """\
+exec 4>&2 2>/dev/null
+( cd "$1" 2>&4 || exit; unset OLDPWD; shift; exec "$@" 2>&4 3>&- 4>&- )
+echo "$?" >&3
+"""
+_KILLED = 137
+"""The exit code of a command that killed its shell."""
 
 T = TypeVar("T")
 
@@ -30,32 +41,53 @@ _DRAIN = 0.2
 _READ = 1 << 18
 
 
-async def run_shell(
-    command: str,
-    cwd: str,
-    environment: Mapping[str, str],
-    *,
-    timeout: float,  # noqa: ASYNC109  a tree of processes must be ended, not only no longer awaited
-    output_limit: int,
-    marker: str,
-) -> ShellResult:
-    """Run `sh -c command` in exactly this environment and its marker. All it started is gone when this returns."""
+class CommandShell:
+    """Runs shell commands, in a sandbox where one is given."""
+
+    def __init__(self, bubblewrap: Bubblewrap, spawner: Spawner) -> None:
+        self._bubblewrap = bubblewrap
+        self._spawner = spawner
+
+    async def __call__(
+        self,
+        command: str,
+        *,
+        cwd: str,
+        environment: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109  a tree of processes must be ended, not only no longer awaited
+        output_limit: int,
+        marker: str,
+        sandbox: Sandbox | None = None,
+    ) -> ShellResult:
+        """Run `sh -c command` in exactly this environment. All it started is gone when this returns.
+
+        The marker is `<home>:<name>`: its processes bear the stamp of that.
+        """
+        words = [SHELL, "-c", command]
+        given = dict(environment)
+        if sandbox is not None:
+            words, given = await asyncio.to_thread(self._bubblewrap.wrapped, words, cwd, given, sandbox)
+        stamp = command_stamp(*marker.split(":", 1))
+        return await _run(partial(_begin, self._spawner, words, cwd, given, stamp), stamp, timeout, output_limit)
+
+
+async def _run(begin: Callable[[], _Begun], stamp: int, limit: float, kept: int) -> ShellResult:
     loop = asyncio.get_running_loop()
     began = loop.time()
-    capture = Capture(output_limit)
-    reader, child = _begin(command, cwd, {**environment, MARKER: marker})
-    with _Pipe(reader, capture) as pipe:
+    capture = Capture(kept)
+    begun = await _begun(begin, stamp)
+    with begun, _Pipe(begun.output, capture) as pipe:
         try:
-            ended = await all_gone([child], timeout)
+            ended = await all_gone([begun.child], limit)
             seconds = loop.time() - began
             if ended:
                 await pipe.drained()
         finally:
-            code = await _uninterrupted(_finish(child, marker))
+            await _uninterrupted(_end_all(begun, stamp))
         if not ended:
             await pipe.drained()  # the last words of what was ended
     return ShellResult(
-        exit_code=code if ended else None,
+        exit_code=begun.exit_code if ended else None,
         output=capture.kept(),
         truncated=capture.left_out > 0,
         seconds=seconds,
@@ -63,14 +95,32 @@ async def run_shell(
     )
 
 
-async def sweep(home_id: str, prefix: str) -> int:
-    """End what is left of commands whose marker begins with `<home>:<prefix>`. Returns how many processes it was."""
-    start = f"{home_id}:{prefix}"
-    return await ProcessTree(Survey(), lambda marker: marker.startswith(start)).end(grace=_GRACE)
+async def sweep(home_id: str) -> int:
+    """End what is left of the commands of a home, whose daemon has gone. Returns how many processes it was."""
+    return await ProcessTree(Survey(), lambda stamp: is_of(home_id, stamp) and is_command(stamp)).end(grace=_GRACE)
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A command that was started: its first process, and the ends from which its output and exit code are read."""
+
+    child: Identity
+    output: int
+    code: int
+    exit_code: int = _KILLED
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(BlockingIOError):  # something else holds the other end, and this was never told
+            self.exit_code = int(os.read(self.code, 4) or _KILLED)
+        os.close(self.code)
+        os.close(self.output)
 
 
 class _Pipe:
-    """The reading end of a command's output."""
+    """Reads a command's output as it comes."""
 
     def __init__(self, descriptor: int, capture: Capture) -> None:
         self._descriptor = descriptor
@@ -84,7 +134,6 @@ class _Pipe:
 
     def __exit__(self, *_: object) -> None:
         self._loop.remove_reader(self._descriptor)
-        os.close(self._descriptor)
 
     async def drained(self) -> None:
         """Wait for the end of the output, but not for a background process that holds it open."""
@@ -104,45 +153,48 @@ class _Pipe:
             self._ended.set()
 
 
-def _begin(command: str, cwd: str, environment: Mapping[str, str]) -> tuple[int, Identity]:
-    check_folder(cwd)
+async def _begun(begin: Callable[[], _Begun], stamp: int) -> _Begun:
+    """Start the command in a thread. If we are cancelled meanwhile, it is ended at once."""
+    starting = asyncio.ensure_future(asyncio.to_thread(begin))
     try:
-        reader, writer = os.pipe2(os.O_CLOEXEC)
-    except OSError as error:
-        raise Unavailable(f"The command's output could not be set up: {error.strerror}.") from error
-    os.set_blocking(reader, False)
-    writer = _above_the_standard_ones(writer)
-    actions: list[Action] = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, writer, 1),
-        (os.POSIX_SPAWN_DUP2, 1, 2),
-    ]
-    try:
-        return reader, spawn([SHELL, "-c", _ENTER, "windlass-check", cwd, command], environment, actions)
-    except BaseException:
-        os.close(reader)
+        return await _uninterrupted(starting)
+    except asyncio.CancelledError:
+        if not starting.exception():
+            with starting.result() as begun:
+                await _uninterrupted(_end_all(begun, stamp))
         raise
-    finally:
-        os.close(writer)
 
 
-def _above_the_standard_ones(descriptor: int) -> int:
-    """The same, numbered so that setting up 0, 1 and 2 can't overwrite it."""
-    if descriptor > 2:
-        return descriptor
-    higher: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    os.close(descriptor)
-    return higher
+def _begin(spawner: Spawner, words: Sequence[str], cwd: str, environment: Mapping[str, str], stamp: int) -> _Begun:
+    check_folder(cwd)
+    argv = [SHELL, "-c", _ENTER, "windlass-check", cwd, *words]
+    with ExitStack() as ends, ExitStack() as ours:
+        try:
+            nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            ends.callback(os.close, nothing)
+            (output, said), (code, told) = _pipe(ours, ends), _pipe(ours, ends)
+        except OSError as error:
+            raise Unavailable(f"The command's output could not be set up: {error.strerror}.") from error
+        child = spawner.spawn(argv, environment, (nothing, said, said, told), stamp)
+        ours.pop_all()
+        return _Begun(child, output, code)
 
 
-async def _finish(child: Identity, marker: str) -> int:
-    """End whatever is left of the command, reap it, and return its exit code."""
-    await ProcessTree(Survey(), marker.__eq__, root=child).end(grace=_GRACE)
-    code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])  # noqa: ASYNC222 - it has ended, so this does not block
-    return code if code >= 0 else 128 - code
+def _pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
+    """The two ends of a pipe; reading from it never blocks."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    ours.callback(os.close, reader)
+    theirs.callback(os.close, writer)
+    os.set_blocking(reader, False)
+    return reader, writer
 
 
-async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+async def _end_all(begun: _Begun, stamp: int) -> None:
+    """End whatever is left of the command."""
+    await ProcessTree(Survey(), stamp.__eq__, root=begun.child).end(grace=_GRACE)
+
+
+async def _uninterrupted(work: Awaitable[T]) -> T:
     """Finish the work even if we are cancelled meanwhile; the cancellation is raised after it."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -151,6 +203,8 @@ async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
             await asyncio.shield(task)
         except asyncio.CancelledError as error:
             cancelled = error
+        except Exception:  # noqa: BLE001 - raised below, or left for whoever was cancelled
+            break
     if cancelled:
         raise cancelled
     return task.result()

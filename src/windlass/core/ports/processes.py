@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +18,7 @@ class Launch:
     argv: tuple[str, ...]
     cwd: str
     environment: Mapping[str, str]
-    """Variables of the run; the adapter adds the marker and some of the daemon's own."""
+    """Variables of the run; the adapter adds some of the daemon's own."""
     keeps: tuple[str, ...] = ()
     """Names of variables that the process gets from the daemon's environment, like PATH, HOME and LANG."""
     stdin: str = ""
@@ -38,7 +38,7 @@ class Processes(Protocol):
         ...
 
     async def find(self, run: str, /) -> Identity | None:
-        """The live process that carries this run's marker, if there is one."""
+        """The first live process of this run, if there is one, though nobody recorded it."""
         ...
 
     async def alive(self, *identities: Identity) -> frozenset[Identity]:
@@ -49,8 +49,8 @@ class Processes(Protocol):
         """Seconds since this process was started, by a clock that never jumps."""
         ...
 
-    async def marked(self) -> dict[str, tuple[int, ...]]:
-        """Every run whose marker a living process carries, known or not, with their pids."""
+    async def strays(self, runs: Collection[str], /) -> tuple[int, ...]:
+        """The pids of living processes that some run has started, but none of these."""
         ...
 
     async def stop(self, run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
@@ -73,6 +73,10 @@ class Processes(Protocol):
         """A run's output from an offset on, at most `limit` bytes."""
         ...
 
+    async def output_shared(self, run: str, /) -> bool:
+        """Whether the file of a run's output has a second name elsewhere: it may be someone else's file."""
+        ...
+
     async def exit_code(self, run: str, /) -> int | None:
         """The exit code that the shim wrote when the process ended; None if it could not."""
         ...
@@ -86,7 +90,7 @@ class Processes(Protocol):
         ...
 
     async def overwrite(self, run: str, offset: int, content: bytes, /) -> None:
-        """Replace some bytes of a run's output."""
+        """Replace some bytes of a run's output, unless its file has a second name elsewhere."""
         ...
 
     async def discard(self, folder: str, /) -> None:

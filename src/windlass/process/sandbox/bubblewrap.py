@@ -102,7 +102,9 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
     """Everything that is put into its place; what is said later counts more."""
     mounts = Mounts()
     own = _stand_ins(mounts, environment, sandbox)
-    for folder in (*_TEMPORARY, *(environment.get(name) or "/" for name in _MOVED)):
+    # checks do not get these variables, and are to find as little there
+    moved = (environment.get(name) or os.environ.get(name) or "/" for name in _MOVED)
+    for folder in (*_TEMPORARY, *moved):
         mounts.empty(folder)
     for socket in _SOCKETS:
         mounts.empty(socket, closed=True)
@@ -117,6 +119,9 @@ def _mounts(program: str, environment: Mapping[str, str], sandbox: Sandbox) -> M
         mounts.link(f"{realpath(dirname(name))}/{basename(name)}", leads)
     for place, stand_in in own.items():
         stand_in.make_room(mounts.directly_in(place), place)
+    if home := own.get(_home(environment)):
+        for name, text in sandbox.files:
+            home.write(Path(name), text.encode("utf-8", "surrogateescape"))
     return mounts
 
 

@@ -30,13 +30,13 @@ class SandboxHome:
                 with self._folder(place):
                     pass
             else:
-                self._write(place, b"")
+                self.write(place, b"")
 
     def copy(self, source: Path, place: Path) -> None:
         """Give the agent what a file holds now; nothing, if it is not there."""
-        self._write(place, _content(source), empty=source.is_file())
+        self.write(place, _content(source), empty=source.is_file())
 
-    def _write(self, place: Path, content: bytes, *, empty: bool = True) -> None:
+    def write(self, place: Path, content: bytes, *, empty: bool = True) -> None:
         """Put a new file there, whatever stood there before."""
         with self._folder(place.parent) as where:
             remove(where, place.name)

@@ -1,0 +1,1 @@
+"""Starting programs: a small process forks and prepares each one."""
