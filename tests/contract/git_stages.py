@@ -58,6 +58,10 @@ class GitStage(Protocol):
         """Put a repository into a worktree."""
         ...
 
+    def damage(self, worktree: str) -> None:
+        """Lose a part of the last commit there."""
+        ...
+
     def litter(self, worktree: str, name: str) -> None:
         """Leave a file there that git ignores."""
         ...
@@ -127,6 +131,10 @@ class RealGit:
         inner.mkdir()
         self._git("init", "-q", at=inner)
         self._commit(inner, {"x": "x\n"})
+
+    def damage(self, worktree: str) -> None:
+        tree = self._git("rev-parse", "HEAD^{tree}", at=Path(worktree))
+        (Path(worktree) / ".git/objects" / tree[:2] / tree[2:]).unlink()
 
     def litter(self, worktree: str, name: str) -> None:
         _write(Path(worktree), {f"{name}.log": "noise\n"})
@@ -212,6 +220,9 @@ class MemoryGit:
 
     def nest(self, worktree: str) -> None:
         self.fake.worktrees[worktree].nested.add("vendor")
+
+    def damage(self, worktree: str) -> None:
+        self.fake.worktrees[worktree].damage = "a tree is missing"
 
     def litter(self, worktree: str, name: str) -> None:
         self.fake.worktrees[worktree].ignored.add(f"{name}.log")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import iscoroutinefunction
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, stage
 
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.nouns.agent import Permissions
-from windlass.core.ports.git import Git
+from windlass.core.ports.git import Git, LandingGit, UserGit, WorkGit, WorktreeGit
 
 
 @pytest.fixture(params=STAGES)
@@ -63,10 +64,10 @@ class TestWorktree:
 
         async def story(port: Git) -> None:
             agent, first = an_agent(), stage.tip()
-            assert not port.has_worktree(stage.project, agent)
+            assert not await port.has_worktree(stage.project, agent)
             path, base = await port.worktree(stage.project, agent)
             assert (path, base) == (port.worktree_path(stage.project, agent), first)
-            assert port.has_worktree(stage.project, agent)
+            assert await port.has_worktree(stage.project, agent)
             head = stage.agent_commits(path, {"a.txt": "mine\n"})
             stage.commit({"b.txt": "newer\n"})
             assert await port.worktree(stage.project, agent) == (path, first)
@@ -109,6 +110,33 @@ class TestWorktree:
 
         play(stage, story)
 
+    def test_a_commit_that_cannot_be_taken_in_is_refused_by_name(self, stage: GitStage) -> None:
+        """The head stays at the commit before it, and the reason names the branch and the commit."""
+
+        async def story(port: Git) -> None:
+            known = await committed(stage, {"a.txt": "mine\n"})
+            path, _ = await port.worktree(stage.project, an_agent())
+            lost = stage.agent_commits(path, {"a.txt": "more\n", "new.txt": "new\n"})
+            stage.damage(path)
+            tree = await port.look(stage.project, an_agent(), "r2")
+            assert (tree.head, tree.commits, tree.changed, tree.untracked) == (known, 1, ("a.txt",), ("new.txt",))
+            assert "work/coder" in tree.refused and lost[:12] in tree.refused
+            assert tree.refused in tree.holes
+
+        play(stage, story)
+
+    def test_what_no_snapshot_holds_is_left_over(self, stage: GitStage) -> None:
+        """A nested repository is not committed either: the worktree is not clean."""
+
+        async def story(port: Git) -> None:
+            path, _ = await port.worktree(stage.project, an_agent())
+            stage.nest(path)
+            tree = await port.look(stage.project, an_agent(), "r1")
+            assert not tree.clean
+            assert [name.partition("/")[0].partition(":")[0] for name in tree.left] == ["vendor"]
+
+        play(stage, story)
+
     def test_a_look_tells_which_branch_is_checked_out(self, stage: GitStage) -> None:
         """The agent's own branch is judged, wherever the agent has gone."""
 
@@ -139,8 +167,11 @@ class TestWorktree:
 
         async def story(port: Git) -> None:
             head = await committed(stage, {"a.txt": "mine\n"})
+            assert await port.commit_there(stage.project, an_agent()) == head
             stage.lose(port.worktree_path(stage.project, an_agent()))
-            assert not port.has_worktree(stage.project, an_agent())
+            assert await port.commit_there(stage.project, an_agent()) == ""
+            assert await port.branch(stage.project, an_agent()) == head
+            assert not await port.has_worktree(stage.project, an_agent())
             with pytest.raises(NotFound):
                 await port.look(stage.project, an_agent(), "r2")
             await port.worktree(stage.project, an_agent())
@@ -336,3 +367,10 @@ class TestRenewal:
             assert (await port.look(stage.project, an_agent(), "r1")).commits == 1
 
         play(stage, story)
+
+
+def test_no_question_fits_into_a_transaction() -> None:
+    """What looks at a disk is awaited, so no transaction can ask it; the rest only computes names."""
+    topics = (UserGit, WorktreeGit, WorkGit, LandingGit)
+    plain = {name for topic in topics for name, method in vars(topic).items() if not iscoroutinefunction(method)}
+    assert {name for name in plain if not name.startswith("_")} == {"worktree_path", "reach", "environment"}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from git_stages import FIRST, STAGES, GitStage, an_agent, committed, play, staged
 
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack, Unfit
 from windlass.core.nouns.change import Change, ChangeState, Landing, LandingShape
-from windlass.core.ports.archive import Whereabouts
+from windlass.core.ports.archive import HubState, Whereabouts
 from windlass.core.ports.git import Git
 
 
@@ -93,6 +93,21 @@ class TestLanding:
             stage.reset(before)
             with pytest.raises(TakenBack, match=lost):
                 await port.stage(stage.project, head, "Land it")
+
+        play(stage, story)
+
+    @pytest.mark.parametrize(
+        ("name", "text"), [(".gitmodules", ""), ("art/.gitattributes", "*.txt text\n*.png filter=lfs -text\n")]
+    )
+    def test_what_no_project_may_have_does_not_land(self, stage: GitStage, name: str, text: str) -> None:
+        """It is named; a repository with it would be refused from then on. To take it out is fine."""
+
+        async def story(port: Git) -> None:
+            head = await committed(stage, {name: text, "a.txt": "mine\n"})
+            with pytest.raises(Unfit, match=name):
+                await port.stage(stage.project, head, "Land it")
+            head = await committed(stage, {name: None})
+            assert (await port.stage(stage.project, head, "Land it")).files == ("a.txt",)
 
         play(stage, story)
 
@@ -287,7 +302,7 @@ class TestArchive:
             stage.agent_commits(path, {"a.txt": "mine\n"})
             stage.write(path, {"new.txt": "new\n"})
             ref = await port.remove_worktree(stage.project, an_agent())
-            assert not port.has_worktree(stage.project, an_agent())
+            assert not await port.has_worktree(stage.project, an_agent())
             [saved] = await port.archive.saved(stage.project, an_agent())
             assert (saved.ref, saved.id, saved.removed, saved.landed, saved.sound) == (
                 ref,
@@ -332,7 +347,7 @@ class TestArchive:
             assert (await port.look(stage.project, an_agent(), "r1")).holes != ()
             with pytest.raises(NotAllowed, match="vendor"):
                 await port.remove_worktree(stage.project, an_agent())
-            assert port.has_worktree(stage.project, an_agent())
+            assert await port.has_worktree(stage.project, an_agent())
 
         play(stage, story)
 
@@ -347,6 +362,7 @@ class TestArchive:
             assert {each.id: each.landed for each in every} == {"coder/r1": True, "tester/r1": False}
             [one] = await port.archive.saved(stage.project, an_agent("tester"))
             assert one.id == "tester/r1"
+            assert await port.archive.examine(stage.project) == HubState()
 
         play(stage, story)
 

@@ -12,7 +12,7 @@ from windlass.core.errors import Conflict
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change, Landing
 from windlass.core.nouns.project import Project
-from windlass.core.ports.archive import Contents, Proof, Saved, Whereabouts
+from windlass.core.ports.archive import Contents, HubState, Proof, Saved, Whereabouts
 
 _SAVED = re.compile(r"refs/windlass/(?:rescue/([^/]+)/(\d+)/.+|snapshots/([^/]+)/([^/]+))")
 
@@ -67,6 +67,11 @@ class FakeArchive:
 
     async def proofs(self, project: Project, landed: Sequence[Change], /) -> list[Proof]:
         return [self._proof(project, change, change.landing) if change.landing else Proof() for change in landed]
+
+    async def examine(self, project: Project, /) -> HubState:
+        hub = self._hubs.get(project.id)
+        gone = [(ref, commit) for ref, commit in hub.refs.items() if commit not in self._objects.commits] if hub else []
+        return HubState(lost=tuple(f"{ref}: {commit} is missing" for ref, commit in gone))
 
     def _proof(self, project: Project, change: Change, landing: Landing) -> Proof:
         where = self._whereabouts(self._repositories.get(project.path), landing)

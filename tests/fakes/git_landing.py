@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fakes.git_state import LOST, GitState
-from fakes.objects import different
-from windlass.core.errors import Conflict, NotAllowed, NotFound, TakenBack
+from fakes.objects import Files, different
+from windlass.core.errors import Conflict, NotAllowed, NotFound, TakenBack, Unfit
 from windlass.core.nouns.change import Candidate, Landing, LandingShape
 from windlass.core.nouns.project import Project
 
@@ -29,6 +30,7 @@ class FakeLandingGit(GitState):
         merged = self.objects.merge(before, head)
         if merged.conflicts:
             raise Conflict(self._explain(merged.conflicts, before, head), hint="Merge origin/main into the branch.")
+        self._refuse_unfit(different(self.objects.files(before), merged.files), merged.files)
         parents = (before, head) if shape is LandingShape.MERGE else (before,)
         commit = self.objects.commit(merged.files, parents, message, self.now())
         self._hub(project).refs[f"refs/windlass/candidates/{commit}"] = commit
@@ -54,6 +56,17 @@ class FakeLandingGit(GitState):
                 await self.pause("land.moved")
                 self._main(project)
         return await self.receipt(project, top)
+
+    async def texts(self, project: Project, commit: str, files: Sequence[str], /) -> Mapping[str, str]:
+        del project
+        found = self.objects.files(commit)
+        return {file: found[file] for file in files if file in found}
+
+    async def mixed(self, project: Project, candidate: Candidate, other: str, files: Sequence[str], /) -> Candidate:
+        own = {name: text for name, text in self.objects.files(candidate.commit).items() if name not in files}
+        made = {**own, **await self.texts(project, other, files)}
+        commit = self.objects.commit(made, (candidate.commit,), "Test with the judges of main", self.now())
+        return replace(candidate, commit=commit, tree=self.objects.tree(commit))
 
     async def receipt(self, project: Project, candidate: Candidate, /) -> Landing:
         self._require(candidate.commit)
@@ -86,6 +99,13 @@ class FakeLandingGit(GitState):
         gone = frozenset[str]().union(*map(self.objects.history, lost)) - self.objects.history(main)
         if back := [each for each in self.objects.beyond(main, head) if each in gone]:
             raise TakenBack("\n".join(f"{each} {self.objects.commits[each].message}" for each in back))
+
+    def _refuse_unfit(self, names: Sequence[str], files: Files) -> None:
+        """What Windlass refuses to work on does not get onto main."""
+        for name in names:
+            lfs = posixpath.basename(name) == ".gitattributes" and "filter=lfs" in files.get(name, "")
+            if lfs or (name == ".gitmodules" and name in files):
+                raise Unfit(f"{name} is for what Windlass does not handle yet", hint=f"Take that out of {name}.")
 
     def _require(self, commit: str) -> None:
         if commit not in self.objects.commits:

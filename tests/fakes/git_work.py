@@ -32,6 +32,8 @@ class FakeWorkGit(FakeWorktreeGit):
             untracked=tuple(name for name in names if name not in committed),
             snapshot=snapshot,
             holes=sight.holes,
+            unsaved=sight.unsaved,
+            refused=sight.refused,
         )
 
     async def quick_look(self, project: Project, agent: Agent, /) -> QuickLook:
@@ -52,7 +54,7 @@ class FakeWorkGit(FakeWorktreeGit):
     async def diff(self, project: Project, agent: Agent, /) -> str:
         main = self._main(project)
         known = self._hub(project).refs.get(f"refs/heads/{agent.branch}", "")
-        if self.has_worktree(project, agent):
+        if await self.has_worktree(project, agent):
             sight = self._see(project, agent)
             head, now = sight.head, self.objects.write_tree(sight.files)
         elif known:

@@ -24,7 +24,12 @@ class Sight:
     head: str
     worktree: FakeWorktree
     files: Files
-    holes: tuple[str, ...]
+    unsaved: tuple[str, ...]
+    refused: str
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        return (*filter(None, [self.refused]), *self.unsaved)
 
 
 class FakeWorktreeGit(GitState):
@@ -56,7 +61,13 @@ class FakeWorktreeGit(GitState):
         return saved if saved and not self.objects.contains(main, hub.refs[saved]) else ""
 
     async def branch(self, project: Project, agent: Agent, /) -> str:
-        return self._see(project, agent).head if self.has_worktree(project, agent) else ""
+        if await self.has_worktree(project, agent):
+            return self._see(project, agent).head
+        return self._hub(project).refs.get(f"refs/heads/{agent.branch}", "")
+
+    async def commit_there(self, project: Project, agent: Agent, /) -> str:
+        worktree = self.worktrees.get(self.worktree_path(project, agent))
+        return worktree.branches.get(agent.branch, "") if worktree else ""
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         del agent  # it counts for all of them
@@ -74,7 +85,7 @@ class FakeWorktreeGit(GitState):
     def worktree_path(self, project: Project, agent: Agent, /) -> str:
         return f"{self.home}/worktrees/{project.id}/{agent_key(agent)}"
 
-    def has_worktree(self, project: Project, agent: Agent, /) -> bool:
+    async def has_worktree(self, project: Project, agent: Agent, /) -> bool:
         return self.worktree_path(project, agent) in self.worktrees
 
     def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -105,14 +116,16 @@ class FakeWorktreeGit(GitState):
         if worktree is None:
             raise worktree_gone(agent)
         main, refs, ref = self._main(project), self._hub(project).refs, f"refs/heads/{agent.branch}"
-        holes = tuple(f"{each}: a nested repository" for each in sorted(worktree.nested))
-        if agent.branch in worktree.branches:
+        unsaved = tuple(f"{each}: a nested repository" for each in sorted(worktree.nested))
+        refused = "" if agent.branch in worktree.branches else f"the branch {agent.branch} is gone from the worktree"
+        if worktree.damage and not refused:
+            there = worktree.branches[agent.branch]
+            refused = f"{agent.branch} is at commit {there[:12]}, which can't be taken in: {worktree.damage}"
+        if not refused:
             refs[ref] = worktree.branches[agent.branch]
-        else:
-            holes = (f"{agent.branch}: the branch is gone from the worktree", *holes)
         hidden = self._hub(project).hidden
         files = {name: text for name, text in worktree.files.items() if hidden.isdisjoint(_way(name))}
-        return Sight(main, refs.get(ref, main), worktree, files, holes)
+        return Sight(main, refs.get(ref, main), worktree, files, unsaved, refused)
 
     def _keep(self, project: Project, sight: Sight, ref: str) -> str:
         """Put what was seen under a ref, as a commit on top of the branch, or the branch itself if it is the same."""

@@ -89,6 +89,8 @@ class FakeWorktree:
     """Repositories inside this one, which no snapshot covers."""
     ignored: set[str] = field(default_factory=set)
     """Files that git ignores: no snapshot has them either."""
+    damage: str = ""
+    """Why the last commit can't be taken in."""
 
     def write(self, edits: Edits) -> None:
         """Edit files without committing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from windlass.core.nouns.agent import Agent
@@ -74,6 +74,16 @@ class World:
 
     def tip(self, ref: str = "", at: Path | None = None) -> str:
         return self.run("rev-parse", ref or f"refs/heads/{self.main}", at=at)
+
+    def act_at(self, name: str, act: Callable[[], object]) -> None:
+        """From now on, someone acts at the first such step of our git."""
+        waiting = [act]
+
+        def step(passed: str) -> None:
+            if passed == name and waiting:
+                waiting.pop()()
+
+        self.git = HubGit(self.state, environment=self.environment, now=lambda: NOW, step=step)
 
     def hub_refs(self) -> list[str]:
         return self.run("--git-dir", str(self.hub), "for-each-ref", "--format=%(refname)").splitlines()

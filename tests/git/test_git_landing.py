@@ -10,7 +10,7 @@ import pytest
 from gitkit import NOW, World
 
 import patience
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, Unfit
 from windlass.core.nouns.change import Candidate
 
 DAEMON = """
@@ -116,7 +116,7 @@ class TestStage:
 
         asyncio.run(story())
 
-    def test_a_history_that_has_nothing_to_do_with_main_is_a_conflict(self, world: World) -> None:
+    def test_a_history_that_has_nothing_to_do_with_main_is_unfit(self, world: World) -> None:
         """An agent may start anew, but not land that."""
 
         async def story() -> None:
@@ -125,8 +125,12 @@ class TestStage:
             world.commit({"a.txt": "x"}, at=path)
             world.run("branch", "-f", "work/coder", at=path)
             tree = await world.git.look(world.project, agent, "r1")
-            with pytest.raises(Conflict, match="unrelated histories"):
+            with pytest.raises(Unfit, match="no commit in common") as caught:
                 await world.git.stage(world.project, tree.head, "Land")
+            world.run(*caught.value.hint.partition("&& git ")[2].split(), "-X", "theirs", at=path)
+            world.run("branch", "-f", "work/coder", at=path)
+            tree = await world.git.look(world.project, agent, "r2")
+            assert (await world.git.stage(world.project, tree.head, "Land")).files == ("a.txt",)
 
         asyncio.run(story())
 

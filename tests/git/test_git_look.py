@@ -228,7 +228,7 @@ class TestHoles:
             with (path / "huge").open("wb") as file:
                 file.truncate((50 << 20) + 1)
             tree = await world.git.look(world.project, agent, "r1")
-            assert tree.holes == ("huge: larger than 50 MB",) and tree.clean
+            assert tree.holes == ("huge: larger than 50 MB",) and not tree.clean
 
         asyncio.run(story())
 

@@ -57,6 +57,25 @@ class TestListing:
 
         asyncio.run(story())
 
+    def test_untracked_files_of_a_stash_are_part_of_it(self, world: World, tmp_path: Path) -> None:
+        """Git keeps them apart, where no diff shows them: they are shown and brought back all the same."""
+
+        async def story() -> None:
+            agent, path = await world.agent()
+            extra = world.git.environment(world.project, agent)
+            world.write({"idea/new.txt": "stashed\n"}, path)
+            world.run("stash", "-q", "--include-untracked", at=path, extra=extra)
+            await world.git.remove_worktree(world.project, agent)
+            [saved] = await archive(world).saved(world.project, agent)
+            [stash] = saved.also.values()
+            contents = await archive(world).contents(world.project, stash)
+            assert (contents.files, contents.new, saved.landed) == (("idea/new.txt",), True, False)
+            assert b"+stashed" in await archive(world).difference(world.project, stash, exact=False)
+            await archive(world).to_folder(world.project, stash, str(tmp_path / "back"))
+            assert (tmp_path / "back/idea/new.txt").read_text() == "stashed\n"
+
+        asyncio.run(story())
+
     def test_what_main_has_is_known(self, world: World) -> None:
         """By history, and by content where it landed in another commit."""
 

@@ -17,7 +17,9 @@ from windlass.core.runs.worktree_setup import LOCK_FILES
 from windlass.git.files import NEW, exists, remove_tree, shown
 from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import Inspection
+from windlass.git.landing.forward import CheckoutMoves
 from windlass.git.landing.land import MainLanding
+from windlass.git.landing.mixed_tree import MixedTrees
 from windlass.git.landing.show_branch import BranchDisplay
 from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram, no_step
@@ -25,9 +27,10 @@ from windlass.git.quick_look import QuickLooks
 from windlass.git.user_repository import UserRepository
 from windlass.git.worktrees.check_trees import CheckTrees
 from windlass.git.worktrees.renew import WorktreeRenewal
+from windlass.git.worktrees.repair import HubRepair
 from windlass.git.worktrees.saved_work import LONGEST_DIFF, HubArchive
 from windlass.git.worktrees.snapshot import SeenWorktree, Snapshots, rescue_ref
-from windlass.git.worktrees.untrusted import is_inhabited
+from windlass.git.worktrees.untrusted import commit_at, is_inhabited
 from windlass.git.worktrees.worktree import Worktrees
 
 GONE = ".gone-"
@@ -48,27 +51,31 @@ class HubGit:
         step: Callable[[str], None] = no_step,
     ) -> None:
         self._home = home
-        self._git = GitProgram(environment, step)
         self._places = HubPaths(home)
+        repair = HubRepair(GitProgram(environment, step), self._places)
+        self._git = GitProgram(environment, step, repair.mend)
         self._user = UserRepository(self._git, environment)
-        self._hubs = Hubs(self._git, self._places, self._user)
+        self._hubs = Hubs(self._git, self._places, self._user, repair.watch)
         self._worktrees = Worktrees(self._git, self._places, self._hubs, self._user)
         self._snapshots = Snapshots(self._git, self._places, self._hubs)
         self._renewal = WorktreeRenewal(self._git, self._places, self._hubs, self._worktrees, self._snapshots)
         self._quick_looks = QuickLooks(self._git, self._places, self._hubs, self._snapshots)
         self._branches = BranchDisplay(self._git, self._hubs, self._user)
         self._locks = Locks()
-        self.archive = HubArchive(self._git, self._places, self._hubs, self._user)
+        self.archive = HubArchive(self._git, self._places, self._hubs, self._user, repair)
         self.trees = CheckTrees(self._git, self._hubs, self._user)
         """Trees for checks."""
         inspection = Inspection(self._git, self._user, home)
-        landing = MainLanding(self._git, self._hubs, self._user, now)
+        moves = CheckoutMoves(self._git, self._places, self._user)
+        landing = MainLanding(self._git, self._hubs, self._user, moves, now)
+        mixed = MixedTrees(self._git, self._hubs)
         # The methods of the port that need no lock of a worktree are those of the parts.
         self.locate, self.inspect = inspection.locate, inspection.inspect
         self.main, self.take = self._hubs.main, self._hubs.take
         self.environment = self._worktrees.environment
         self.since, self.clash = self._quick_looks.since, self._quick_looks.clash
         self.stage, self.land, self.receipt = landing.stage, landing.land, landing.receipt
+        self.texts, self.mixed = mixed.texts, mixed.mixed
 
     async def branch_taken(self, project: Project, branch: str, /) -> bool:
         hub = await self._hubs.open(project)
@@ -88,7 +95,12 @@ class HubGit:
 
     async def branch(self, project: Project, agent: Agent, /) -> str:
         async with self._locks(self.worktree_path(project, agent)):
-            return await self._snapshots.branch(project, agent) if self.has_worktree(project, agent) else ""
+            if await self.has_worktree(project, agent):
+                return await self._snapshots.branch(project, agent)
+        return await self._hubs.ref(await self._hubs.open(project), f"refs/heads/{agent.branch}")
+
+    async def commit_there(self, project: Project, agent: Agent, /) -> str:
+        return commit_at(self._places.worktree(project, agent), f"refs/heads/{agent.branch}")
 
     async def checkout(self, project: Project, /) -> str:
         async with self._locks(project.path):
@@ -115,7 +127,7 @@ class HubGit:
     def worktree_path(self, project: Project, agent: Agent, /) -> str:
         return str(self._places.worktree(project, agent))
 
-    def has_worktree(self, project: Project, agent: Agent, /) -> bool:
+    async def has_worktree(self, project: Project, agent: Agent, /) -> bool:
         """Whether the worktree is a folder, not a link, and not empty."""
         return is_inhabited(self._places.worktree(project, agent))
 
@@ -223,8 +235,10 @@ class HubGit:
             head=sight.head,
             branch=sight.branch,
             commits=int(counted.text),
-            changed=changed,
+            changed=(*changed, *(file.name for file in sight.unsaved if file.tracked)),
             untracked=untracked,
             snapshot=snapshot,
             holes=sight.holes,
+            unsaved=tuple(map(str, sight.unsaved)),
+            refused=sight.refused,
         )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
-from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.errors import BadInput, NotFound
 from windlass.core.nouns.project import Project
 from windlass.git.files import beside, config_text, exclude_pattern, quoted, write_text
 from windlass.git.paths import HubPaths
-from windlass.git.program import ANY, GitProgram
+from windlass.git.program import FSYNC, GitProgram
 from windlass.git.user_repository import UPLOAD, UserGitSettings, UserRepository
 
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
@@ -27,10 +27,6 @@ _REFUSAL = """#!/bin/sh
 echo 'Nothing is pushed here: commit to your branch, and Windlass takes it to the gate.' >&2
 exit 1
 """
-_FEW = 100
-"""Fewer objects than this are kept one by one; more become a pack."""
-_LOOSE = ("unpack-objects", "-q", "--strict")
-_PACK = ("index-pack", "--stdin", "--fix-thin", "--strict")
 
 
 class Locks:
@@ -44,18 +40,22 @@ class Locks:
 
 
 class Hubs:
-    """Makes hubs, keeps their main up to date and takes agents' commits in."""
+    """Makes hubs, and keeps their main up to date."""
 
-    def __init__(self, git: GitProgram, places: HubPaths, user: UserRepository) -> None:
+    def __init__(
+        self, git: GitProgram, places: HubPaths, user: UserRepository, watch: Callable[[Project], None]
+    ) -> None:
         self._git = git
         self._places = places
         self._user = user
+        self._watch = watch
         self._locks = Locks()
         self._opened: set[str] = set()
 
     async def open(self, project: Project) -> Path:
         """The project's hub; made, if it does not exist."""
         hub = self._places.hub(project)
+        self._watch(project)
         async with self._locks(project.id):
             if project.id not in self._opened:
                 await self._git.require()
@@ -123,6 +123,10 @@ class Hubs:
         """Patterns of files that are not work: ours, those that worktrees were given, and the user's own excludes."""
         return RUNTIME + "".join(f"{exclude_pattern(name)}\n" for name in self.hidden(project)) + settings.excludes
 
+    def objects(self, project: Project) -> Path:
+        """The folder of the hub's objects, which clones borrow."""
+        return self._places.hub(project) / "objects"
+
     def hidden(self, project: Project) -> list[str]:
         """Paths that worktrees of this project were given."""
         file = self._places.hidden(project)
@@ -134,28 +138,6 @@ class Hubs:
         new = [name for name in dict.fromkeys(names) if name not in known and "\n" not in name]
         if new:
             write_text(self._places.hidden(project), "".join(f"{name}\n" for name in (*known, *new)))
-
-    async def bring(self, hub: Path, objects: Path, commits: Iterable[str]) -> None:
-        """Take commits in from a clone's objects. Raises Conflict if they are damaged.
-
-        The clone's own settings are never read, as they would be by `git fetch`: only its objects are lent to a git
-        that works on the hub, and each one is hashed and checked again before it is kept.
-        """
-        tips = (await self._git.ours(hub, "for-each-ref", "--format=^%(objectname)", "refs/heads/")).out
-        wanted = "".join(f"{commit}\n" for commit in commits).encode()
-        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(str(objects))}
-        packing = ("pack-objects", "--revs", "--thin", "--stdout", "-q", "--delta-base-offset", "--threads=1")
-        packed = await self._git.ours(hub, *packing, stdin=wanted + tips, extra=lent, ok=ANY, cut=True)
-        if packed.cut or packed.code:
-            raise Conflict(f"The commits cannot be read: {'too large' if packed.cut else packed.words}.")
-        if count := int.from_bytes(packed.out[8:12], "big"):
-            kept = await self._git.ours(hub, *(_LOOSE if count < _FEW else _PACK), stdin=packed.out, ok=ANY)
-            if kept.code:
-                raise Conflict(f"The commits are not sound: {kept.words}.")
-        asked = ("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all")
-        whole = await self._git.ours(hub, *asked, stdin=wanted, ok=ANY)
-        if whole.code:
-            raise Conflict(f"The commits are not whole: {whole.words}.")
 
     async def _make(self, project: Project, hub: Path) -> None:
         """Clone into a folder beside it, then rename: a hub is whole, or does not exist."""
@@ -181,6 +163,8 @@ def _settings(project: Project, settings: UserGitSettings) -> str:
     lines = [
         ("gc", "auto", "0"),
         ("gc", "pruneExpire", "never"),
+        ("core", "fsync", FSYNC),
+        ("core", "fsyncMethod", "batch"),
         ("transfer", "hideRefs", "refs/"),
         ("transfer", "hideRefs", f"!refs/heads/{project.main}"),
         ("core", "autocrlf", settings.autocrlf),

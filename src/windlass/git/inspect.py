@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
@@ -14,6 +14,8 @@ from windlass.git.files import folder_exists
 from windlass.git.program import ANY, GitProgram, Ran
 from windlass.git.user_repository import UserRepository
 
+NESTED = b"160000"
+"""The mode of a nested repository in a tree."""
 _LFS = re.compile(rb"(?m)^\s*[^#\s].*\sfilter=lfs(?:\s|$)")
 
 
@@ -118,14 +120,22 @@ async def _elsewhere(git: GitProgram, top: str) -> bool:
 
 async def _refuse_what_we_cannot_do(git: GitProgram, top: str, commit: str) -> None:
     listing = (await git.theirs(top, "ls-tree", "-r", "-z", "--full-tree", commit)).names
-    entries = [entry.partition(b"\t")[::2] for entry in listing]
-    if any(name == b".gitmodules" or facts.startswith(b"160000 ") for facts, name in entries):
-        raise _unhandled(top, "submodules")
-    for facts, name in entries:
-        if name.rpartition(b"/")[2] == b".gitattributes":
-            blob = facts.split()[2].decode()
-            if _LFS.search((await git.theirs(top, "cat-file", "blob", blob)).out):
-                raise _unhandled(top, "Git LFS")
+    entries = [(*entry.partition(b"\t")[0].split()[::2], entry.partition(b"\t")[2]) for entry in listing]
+    if found := await unsupported(entries, lambda blob: git.theirs(top, "cat-file", "blob", blob)):
+        raise _unhandled(top, found[1])
+
+
+async def unsupported(
+    entries: Sequence[tuple[bytes, ...]], read: Callable[[str], Awaitable[Ran]]
+) -> tuple[bytes, str] | None:
+    """Of a tree's entries (mode, object, name), one that Windlass does not handle yet, and what it belongs to."""
+    for mode, _, name in entries:
+        if name == b".gitmodules" or mode == NESTED:
+            return name, "submodules"
+    for _, blob, name in entries:
+        if name.rpartition(b"/")[2] == b".gitattributes" and _LFS.search((await read(blob.decode())).out):
+            return name, "Git LFS"
+    return None
 
 
 def _unhandled(top: str, what: str, hint: str = "Use a repository without them for now.") -> BadInput:

@@ -51,12 +51,25 @@ def freed(err: str, environment: Mapping[str, str]) -> bool:
     return True
 
 
+def works_in(checkout: str) -> bool:
+    """Whether a git lives that works in a checkout."""
+    for path in _processes():
+        with suppress(OSError):
+            if (path / "comm").read_text().startswith("git") and (path / "cwd").readlink().is_relative_to(checkout):
+                return True
+    return False
+
+
 def _works_on(hub: str) -> bool:
     """Whether a process lives that was started to work on this hub."""
     wanted = f"GIT_DIR={hub}".encode()
-    for path in Path("/proc").iterdir():
-        if path.name.isdecimal() and int(path.name) != os.getpid():
-            with suppress(OSError):
-                if wanted in (path / "environ").read_bytes().split(b"\0"):
-                    return True
+    for path in _processes():
+        with suppress(OSError):
+            if wanted in (path / "environ").read_bytes().split(b"\0"):
+                return True
     return False
+
+
+def _processes() -> list[Path]:
+    """All processes but ourselves."""
+    return [path for path in Path("/proc").iterdir() if path.name.isdecimal() and int(path.name) != os.getpid()]

@@ -49,6 +49,18 @@ class HubPaths:
         """A list of paths in worktrees that are not work."""
         return self.hub(project) / "windlass" / "hidden"
 
+    def move(self, project: Project) -> Path:
+        """The move of the user's checkout that was begun, and may be half done."""
+        return self.hub(project) / "windlass" / "move"
+
+    def aside(self, project: Project) -> Path:
+        """A list of refs that were taken out of the hub because their objects are gone."""
+        return self.hub(project) / "windlass" / "aside"
+
+    def damaged(self, project: Project) -> Path:
+        """Object files that are damaged and could not be mended."""
+        return self.hub(project) / "windlass" / "damaged"
+
     def settings(self, project: Project, agent: Agent) -> Path:
         """The file that an agent's git takes for the user's own settings."""
         return self.home / "gitconfig" / _checked(project.id) / key(agent) / "config"

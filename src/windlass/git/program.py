@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,10 +25,16 @@ LARGEST_COMPLAINT = 64 << 10
 PATIENCE = 600.0
 """Seconds. A planted FIFO could make git wait for ever."""
 
+MOST_TRIES = 100
+"""How often a command is repeated because something that was in its way is gone."""
+
 ANY = range(-64, 256)
 """Every exit code, for a caller that looks at it."""
 
 INSTALL = "Install git 2.38 or newer, for example with `apt install git` or `brew install git`."
+
+FSYNC = "committed,reference"
+"""What is on the disk before git goes on, so that no power cut leaves a ref without its objects."""
 
 _OFF = (
     *("-c", "core.hooksPath=/dev/null"),
@@ -49,10 +55,15 @@ _OURS = (
     *("-c", "protocol.file.allow=always"),
 )
 QUESTIONS = frozenset(
-    "cat-file check-ref-format config diff diff-files diff-tree for-each-ref log ls-files ls-tree merge-base"
+    "cat-file check-ref-format config diff diff-files diff-tree for-each-ref fsck log ls-files ls-tree merge-base"
     " pack-objects rev-list rev-parse symbolic-ref version worktree".split()
 )
 """Commands that write nothing (`config` does, but only into a hub that is not there yet)."""
+_NO_REASON = (
+    *("fsck error in packed object", "unpack-objects error", "pack has bad object"),
+    " did not send all necessary objects",
+)
+"""Last words of a git that has told the reason before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +93,12 @@ class Ran:
 
     @property
     def words(self) -> str:
-        """The last complaint of git, without its prefix."""
+        """The last complaint of git that has a reason, without its prefix; of too long an output, the limit."""
+        if self.cut:
+            return f"more than {len(self.out) >> 20} MB"
         lines = [re.sub(r"^(fatal|error|warning): ", "", line) for line in self.err.splitlines() if line.strip()]
-        return " ".join(lines[-1:]) or f"exit code {self.code}"
+        reasons = [line for line in lines if not line.endswith(_NO_REASON)] or lines
+        return " ".join(reasons[-1:]) or f"exit code {self.code}"
 
 
 def no_step(name: str) -> None:
@@ -92,11 +106,24 @@ def no_step(name: str) -> None:
     del name
 
 
+async def nothing_mended(hub: str, complaint: str) -> bool:
+    """Leave a hub as it is."""
+    del hub, complaint
+    return False
+
+
+Mend = Callable[[str, str], Awaitable[bool]]
+"""Mends a hub that git complains about. Returns whether trying again may help."""
+
+
 class GitProgram:
     """The git that is installed, called in two ways: with our settings only, or in the user's repository."""
 
-    def __init__(self, environment: Mapping[str, str], step: Callable[[str], None]) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], step: Callable[[str], None], mend: Mend = nothing_mended
+    ) -> None:
         self._step = step
+        self._mend = mend
         kept = {name: value for name, value in environment.items() if not _unwanted(name)}
         self._theirs = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
         self._ours = self._theirs | {
@@ -127,34 +154,38 @@ class GitProgram:
         stdin: bytes = b"",
         extra: Mapping[str, str] | None = None,
         ok: Sequence[int] = (0,),
-        limit: int = LARGEST_OUTPUT,
+        limit: int = 0,
         cut: bool = False,
     ) -> Ran:
         """Run git on the hub (or on nothing yet) with no setting but our own: nothing that is found can execute."""
         environment = self._ours | ({"GIT_DIR": str(hub)} if hub else {}) | dict(extra or {})
         again = partial(self._run, [*_OURS, *args], environment, cwd=str(cwd or hub or "/"), stdin=stdin, limit=limit)
         ran = await again()
-        while ran.code and freed(ran.err, environment):
-            ran = await again()
+        tries = 0
+        while ran.code and tries < MOST_TRIES and (freed(ran.err, environment) or await self._mended(hub, ran)):
+            ran, tries = await again(), tries + 1
         if ran.cut and not cut:
-            raise Unavailable(f"git {args[0]} said more than {limit} bytes.")
+            raise Unavailable(f"git {args[0]} said {ran.words}.")
         return ran if ran.cut or ran.code in ok else _raise(args, ran)
+
+    async def _mended(self, hub: Path | None, ran: Ran) -> bool:
+        return hub is not None and await self._mend(str(hub), ran.err)
 
     async def tree_of(self, hub: Path, commit: str) -> str:
         return (await self.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
 
-    async def theirs(self, path: str, *args: str, ok: Sequence[int] = (0,)) -> Ran:
+    async def theirs(self, path: str, *args: str, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Ran:
         """Run git in the user's repository with the user's own settings, hooks and fsmonitor off."""
         if not folder_exists(path):
             raise Unavailable(f"The folder {path} is missing.", hint="Put it back, or run `windlass init` elsewhere.")
-        ran = await self._run([*_OFF, *args], self._theirs, cwd=path)
+        ran = await self._run([*_OFF, *args], self._theirs, cwd=path, stdin=stdin)
         return ran if ran.code in ok else _raise(args, ran)
 
     async def move_theirs(self, path: str, *args: str) -> Ran:
         """Let git change the user's checkout. It finishes even if we die: no pipe of ours can break it off."""
         environment = self._theirs | {"GIT_REFLOG_ACTION": "windlass land"}
         with self._steps(_verb(args)), tempfile.TemporaryFile() as said:
-            argv = ["git", *_OFF, *args]
+            argv = ["git", *_OFF, "-c", f"core.fsync={FSYNC}", *args]
             process = await _spawn(argv, environment, path, stdin=asyncio.subprocess.DEVNULL, out=said.fileno())
             code = await _finished(process)
             said.seek(0)
@@ -167,10 +198,10 @@ class GitProgram:
         *,
         cwd: str,
         stdin: bytes = b"",
-        limit: int = LARGEST_OUTPUT,
+        limit: int = 0,
     ) -> Ran:
         with self._steps(_verb(args)):
-            return await self._execute(args, environment, cwd=cwd, stdin=stdin, limit=limit)
+            return await self._execute(args, environment, cwd=cwd, stdin=stdin, limit=limit or LARGEST_OUTPUT)
 
     @contextmanager
     def _steps(self, verb: str) -> Iterator[None]:
@@ -217,6 +248,7 @@ async def _spawn(
             stdout=pipe if out is None else out,
             stderr=pipe if out is None else out,
             start_new_session=True,
+            restore_signals=out is None,  # a limit on files is an error that git cleans up after, and no signal
         )
     except FileNotFoundError as error:
         if not folder_exists(cwd):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from windlass.core.errors import NotFound
 from windlass.core.nouns.project import Project
-from windlass.git.program import GitProgram
+from windlass.git.program import FSYNC, GitProgram
 
 SOMEONE = ("Windlass agent", "agent@windlass.invalid")
 """The committer where the user has set no name: a commit fails without one."""
@@ -25,7 +25,8 @@ _OTHER_SIDE = (
 )
 UPLOAD = f"--upload-pack={_OTHER_SIDE} upload-pack"
 RECEIVE = (
-    f"--receive-pack={_OTHER_SIDE} -c receive.autogc=false -c receive.fsckObjects=false -c transfer.fsckObjects=false"
+    f"--receive-pack={_OTHER_SIDE} -c core.fsync={FSYNC} -c core.fsyncMethod=batch"
+    " -c receive.autogc=false -c receive.fsckObjects=false -c transfer.fsckObjects=false"
     " -c receive.denyCurrentBranch=refuse -c receive.denyNonFastForwards=false receive-pack"
 )
 

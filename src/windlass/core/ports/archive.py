@@ -81,8 +81,20 @@ class Proof:
     whereabouts: Whereabouts = Whereabouts.UNKNOWN
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubState:
+    """What was found wrong with a project's hub, and with the clones that borrow from it."""
+
+    lost: tuple[str, ...] = ()
+    """Objects that refs lead to and that are nowhere, each with its ref."""
+    aside: tuple[str, ...] = ()
+    """Refs that were taken out of the hub, because their own object is nowhere."""
+    foreign: tuple[str, ...] = ()
+    """What leads to another repository or is not ours: alternates, links, refs."""
+
+
 class Archive(Protocol):
-    """The hidden refs of a project's hub. A question changes nothing, and makes no hub where there is none."""
+    """The hidden refs of a project's hub. A question changes no work, and makes no hub where there is none."""
 
     async def saved(self, project: Project, agent: Agent | None = None, /) -> list[Saved]:
         """Everything that is saved, or all of one agent's, in no order."""
@@ -104,4 +116,8 @@ class Archive(Protocol):
 
     async def proofs(self, project: Project, landed: Sequence[Change], /) -> list[Proof]:
         """The proof of each of these landed changes."""
+        ...
+
+    async def examine(self, project: Project, /) -> HubState:
+        """Search the whole hub and the clones. Damaged objects that are sound elsewhere are put back."""
         ...

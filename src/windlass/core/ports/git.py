@@ -64,7 +64,11 @@ class WorktreeGit(Protocol):
         ...
 
     async def branch(self, project: Project, agent: Agent, /) -> str:
-        """Copy an agent's branch into the hub. Returns its commit, or nothing if the agent has no worktree."""
+        """Copy an agent's branch into the hub, if it has a worktree. Returns the commit that the hub has of it."""
+        ...
+
+    async def commit_there(self, project: Project, agent: Agent, /) -> str:
+        """The commit that an agent's branch is at in its worktree, read without git; nothing if that can't be told."""
         ...
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
@@ -81,7 +85,7 @@ class WorktreeGit(Protocol):
 
     def worktree_path(self, project: Project, agent: Agent, /) -> str: ...
 
-    def has_worktree(self, project: Project, agent: Agent, /) -> bool: ...
+    async def has_worktree(self, project: Project, agent: Agent, /) -> bool: ...
 
     def reach(self, project: Project, agent: Agent, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders outside its worktree that an agent's own git must read, and those it must write."""
@@ -146,6 +150,15 @@ class LandingGit(Protocol):
         A stack that has landed only gets its receipt. Raises Conflict if main has moved, NotAllowed with git's reason
         if the user's checkout is in the way.
         """
+        ...
+
+    async def texts(self, project: Project, commit: str, files: Sequence[str], /) -> Mapping[str, str]:
+        """The texts of these files in a commit of the hub; those that it has not are left out."""
+        ...
+
+    async def mixed(self, project: Project, candidate: Candidate, other: str, files: Sequence[str], /) -> Candidate:
+        """The candidate with these files as another commit has them, or without them where it has none. It can't
+        land."""
         ...
 
     async def receipt(self, project: Project, candidate: Candidate, /) -> Landing:

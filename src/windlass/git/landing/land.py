@@ -7,27 +7,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack, Unavailable, WindlassError
+from windlass.core.display import word
+from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TakenBack, Unfit, WindlassError
 from windlass.core.nouns.change import Candidate, Landing, LandingShape
 from windlass.core.nouns.project import Project
 from windlass.git.files import folder_exists, shown
 from windlass.git.hub import LOST, Hubs, Locks
+from windlass.git.inspect import NESTED, unsupported
+from windlass.git.landing.forward import CheckoutMoves, moved
 from windlass.git.landing.merge import explain, merge
 from windlass.git.landing.shapes import LandingCommits, stands_on
 from windlass.git.locks import locked
-from windlass.git.program import ANY, GitProgram, Ran
+from windlass.git.program import ANY, GitProgram
 from windlass.git.user_repository import RECEIVE, UserRepository
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_NAMED = 20
-_IN_THE_WAY = ("would be overwritten", "would lose untracked", "not concluded your", "unmerged", "needs merge")
 
 
 class MainLanding:
     """Stages changes in the hub and lands them in the user's repository."""
 
-    def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository, now: Callable[[], float]) -> None:
+    def __init__(
+        self, git: GitProgram, hubs: Hubs, user: UserRepository, moves: CheckoutMoves, now: Callable[[], float]
+    ) -> None:
         self._git = git
+        self._moves = moves
         self._hubs = hubs
         self._user = user
         self._now = now
@@ -51,7 +56,8 @@ class MainLanding:
                 await explain(self._git, hub, merged, before, head),
                 hint="Merge origin/main into the branch, resolve the conflict and commit.",
             )
-        files = await self._files(hub, before, merged.tree)
+        entries = await self._entries(hub, before, merged.tree)
+        await self._refuse_unfit(hub, entries)
         settings = await self._user.settings(project.path)
         landing = LandingCommits(self._git, hub, before, head, merged.tree, message, settings.environment)
         commit, shape = await landing.commit(shape)
@@ -62,7 +68,7 @@ class MainLanding:
             tree=merged.tree,
             before=before,
             commits=tuple(commits),
-            files=files,
+            files=tuple(shown(name) for _, name in entries),
             head=head,
             shape=shape,
         )
@@ -96,6 +102,22 @@ class MainLanding:
         if back := [line for line in own if line.partition(" ")[0] in gone]:
             raise TakenBack("\n".join(back[:_MOST_NAMED]))
 
+    async def _refuse_unfit(self, hub: Path, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Raise Unfit if main would then have something that Windlass refuses to work on."""
+        new = [(*facts.split()[1:4:2], name) for facts, name in entries if not facts.endswith(b"D")]
+        found = await unsupported(new, lambda blob: self._git.ours(hub, "cat-file", "blob", blob))
+        if found is None:
+            return
+        name, what = word(shown(found[0])), found[1]
+        if found[0] in [name for mode, _, name in new if mode == NESTED]:
+            raise Unfit(
+                f"{name} is a nested repository: its files would not land",
+                hint=f"Take it out of the branch: git rm --cached {name}",
+            )
+        raise Unfit(
+            f"{name} is for {what}, which Windlass does not handle yet", hint=f"Take that out of {name} and commit."
+        )
+
     async def _prove(self, project: Project, hub: Path, stack: Sequence[Candidate], below: str) -> None:
         """Ask git again for all that must be true before main may move, whatever was computed before.
 
@@ -124,44 +146,37 @@ class MainLanding:
             raise NotAllowed(f"{busy}.", hint="Finish that, or give it up; then it lands.")
         if here and not folder_exists(here[0]):
             raise NotAllowed(f"{project.main} is checked out at {here[0]}, which is missing now.")
+        await self._moves.finish(project)
+        await self._moves.require_room(project, candidate, (f"{project.path}/.git", *here))
         # The user's repository gets the objects under a hidden ref, so that no gc takes them.
         lent = f"{candidate.commit}:{_lent(candidate.commit)}"
         await self._git.ours(hub, "push", "-q", "--no-verify", RECEIVE, "--", project.path, lent)
         try:
-            await (self._forward(project, here[0], candidate) if here else self._swap(project, candidate))
+            await (self._moves.forward(project, here[0], candidate) if here else self._swap(project, candidate))
         except WindlassError:
             await self._drop(project, candidate)
             raise
-
-    async def _forward(self, project: Project, checkout: str, candidate: Candidate) -> None:
-        how = ("--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-squash", "--no-verify-signatures", "-q")
-        off = ("-c", "submodule.recurse=false")
-        ran = await self._git.move_theirs(checkout, *off, "merge", *how, candidate.commit)
-        if ran.code:
-            raise _refusal(project, checkout, ran)
-        if await self._user.tip(project) != candidate.commit:
-            raise Conflict(f"{project.main} moved while the change was landing.")
 
     async def _swap(self, project: Project, candidate: Candidate) -> None:
         ref = f"refs/heads/{project.main}"
         how = ("update-ref", "-m", "windlass land", ref, candidate.commit, candidate.before)
         ran = await self._git.move_theirs(project.path, *how)
         if ran.code:
-            raise locked(ran.err) or _moved(project, ran)
+            raise locked(ran.err) or moved(project, ran)
 
     async def _drop(self, project: Project, candidate: Candidate) -> None:
         await self._git.theirs(project.path, "update-ref", "-d", _lent(candidate.commit), ok=(0, 1, 128))
 
     async def receipt(self, project: Project, candidate: Candidate) -> Landing:
         hub = await self._hubs.open(project)
-        files = await self._files(hub, candidate.before, candidate.tree)
+        entries = await self._entries(hub, candidate.before, candidate.tree)
         return Landing(
             main=project.main,
             before=candidate.before,
             after=candidate.commit,
             tree=candidate.tree,
             commits=candidate.commits,
-            files=files,
+            files=tuple(shown(name) for _, name in entries),
             landed_at=await self._landed_at(hub, candidate.commit),
             top=candidate.top,
             proof=candidate.proof,
@@ -175,44 +190,10 @@ class MainLanding:
             await self._git.ours(hub, "update-ref", ref, blob.text)
         return float((await self._git.ours(hub, "cat-file", "blob", ref)).text)
 
-    async def _files(self, hub: Path, before: str, tree: str) -> tuple[str, ...]:
-        """The files that differ. A nested repository among them is refused: only its name would land."""
-        entries = (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", before, tree)).pairs
-        for facts, name in entries:
-            if facts.split()[1] == b"160000":
-                raise Conflict(
-                    f"{shown(name)} is a nested repository: its files would not land, and Windlass does not handle"
-                    " submodules yet.",
-                    hint=f"Take it out of the branch: git rm --cached '{shown(name)}'",
-                )
-        return tuple(shown(name) for _, name in entries)
+    async def _entries(self, hub: Path, before: str, tree: str) -> list[tuple[bytes, bytes]]:
+        """The files that differ: modes, objects and kind of the difference, and the name."""
+        return (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", before, tree)).pairs
 
 
 def _lent(commit: str) -> str:
     return f"refs/windlass/landing/{commit}"
-
-
-def _refusal(project: Project, checkout: str, ran: Ran) -> WindlassError:
-    """Git's reason for leaving a checkout as it is, in our words."""
-    if problem := locked(ran.err):
-        return problem
-    if any(words in ran.err for words in _IN_THE_WAY):
-        return NotAllowed(
-            f"Your checkout {checkout} is in the way: {_reason(ran.err)}",
-            hint="Commit, stash or move what is named there; then it lands.",
-        )
-    if "fast-forward" in ran.err:
-        return _moved(project, ran)
-    return Unavailable(f"git could not move {project.main} in {checkout}: {ran.words}")
-
-
-def _moved(project: Project, ran: Ran) -> Conflict:
-    return Conflict(f"{project.main} has moved since the change was tested: {ran.words}")
-
-
-def _reason(err: str) -> str:
-    """Git's sentence and the files it names, on one line."""
-    lines = [line for line in err.splitlines() if line.strip() and not line.startswith(("Please", "Aborting", "hint:"))]
-    sentence = " ".join(line.removeprefix("error: ").removeprefix("fatal: ") for line in lines if line[0] != "\t")
-    files = ", ".join(line.strip() for line in lines if line[0] == "\t")
-    return f"{sentence} {files}".strip()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from windlass.core.errors import Conflict
+from windlass.core.errors import Conflict, Unfit
 from windlass.git.files import shown
 from windlass.git.program import ANY, GitProgram, Ran
 
@@ -30,6 +30,11 @@ async def merge(git: GitProgram, hub: Path, main: str, head: str, *, apart: Mapp
     The result is written into the hub, or where `apart` says.
     """
     ran = await git.ours(hub, "merge-tree", "--write-tree", "--messages", "-z", main, head, extra=apart, ok=ANY)
+    if ran.code not in (0, 1) and "unrelated histories" in ran.err:
+        raise Unfit(
+            "its history has no commit in common with main",
+            hint="Put its commits onto main: git fetch origin && git rebase --root --onto origin/main",
+        )
     if ran.code not in (0, 1):
         raise Conflict(f"The change cannot be merged: {ran.words}.")
     return _parse(ran)

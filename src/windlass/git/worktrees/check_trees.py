@@ -10,11 +10,11 @@ from pathlib import Path
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.project import Project
-from windlass.git.files import exclude_pattern, exists, make_folder, remove_tree, shown
+from windlass.git.files import config_text, exclude_pattern, exists, make_folder, remove_tree, shown
 from windlass.git.hub import Hubs
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserRepository
-from windlass.git.worktrees.clone import make_clone
+from windlass.git.worktrees.clone import make_clone, settings_lines
 from windlass.git.worktrees.untrusted import is_folder
 
 
@@ -56,6 +56,13 @@ class CheckTrees:
             if name.fullmatch(shown(path.rpartition(b"/")[2])):
                 found[shown(path)] = facts.split()[2].decode()
         return found
+
+    def reach(self, project: Project) -> tuple[str, ...]:
+        """The hub's objects, which the tree's `.git` borrows."""
+        return (str(self._hubs.objects(project)),)
+
+    async def settings(self, project: Project) -> str:
+        return config_text(settings_lines(await self._user.settings(project.path)))
 
     async def _reset(self, hub: Path, commit: str, path: Path, keep: Iterable[str]) -> None:
         if not is_folder(path):

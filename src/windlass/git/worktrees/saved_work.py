@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +12,17 @@ from windlass.core.errors import BadInput, Conflict, NotFound, Unavailable
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.project import Project
-from windlass.core.ports.archive import Contents, Proof, Saved
+from windlass.core.ports.archive import Contents, HubState, Proof, Saved
 from windlass.git.files import beside, exists, folder_exists, shown
 from windlass.git.hub import Hubs
 from windlass.git.landing.proof import Commit, Proofs, commits
 from windlass.git.paths import HubPaths, key
 from windlass.git.program import ANY, GitProgram
 from windlass.git.user_repository import RECEIVE, UserRepository
+from windlass.git.worktrees.foreign import foreign_in_clone, foreign_in_hub
+from windlass.git.worktrees.repair import HubRepair
 from windlass.git.worktrees.snapshot import MAKER
+from windlass.git.worktrees.untrusted import is_folder
 
 LONGEST_DIFF = 10 << 20
 
@@ -30,8 +34,9 @@ _ALL = ("refs/windlass/rescue/", "refs/windlass/snapshots/")
 class HubArchive:
     """The `Archive` port on the hubs."""
 
-    def __init__(self, git: GitProgram, places: HubPaths, hubs: Hubs, user: UserRepository) -> None:
+    def __init__(self, git: GitProgram, places: HubPaths, hubs: Hubs, user: UserRepository, repair: HubRepair) -> None:
         self._git = git
+        self._repair = repair
         self._places = places
         self._hubs = hubs
         self._user = user
@@ -100,11 +105,20 @@ class HubArchive:
         with beside(path) as made:
             made.mkdir()
             extra = {"GIT_WORK_TREE": str(made), "GIT_INDEX_FILE": str(made.with_name("index"))}
-            await self._git.ours(hub, "read-tree", "-m", "-u", commit, cwd=made, extra=extra)
+            await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=made, extra=extra)
             made.rename(path)
 
     async def proofs(self, project: Project, landed: Sequence[Change], /) -> list[Proof]:
         return await self._proofs.of(project, landed)
+
+    async def examine(self, project: Project, /) -> HubState:
+        hub, clones = self._places.hub(project), self._places.worktrees(project)
+        if not folder_exists(hub):
+            return HubState()
+        lost = await self._repair.examine(project)
+        refs = (await self._git.ours(hub, "for-each-ref", "--format=%(refname)")).text.splitlines()
+        foreign = await asyncio.to_thread(_foreign, hub, refs, clones)
+        return HubState(lost=tuple(lost), aside=tuple(self._repair.set_aside(project)), foreign=tuple(foreign))
 
     async def _differing(self, hub: Path, before: str, after: str) -> set[bytes]:
         return set(
@@ -143,6 +157,14 @@ class HubArchive:
             sound=all(refs[name] in known for name in names),
             also={name: other for other, name in sorted(others.items())},
         )
+
+
+def _foreign(hub: Path, refs: Sequence[str], clones: Path) -> list[str]:
+    # A link where a worktree was is none of ours: nothing is read there, and its agent's work counts as lost.
+    found = sorted(path for path in clones.iterdir() if path.name[0] != ".") if clones.is_dir() else []
+    worktrees = [path for path in found if is_folder(path)]
+    in_clones = (problem for worktree in worktrees for problem in foreign_in_clone(worktree, hub))
+    return [*foreign_in_hub(hub, refs), *in_clones]
 
 
 def _require_free(path: Path) -> None:

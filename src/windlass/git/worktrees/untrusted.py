@@ -1,18 +1,23 @@
-"""Files of a clone that its agent can write, read as data: refs, stashes, the checked-out branch."""
+"""Files of a clone that its agent can write, read as data: refs, stashes, the checked-out branch, objects."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
+from windlass.git.files import NEW, remove_tree
 from windlass.system.files import open_folder, read_file, replace_file
 
 LARGEST = 8 << 20
+_OBJECT = re.compile(r"\./(?:[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?|pack/pack-[^/]+\.(?:pack|idx))")
+"""Files that hold objects. What else git would read in such a folder leads elsewhere, or only says what it holds."""
 _COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 
 
@@ -115,3 +120,41 @@ def _stashed(worktree: Path) -> Iterator[str]:
         _, _, rest = line.partition(b" ")
         if found := _COMMIT.match(rest):
             yield found[0].decode()
+
+
+@asynccontextmanager
+async def lent_objects(worktree: Path) -> AsyncIterator[str]:
+    """A folder with the plain object files of a clone, where its agent can't exchange them: for git to read.
+
+    Raises OSError; NotPlain where a link is on the way.
+    """
+    folder = tempfile.mkdtemp(prefix=NEW, dir=worktree.parent)
+    try:
+        await asyncio.to_thread(_lend, worktree, Path(folder))
+        yield folder
+    finally:
+        await asyncio.to_thread(remove_tree, Path(folder))
+
+
+def _lend(worktree: Path, folder: Path) -> None:
+    """Give the object files a second name.
+
+    What they hold may change under us, which is found out when it is hashed. No link to a folder is followed; a link to
+    a file is looked at when it has its name here, so that nothing can come between.
+    """
+    with open_folder(worktree, ".git", "objects") as objects:
+        for place, folders, files, there in os.fwalk(".", dir_fd=objects):
+            found = [file for file in files if _OBJECT.fullmatch(f"{place}/{file}")]
+            if found:
+                with open_folder(folder, place, make=True) as here:
+                    _link_plain(found, there, here)
+            if place != ".":
+                folders.clear()
+
+
+def _link_plain(names: Iterable[str], there: int, here: int) -> None:
+    for name in names:
+        with suppress(FileNotFoundError):  # the agent's git has packed it meanwhile
+            os.link(name, name, src_dir_fd=there, dst_dir_fd=here, follow_symlinks=False)
+            if not stat.S_ISREG(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=here)

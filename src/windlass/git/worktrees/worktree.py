@@ -77,7 +77,7 @@ class Worktrees:
             await self._clone(project, agent, hub, made, mine or main)
             # Git works on the hub, where no filter is defined, and writes the clone's index.
             extra = {"GIT_WORK_TREE": str(made), "GIT_INDEX_FILE": str(made / ".git" / "index")}
-            filling = ("-c", "checkout.workers=0", "read-tree", "-m", "-u", mine or main)
+            filling = ("-c", "checkout.workers=0", "read-tree", "--reset", "-u", mine or main)
             await self._git.ours(hub, *filling, cwd=made, extra=extra)
             shutil.copy2(made / ".git" / "index", self._places.index(project, agent))
             await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", mine or main)
