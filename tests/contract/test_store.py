@@ -193,6 +193,38 @@ class TestTransactions:
         asyncio.run(story())
 
 
+class TestPositions:
+    def test_a_position_is_kept_with_its_step_and_without_an_event(self, store: AnyStore) -> None:
+        """The last value counts; a step that fails moves no position, and the journal does not tell of any."""
+
+        def failing(writing: Writing) -> None:
+            writing.set_position("p/system/chat/coder", "9")
+            writing.record("task.added", "t1", a_task("t1"))
+            raise Conflict("no")
+
+        async def story() -> None:
+            assert await store.read(lambda reading: reading.position("p/system/chat/coder")) == ""
+            await store.write(lambda writing: writing.set_position("p/system/chat/coder", "1"))
+            await store.write(lambda writing: writing.set_position("p/system/chat/coder", "two\nlines"))
+            with pytest.raises(Conflict):
+                await store.write(failing)
+            assert await store.read(lambda reading: reading.position("p/system/chat/coder")) == "two\nlines"
+            assert await store.read(lambda reading: reading.position("p/system/chat/other")) == ""
+            assert await store.read(lambda reading: reading.last_seq()) == 0
+            assert await store.verify() == ""
+
+        asyncio.run(story())
+
+    def test_a_text_that_no_column_holds_is_refused(self, store: AnyStore) -> None:
+        """Half of a surrogate pair is refused, not lost."""
+
+        async def story() -> None:
+            with pytest.raises(BadInput, match="surrogate"):
+                await store.write(lambda writing: writing.set_position("p/radar/a/b", "\ud800"))
+
+        asyncio.run(story())
+
+
 class TestJournal:
     def test_an_event_carries_what_each_row_became(self, store: AnyStore) -> None:
         """The event has its own words, and every row of the step as it is now."""

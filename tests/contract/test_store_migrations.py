@@ -10,15 +10,26 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from store_builders import a_task, an_instance, putting
-from store_files import a_store, fill, tamper
+from store_builders import a_message, a_run, a_task, an_instance, putting
+from store_files import a_store, fill, plant, tamper
 
 from windlass.core import codec
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.document import Document
+from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Run, RunTrouble, TroubleKind
 from windlass.core.workflows.instance import Instance, InstanceEnding
 from windlass.store import schema
+
+
+def up_to(number: int, folder: Path) -> Path:
+    """The migrations of an older version."""
+    before = folder / "before"
+    before.mkdir()
+    for migration in sorted(schema.MIGRATIONS.glob("*.sql"))[:number]:
+        shutil.copy(migration, before)
+    return before
 
 
 class TestMigrations:
@@ -59,10 +70,8 @@ class TestMigrations:
 
     def test_what_the_first_version_wrote_is_read(self, tmp_path: Path) -> None:
         """A row from before a column was there has nothing in it, and that is no damage."""
-        home, first = tmp_path / "home", tmp_path / "first"
-        for each in (home, first):
-            each.mkdir()
-        shutil.copy(next(schema.MIGRATIONS.glob("001_*.sql")), first)
+        home, first = tmp_path / "home", up_to(1, tmp_path)
+        home.mkdir()
         asyncio.run(a_store(home, migrations=first).close())
         tamper(home, "INSERT INTO projects (id, name, path, main, added_at) VALUES ('p', 'shop', '/shop', 'main', 1.0)")
 
@@ -76,11 +85,8 @@ class TestMigrations:
 
     def test_an_instance_that_was_a_document_stays(self, tmp_path: Path) -> None:
         """A home from before instances had a table keeps them, and its journal still tells the truth of every row."""
-        home, before = tmp_path / "home", tmp_path / "before"
-        for each in (home, before):
-            each.mkdir()
-        for migration in sorted(schema.MIGRATIONS.glob("*.sql"))[:13]:
-            shutil.copy(migration, before)
+        home, before = tmp_path / "home", up_to(13, tmp_path)
+        home.mkdir()
         over = an_instance("a", ended_at=5.5, ending=InstanceEnding.STOPPED, reason="stopped by hand", gate=False)
         begun = an_instance("b", triggers={"coder@b": ("fix",)}, handoffs={"coder": ("tester",)}, heads={"x": "abc"})
         notes = Document(project="p", name="context/main/notes", body="…", author="human")
@@ -106,6 +112,51 @@ class TestMigrations:
             tamper(home, "UPDATE instances SET reason = 'all is done' WHERE name = 'a'")
             store = a_store(home)
             assert await store.verify() == "The instance p/a is not what event 4 says it became."
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_a_reminder_and_a_run_in_trouble_keep_their_meaning(self, tmp_path: Path) -> None:
+        """A home from before these names keeps its reminders and troubles, and its journal tells the truth of both."""
+        home, before = tmp_path / "home", up_to(14, tmp_path)
+        home.mkdir()
+        asyncio.run(a_store(home, migrations=before).close())
+        said = a_message("m1", kind=Kind.REMINDER)
+        ran = a_run("r1", trouble=RunTrouble(TroubleKind.QUOTA, "resets 8pm", 9.5))
+        in_trouble = {"noun": "run", **codec.plain(ran)}
+        in_trouble["hitch"] = in_trouble.pop("trouble")
+        plant(home, {"noun": "message", **codec.plain(said), "kind": "nudge", "place": 1}, in_trouble)
+
+        async def story() -> None:
+            store = a_store(home)
+            assert await store.read(lambda reading: reading.find(Message, "m1")) == said
+            assert await store.read(lambda reading: reading.find(Run, "r1")) == ran
+            assert await store.verify() == ""
+            await store.close()
+
+        asyncio.run(story())
+
+    def test_a_position_that_was_a_document_stays(self, tmp_path: Path) -> None:
+        """A home from before positions had a table keeps them, and nobody misses their documents in its journal."""
+        home, before = tmp_path / "home", up_to(15, tmp_path)
+        home.mkdir()
+        places = ["system/chat/coder", "system/notes/main", "ports/coder", "radar/coder/tester"]
+        names = [*places, "setup/coder", "context/main/notes"]
+
+        async def story() -> None:
+            old = a_store(home, migrations=before)
+            for name in names:
+                first = Document(project="p", name=name, body="old", author="system")
+                await old.write(putting(first))
+                await old.write(putting(first.revise(f"now {name}", author="system", now=2.0)))
+            await old.close()
+
+            store = a_store(home)
+            kept = await store.read(lambda reading: [reading.position(f"p/{name}") for name in names])
+            assert kept == [*(f"now {place}" for place in places), "", ""]
+            rest = await store.read(lambda reading: reading.documents("p", ""))
+            assert [(document.name, document.revision) for document in rest] == [("setup/coder", 2), (names[-1], 2)]
+            assert await store.verify() == ""
             await store.close()
 
         asyncio.run(story())

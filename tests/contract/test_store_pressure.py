@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -140,6 +141,32 @@ while seen < 200:
             await store.close()
 
         asyncio.run(story())
+
+    def test_a_write_that_was_cancelled_before_its_turn_is_not_carried_out(self, tmp_path: Path) -> None:
+        """Whoever gave up was told that it did not happen."""
+        begun, go_on = threading.Event(), threading.Event()
+        carried_out: list[str] = []
+
+        def holds_up(_: Writing) -> None:
+            begun.set()
+            go_on.wait(patience.seconds(20))
+
+        async def story() -> None:
+            store = a_store(tmp_path)
+            first = asyncio.ensure_future(store.write(holds_up))
+            await asyncio.to_thread(begun.wait, patience.seconds(20))
+            second = asyncio.ensure_future(store.write(lambda _: carried_out.append("second")))
+            await asyncio.sleep(0)
+            second.cancel()
+            await asyncio.gather(second, return_exceptions=True)
+            third = asyncio.ensure_future(store.write(lambda _: carried_out.append("third")))
+            await asyncio.sleep(0)
+            go_on.set()
+            await asyncio.gather(first, third)
+            await store.close()
+
+        asyncio.run(story())
+        assert carried_out == ["third"]
 
     def test_closing_finishes_what_is_waiting(self, tmp_path: Path) -> None:
         """Whoever was let in before the door closed gets an answer."""

@@ -40,6 +40,7 @@ class _Tables:
 
     nouns: dict[type[Any], dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in rows.SHAPES})
     counters: dict[str, int] = field(default_factory=dict)
+    positions: dict[str, str] = field(default_factory=dict)
     chunks: dict[str, list[Chunk]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     tip: journal.Tip = field(default_factory=journal.Tip)
@@ -199,21 +200,17 @@ class MemoryReading:
         return [each for each in self._all(Delivery) if each.message == message]
 
     def asks_to(self, reader: str, *, limit: int = 100) -> list[Message]:
+        return _cut((ask for ask in self._unanswered() if self._is_owed(ask.id, reader)), limit)
+
+    def _unanswered(self) -> list[Message]:
         answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
         asks = (each for each in self._all(Message) if each.kind is Kind.ASK and each.id not in answered)
-        found = (ask for ask in asks if self._is_owed(ask.id, reader))
-        return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
+        return sorted(asks, key=lambda ask: _number(ask.id))
 
     def asking(self) -> list[Message]:
         since = {run.agent: run.starting_at for run in self.live_runs()}
-        answered = {each.reply_to for each in self._all(Message) if each.kind is Kind.ANSWER}
-        found = (
-            each
-            for each in self._all(Message)
-            if each.kind is Kind.ASK and "human" not in each.to and each.id not in answered and each.sender in since
-        )
-        now = (each for each in found if each.sent_at >= since[each.sender])
-        return sorted(now, key=lambda message: _number(message.id))
+        asked = (ask for ask in self._unanswered() if "human" not in ask.to and ask.sender in since)
+        return [ask for ask in asked if ask.sent_at >= since[ask.sender]]
 
     def longest_way(self, run: str, /, *, answered: str = "") -> Message | None:
         keys = {answered, *(each.message for each in self.deliveries_of(run)[-FAR_BACK:])}
@@ -240,13 +237,8 @@ class MemoryReading:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)
 
     def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
-        answered = {each.reply_to for each in self._all(Message) if each.kind == Kind.ANSWER}
-        found = (
-            each
-            for each in self._all(Message)
-            if each.kind == Kind.ASK and "human" in each.to and each.id not in answered and sender in ("", each.sender)
-        )
-        return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
+        asked = (ask for ask in self._unanswered() if "human" in ask.to)
+        return _cut((ask for ask in asked if sender in ("", ask.sender)), limit)
 
     def events(self, *, after: int, limit: int = 500) -> list[Event]:
         begin = max(after, 0)
@@ -254,6 +246,9 @@ class MemoryReading:
 
     def last_seq(self) -> int:
         return self._tables.tip.seq
+
+    def position(self, key: str, /) -> str:
+        return self._tables.positions.get(key, "")
 
     def output_end(self, run: str, /) -> int:
         kept = self._tables.chunks.get(run)
@@ -300,6 +295,9 @@ class MemoryWriting(MemoryReading):
         for noun in nouns:
             self._set(self._tables.nouns[type(noun)], noun.id, noun)
         return self._add(entry)
+
+    def set_position(self, key: str, value: str, /) -> None:
+        self._set(self._tables.positions, rows.check_text(key), rows.check_text(value))
 
     def append(self, chunk: Chunk, /) -> Event:
         end = self.output_end(chunk.run)

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import resource
-import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from e2e_stage import WINDLASS, WITHIN, Stage, adds, lines, stage
 from process_table import inhabitants
 
 from patience import until
+from small_disk import can_mount, fill, small_disk
 
 UNAVAILABLE = 6
 SIZE = "16m"
 NO_ROOM = 16384
 """Bytes that a file may have: a log fits, a store does not."""
-
-
-def can_mount() -> bool:
-    """Whether we may mount a small disk; in a namespace of its own, which leaves no trace."""
-    words = ("unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt")
-    if os.geteuid() or not shutil.which("unshare"):
-        return False
-    return not subprocess.run(words, capture_output=True, check=False).returncode
 
 
 MEDIA = ("limit", *(["disk"] if can_mount() else []))
@@ -45,12 +33,7 @@ class Narrow:
         )
 
     def _fill_disk(self) -> None:
-        ballast = os.open(self.house.state / "ballast", os.O_WRONLY | os.O_CREAT)
-        try:
-            while True:
-                os.write(ballast, bytes(4096))
-        except OSError:
-            os.close(ballast)
+        fill(self.house.state / "ballast")
 
     def _clear_disk(self) -> None:
         (self.house.state / "ballast").unlink()
@@ -62,33 +45,15 @@ class Narrow:
         resource.prlimit(self.house.daemon, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def keep_mounts_to_ourselves() -> None:
-    """What we mount from now on, only we and what we start can see: it is gone with us, also if we are killed."""
-    if ctypes.CDLL(None).unshare(0x20000):  # CLONE_NEWNS
-        raise OSError("there can be no mounts of our own")
-    subprocess.run(("mount", "--make-rprivate", "/"), check=True)
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """A disk of few megabytes at a folder."""
-    keep_mounts_to_ourselves()
-    kept = (folder / "config.toml").read_text()
-    subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "tmpfs", str(folder)), check=True)
-    try:
-        (folder / "config.toml").write_text(kept)
-        yield
-    finally:
-        subprocess.run(("umount", "-l", str(folder)), check=True)
-
-
 @pytest.fixture(params=MEDIA)
 def narrow(request: pytest.FixtureRequest) -> Iterator[Narrow]:
     with stage() as house:
         if request.param == "limit":
             yield Narrow(house, request.param)
             return
-        with small_disk(house.state):
+        kept = (house.state / "config.toml").read_text()
+        with small_disk(house.state, SIZE):
+            (house.state / "config.toml").write_text(kept)
             try:
                 yield Narrow(house, request.param)
             finally:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from e2e_stage import WINDLASS, WITHIN, Stage, adds, stage
 
+import patience
+
 pytestmark = pytest.mark.xdist_group("store refused")  # one home is spoilt in many ways
 
 UNAVAILABLE = 6
@@ -121,6 +123,23 @@ def test_a_store_that_is_gone_beside_its_log_is_not_made_anew(house: Stage) -> N
     (house.state / "windlass.db-wal").write_bytes(b"frames")
     refused(house, "is missing")
     (house.folder / "lost").unlink()
+
+
+def test_a_store_deleted_under_a_daemon_comes_back(house: Stage) -> None:
+    """The daemon keeps what it knows and leaves, the next one does not begin anew, and the copy is put back."""
+    house.wl("list")
+    pid = house.wl("daemon", "status", "--json").value["pid"]
+    house.wl("doctor", "--restore", code=UNAVAILABLE)
+    for file in house.state.glob("windlass.db*"):
+        file.unlink()
+    patience.until(lambda: not Path(f"/proc/{pid}").exists(), "the daemon to leave")
+    refused(house, "shows that there was one", (("list",), ("doctor", "--json")))
+
+    told = house.wl("doctor", "--restore").out
+
+    assert "The store is back as it was" in told
+    assert [each["state"] for each in house.wl("queue", "--all", "--json").value] == ["landed"]
+    house.wl("daemon", "stop")
 
 
 def test_a_store_that_cannot_be_written_is_named_and_kept(house: Stage) -> None:

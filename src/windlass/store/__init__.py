@@ -1,1 +1,1 @@
-"""All that is remembered: in SQLite on disk, and the same in memory."""
+"""All that is remembered, in SQLite."""

@@ -27,7 +27,8 @@ class JournalAudit:
             if fault := self._fault(event, payload):
                 return fault
             self._tip = Tip(event.seq, event.chain)
-            self._told |= {_key(rows.told(became)): event.seq for became in event.became}
+            told = [rows.told(became) for became in event.became if not rows.is_position(became)]
+            self._told |= {_key(noun): event.seq for noun in told}
         if self._tip != end:
             return f"Event {self._tip.seq + 1} is missing: the journal ends at {self._tip.seq} instead of {end.seq}."
         return ""

@@ -1,4 +1,4 @@
-"""The journal: how an event is made, and how a broken chain is found."""
+"""The journal: how an event is made, and chained to the one before."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class JournalEntry:
 def enter(
     tip: Tip, kind: str, subject: str, *, now: float, nouns: Sequence[Noun] = (), data: Mapping[str, Any]
 ) -> JournalEntry:
-    """Make the next event. What could not be read back the same is refused here, before anything is written."""
+    """Make the next event. Raises BadInput for a value that could not be read back the same."""
     try:
         plain = [codec.plain(noun) for noun in nouns]
         said = codec.plain(data)

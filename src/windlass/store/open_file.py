@@ -20,7 +20,7 @@ APPLICATION_ID = 0x574E444C
 _MAGIC = b"SQLite format 3\0"
 _CHECKED_SIZE = 64 * 1024 * 1024
 """Up to this size every page is looked at on opening (some 60 ms); beyond, `verify` does it."""
-_KEPT = "It is kept as it is. Move it away to begin anew, or put a copy of it back."
+_KEPT = "It is kept as it is. `windlass doctor --restore` puts the last copy in its place, and keeps it aside."
 
 
 def open_writer(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:

@@ -113,6 +113,12 @@ SELECT * FROM documents WHERE project = :project AND substr(name, 1, :length) = 
 -- name: revisions
 SELECT * FROM events WHERE kind = 'document.written' AND subject = :document ORDER BY seq;
 
+-- name: position
+SELECT value FROM positions WHERE key = :key;
+
+-- name: set_position
+INSERT INTO positions VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
 -- name: said_newest
 SELECT * FROM messages WHERE project = :project AND place > :after ORDER BY place DESC LIMIT :limit;
 

@@ -35,7 +35,7 @@ class ReaderThreads:
         return await answer
 
     def close(self) -> None:
-        """Finish what was asked, then let go of the file."""
+        """Answer the waiting questions, then close the connections."""
         self._threads.shutdown()
         while not self._idle.empty():
             self._idle.get().close()

@@ -1,4 +1,4 @@
-"""Between nouns and rows: one table per noun, one column per field, nested fields as JSON text."""
+"""Nouns as rows: one table per noun, one column per field, nested fields as JSON text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.document import Document
 from windlass.core.nouns.event import Event
-from windlass.core.nouns.message import Delivery, Message
+from windlass.core.nouns.message import Delivery, Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task
@@ -26,12 +26,13 @@ from windlass.core.workflows.instance import Instance
 
 T = TypeVar("T")
 
+_POSITIONS = ("system/chat/", "system/notes/", "ports/", "radar/")
 _LARGEST = 2**63 - 1
 _NUMBERED = re.compile(r"[a-z]([1-9][0-9]{0,17})")
 
 
 def number(key: str) -> int:
-    """The 12 of `m12`: messages stand in the order of their numbers, not of their letters."""
+    """The 12 of `m12`: messages are sorted by number, and m9 comes before m12."""
     found = _NUMBERED.fullmatch(key)
     if not found:
         raise BadInput(f"{key!r} is not a numbered id.", hint="A message's id is a letter and a number, like m12.")
@@ -40,14 +41,14 @@ def number(key: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """How one noun lies in its table."""
+    """How one noun is kept in its table."""
 
     kind: type[Noun]
     table: str
     nested: tuple[str, ...] = ()
     """Fields kept as JSON text."""
     order: Mapping[str, Callable[[Any], int]] | None = None
-    """A column that gives the order of numbers, and where it comes from."""
+    """Columns that hold a number to sort by, and the function that gives it."""
 
     @property
     def noun(self) -> str:
@@ -59,7 +60,7 @@ _SHAPES = (
     RowShape(Project, "projects", nested=("health",)),
     RowShape(Agent, "agents", nested=("also", "options", "tools")),
     RowShape(Task, "tasks", nested=("needs", "paths")),
-    RowShape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "hitch", "checked")),
+    RowShape(Run, "runs", nested=("identity", "evidence", "odd", "usage", "trouble", "checked")),
     RowShape(
         Message, "messages", nested=("to", "remark", "chain"), order={"place": lambda message: number(message.id)}
     ),
@@ -93,7 +94,7 @@ PREFIXES: Mapping[type[Any], str] = {Task: "t", Run: "r", Message: "m", Change: 
 
 
 def learn() -> None:
-    """Get ready to read every noun; to be done before several threads do."""
+    """Prepare to read every noun, before several threads try to at once."""
     for kind in SHAPES:
         codec.learn(kind)
 
@@ -131,6 +132,15 @@ def check_numbers(values: Iterable[Any]) -> None:
             check_numbers(value)
 
 
+def check_text(text: str) -> str:
+    """The text; refused if no column can hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{text[:100]!r} has half of a surrogate pair, which cannot be kept.") from error
+    return text
+
+
 def read(kind: type[T], row: sqlite3.Row) -> T:
     """The noun that a row holds."""
     values = dict(zip(row.keys(), row, strict=True))
@@ -144,10 +154,20 @@ def read(kind: type[T], row: sqlite3.Row) -> T:
 
 
 def told(became: Mapping[str, Any]) -> Noun:
-    """The noun as an event says it became. Before migration 014, an instance was told of as a document."""
-    if became["noun"] == "document" and became["name"].startswith("system/instance/"):
-        return codec.revive(Instance, codec.decode(became["body"]))
+    """The noun as an event says it became. Events from before a migration use the names of their time."""
+    match became:
+        case {"noun": "document", "name": str(name), "body": body} if name.startswith("system/instance/"):  # before 014
+            return codec.revive(Instance, codec.decode(body))
+        case {"noun": "run", "hitch": trouble}:  # before 015
+            became = {**became, "trouble": trouble}
+        case {"noun": "message", "kind": "nudge"}:  # before 015
+            became = {**became, "kind": Kind.REMINDER}
     return codec.revive(KINDS[became["noun"]], became)
+
+
+def is_position(became: Mapping[str, Any]) -> bool:
+    """Whether an event from before 016 tells of a position, which was a document then and has no event now."""
+    return became["noun"] == "document" and str(became["name"]).startswith(_POSITIONS)
 
 
 def document(event: Event) -> Document:
@@ -157,5 +177,5 @@ def document(event: Event) -> Document:
 
 
 def damaged(what: str, error: Exception) -> Unavailable:
-    """The refusal of a row that holds what we never wrote."""
+    """The error about a row that Windlass did not write like this."""
     return Unavailable(f"{what} cannot be read from the store: {error}.", hint="Put back a copy of the store's file.")

@@ -65,7 +65,7 @@ def create_private(path: Path) -> None:
 
 
 def put_in_place(source: Path, target: Path) -> None:
-    """Put a finished file in its place, and make both last."""
+    """Rename a finished file into its place, and sync the file and its folder."""
     _sync(source)
     source.replace(target)
     _sync(target.parent)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class SqlReading:
-    """`core.store.Reading` on a connection whose transaction somebody else begins and ends."""
+    """`core.ports.store.Reading` on a connection whose transaction somebody else begins and ends."""
 
     def __init__(self, connection: sqlite3.Connection, queries: Mapping[str, str], path: str) -> None:
         self._connection = connection
@@ -121,6 +121,10 @@ class SqlReading:
     def revisions(self, document: str, /) -> list[Document]:
         return [rows.document(_event(row)[0]) for row in self._ask("revisions", document=document)]
 
+    def position(self, key: str, /) -> str:
+        found = self._ask("position", key=key)
+        return str(found[0]["value"]) if found else ""
+
     def said(
         self,
         project: str,
@@ -183,7 +187,7 @@ class SqlReading:
         return [_event(row) for row in self._ask("events", after=after, limit=max(limit, 0))]
 
     def tip(self) -> Tip:
-        """Where the journal ends, by the store's own account."""
+        """Where the journal ends, as the table `tip` says."""
         ((seq, chain),) = self._ask("tip")
         return Tip(seq, chain)
 
@@ -234,7 +238,7 @@ def _event(row: sqlite3.Row) -> tuple[Event, bytes]:
 
 
 def _most(limit: int | None) -> int:
-    """A limit as SQL says it: less than nothing is no limit."""
+    """A limit for SQL, where -1 is no limit."""
     return -1 if limit is None else max(limit, 0)
 
 

@@ -16,7 +16,7 @@ from windlass.store.sql_reading import SqlReading
 
 
 class SqlWriting(SqlReading):
-    """`core.store.Writing` within a savepoint. Once the database has failed it, it does nothing more."""
+    """`core.ports.store.Writing` within a savepoint. After an error of the database it does nothing more."""
 
     def __init__(
         self,
@@ -41,6 +41,9 @@ class SqlWriting(SqlReading):
         for noun, columns in zip(nouns, entry.columns, strict=True):
             self._execute(rows.UPSERTS[type(noun)], columns)
         return self._add(entry)
+
+    def set_position(self, key: str, value: str, /) -> None:
+        self._do("set_position", key=rows.check_text(key), value=rows.check_text(value))
 
     def append(self, chunk: Chunk, /) -> Event:
         entry = journal.enter_output(self.end, chunk, now=self._clock.now(), end=self.output_end(chunk.run))

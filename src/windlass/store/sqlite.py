@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,9 @@ from windlass.core.errors import Unavailable
 from windlass.core.nouns.event import Event
 from windlass.core.ports import Clock
 from windlass.core.ports.store import Noun, Reading, Writing
-from windlass.store import open_file, rows, schema
+from windlass.store import copies, open_file, rows, schema
 from windlass.store.audit import JournalAudit
+from windlass.store.errors import unavailable
 from windlass.store.reader_threads import ReaderThreads
 from windlass.store.sql_reading import SqlReading
 from windlass.store.writer import Writer
@@ -27,7 +29,7 @@ _QUERY = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 class SqliteStore:
-    """`core.store.Store` in one file. Opening refuses a file it cannot trust, and leaves it untouched."""
+    """`core.ports.store.Store` in one file. Opening refuses a file it cannot trust, and leaves it untouched."""
 
     def __init__(self, path: str, clock: Clock, *, migrations: Path = schema.MIGRATIONS) -> None:
         rows.learn()
@@ -37,10 +39,15 @@ class SqliteStore:
         self._home_id = str(connection.execute(self._queries["home_id"]).fetchone()[0])
         self._writer = Writer(connection, self._queries, path, clock)
         self._readers = ReaderThreads(partial(open_file.open_reader, Path(path)), path)
+        self._copier = open_file.open_reader(Path(path))
+        """For copies alone: it has the file open, also when someone has deleted it."""
+        self._copier.execute(self._queries["home_id"]).fetchone()
+        self._file = _identity(path)
+        self._copying = threading.Lock()
 
     @property
     def home_id(self) -> str:
-        """The uuid this store was born with."""
+        """The uuid that this store was made with."""
         return self._home_id
 
     async def write(self, step: Callable[[Writing], T], /) -> T:
@@ -58,8 +65,28 @@ class SqliteStore:
         except Unavailable as error:
             return str(error)
 
+    def lost(self) -> str:
+        """Why what is written does not last any more: the file was deleted or replaced. Nothing: it is there."""
+        found = _identity(self._path)
+        if found == self._file:
+            return ""
+        return f"The store {self._path} was {'replaced' if found else 'deleted'} while the daemon ran."
+
+    async def copy(self) -> None:
+        """Keep a verified copy beside the store, as it is at one moment. Raises Unavailable."""
+        await asyncio.to_thread(self._copy)
+
+    def _copy(self) -> None:
+        try:
+            with self._copying:
+                copies.make_copy(self._copier, Path(self._path))
+        except (sqlite3.Error, OSError) as error:
+            raise unavailable(str(copies.copy_of(Path(self._path))), error) from error
+
     async def close(self) -> None:
-        """Finish what is waiting and let go of the file."""
+        """Finish the waiting steps and close the file."""
+        with self._copying:
+            self._copier.close()
         await asyncio.to_thread(self._readers.close)
         await asyncio.to_thread(self._writer.close)
 
@@ -73,6 +100,15 @@ class SqliteStore:
             or audit.journal(_journal(reading), reading.tip())
             or audit.tables(_nouns(reading), lambda seq: reading.events(after=seq - 1, limit=1)[0])
         )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file is at a path, if there is one."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def load_queries() -> Mapping[str, str]:

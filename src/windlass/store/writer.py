@@ -66,7 +66,7 @@ class Writer:
         return await future
 
     def close(self) -> None:
-        """Finish what is waiting, then end."""
+        """Finish the waiting steps, then end."""
         with self._door:
             if self._open:
                 self._open = False
@@ -82,7 +82,7 @@ class Writer:
             self._connection.close()
 
     def _gather(self) -> list[_Waiting]:
-        """Wait for one step and take along those that are there already. Nothing means: end."""
+        """Wait for one step, and take all others that wait already. An empty group means: end."""
         group: list[_Waiting] = []
         with suppress(Empty):
             while len(group) < _LARGEST_GROUP:
@@ -94,7 +94,7 @@ class Writer:
         return group
 
     def _carry_out(self, group: list[_Waiting]) -> None:
-        """One commit for the whole group; only if that fails does one step's trouble become another's."""
+        """Commit the whole group at once. A step that fails is undone alone; if the commit fails, every step fails."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             begun = SqlReading(self._connection, self._queries, self._path).tip()
@@ -145,7 +145,7 @@ def passable(error: BaseException) -> BaseException:
 
 
 def _answer(group: list[_Waiting]) -> None:
-    """Tell all that wait, waking each loop once."""
+    """Answer everyone in the group, and wake each loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
     for waiting in group:
         loops.setdefault(waiting.future.get_loop(), []).append(waiting)

@@ -120,6 +120,10 @@ class Reading(Protocol):
         """All that a document ever was, by the journal, oldest first."""
         ...
 
+    def position(self, key: str, /) -> str:
+        """How far something was read or told, as `set_position` kept it; nothing, if it never was."""
+        ...
+
     def said(
         self,
         project: str,
@@ -205,7 +209,7 @@ class Reading(Protocol):
 
 
 class Writing(Reading, Protocol):
-    """One transaction. Every row is written together with the event that says so."""
+    """One transaction. Every noun is written together with the event that says so."""
 
     def next_id(self, kind: type[Noun], /) -> str:
         """A new id: t1, r1, m1, c1 …"""
@@ -213,6 +217,10 @@ class Writing(Reading, Protocol):
 
     def record(self, kind: str, subject: str, /, *rows: Noun, **data: Any) -> Event:
         """Write the rows, and the event that carries them as they have become."""
+        ...
+
+    def set_position(self, key: str, value: str, /) -> None:
+        """Keep how far something was read or told, in the transaction that takes it in. No event tells of it."""
         ...
 
     def append(self, chunk: Chunk, /) -> Event:
