@@ -19,6 +19,7 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Candidate
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Checks
+from windlass.core.runs.sandbox import Sandbox
 from windlass.core.runs.worktree_setup import ShellResult
 from windlass.core.settings.schema import CheckSettings
 from windlass.git import HubGit
@@ -39,7 +40,9 @@ class RealShell:
         timeout: float,  # noqa: ASYNC109 - the port of the shell has it
         output_limit: int,
         marker: str,
+        sandbox: Sandbox | None = None,
     ) -> ShellResult:
+        assert sandbox is None
         self.markers.append(marker)
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
@@ -131,7 +134,7 @@ class TestCommand:
             candidate = await bench.candidate("coder", {"b.txt": "two\n"})
             (bench.repository / "local.txt").write_text("not part of it")
             command = settings("ls; git rev-parse HEAD; git status --porcelain")
-            result, output = await bench.checks.run(bench.project, candidate, command, 5.0)
+            result, output = await bench.checks.run(bench.project, candidate, command, 5.0, sandbox=None)
             assert result.passed and result.exit_code == 0 and result.reason == ""
             assert (result.tree, result.started_at, result.command) == (candidate.tree, 5.0, command.command)
             assert output.split() == ["a.txt", "b.txt", "uv.lock", candidate.commit]
@@ -144,7 +147,9 @@ class TestCommand:
 
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
-            result, output = await bench.checks.run(bench.project, candidate, settings("printf 'bad \\377'; exit 3"), 0)
+            result, output = await bench.checks.run(
+                bench.project, candidate, settings("printf 'bad \\377'; exit 3"), 0, sandbox=None
+            )
             assert (result.passed, result.exit_code, result.reason) == (False, 3, "exit code 3")
             assert output == "bad \ufffd"
 
@@ -155,7 +160,9 @@ class TestCommand:
 
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
-            result, _ = await bench.checks.run(bench.project, candidate, settings("sleep 60", timeout_seconds=0.2), 0)
+            result, _ = await bench.checks.run(
+                bench.project, candidate, settings("sleep 60", timeout_seconds=0.2), 0, sandbox=None
+            )
             assert (result.passed, result.exit_code, result.reason) == (False, None, "timed out after 0.2 s")
 
         asyncio.run(story())
@@ -165,7 +172,9 @@ class TestCommand:
 
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
-            _, output = await bench.checks.run(bench.project, candidate, settings("seq 9999", output_bytes=100), 0)
+            _, output = await bench.checks.run(
+                bench.project, candidate, settings("seq 9999", output_bytes=100), 0, sandbox=None
+            )
             assert "100 bytes of it are kept" in output and len(output) < 200
 
         asyncio.run(story())
@@ -176,7 +185,7 @@ class TestCommand:
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
             with pytest.raises(BadInput, match="no check command"):
-                await bench.checks.run(bench.project, candidate, settings("  "), 0)
+                await bench.checks.run(bench.project, candidate, settings("  "), 0, sandbox=None)
 
         asyncio.run(story())
 
@@ -186,7 +195,7 @@ class TestCommand:
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
             _, output = await bench.checks.run(
-                bench.project, candidate, settings("env", environment=("ALLOWED_ONE",)), 0
+                bench.project, candidate, settings("env", environment=("ALLOWED_ONE",)), 0, sandbox=None
             )
             assert "hunter2" not in output
             names = {line.partition("=")[0] for line in output.splitlines()} - {"PWD", "OLDPWD", "SHLVL", "_"}
@@ -200,11 +209,11 @@ class TestCommand:
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
             meet = 'touch own "$HOME/$PPID.$$"; until [ "$(ls "$HOME" | wc -l)" -ge 2 ]; do sleep 0.02; done; ls; pwd'
-            both = [bench.checks.run(bench.project, candidate, settings(meet), 0) for _ in range(2)]
+            both = [bench.checks.run(bench.project, candidate, settings(meet), 0, sandbox=None) for _ in range(2)]
             first, second = [output.splitlines() for _, output in await asyncio.gather(*both)]
             assert first[:-1] == second[:-1]
             assert {Path(each[-1]).name for each in (first, second)} == {"tree", "tree-2"}
-            _, again = await bench.checks.run(bench.project, candidate, settings("ls; pwd"), 0)
+            _, again = await bench.checks.run(bench.project, candidate, settings("ls; pwd"), 0, sandbox=None)
             assert again.splitlines() == [each for each in first[:-1] if each != "own"] + [
                 min(first[-1], second[-1], key=len)
             ]
@@ -219,9 +228,9 @@ class TestTree:
         async def story() -> None:
             first = await bench.candidate("coder", {"b.txt": "two\n"})
             mess = "echo mess > a.txt; rm b.txt; touch new x.log; mkdir -p deps; git init -q nested; chmod 000 deps"
-            await bench.checks.run(bench.project, first, settings(mess), 0)
+            await bench.checks.run(bench.project, first, settings(mess), 0, sandbox=None)
             second = await bench.candidate("other", {"c.txt": "three\n"})
-            _, output = await bench.checks.run(bench.project, second, settings("ls -A; cat a.txt"), 0)
+            _, output = await bench.checks.run(bench.project, second, settings("ls -A; cat a.txt"), 0, sandbox=None)
             assert output.split() == [".git", ".gitignore", "a.txt", "c.txt", "uv.lock", "one"]
 
         asyncio.run(story())
@@ -239,9 +248,9 @@ class TestTree:
                 f"chmod +x .git/hooks/post-checkout; rm -r a.txt; ln -s {bench.home} a.txt; git config core.worktree /"
             )
             (bench.home / "keep").write_text("safe")
-            await bench.checks.run(bench.project, candidate, settings(evil), 0)
+            await bench.checks.run(bench.project, candidate, settings(evil), 0, sandbox=None)
             canary.unlink(missing_ok=True)
-            result, output = await bench.checks.run(bench.project, candidate, settings("cat a.txt"), 0)
+            result, output = await bench.checks.run(bench.project, candidate, settings("cat a.txt"), 0, sandbox=None)
             assert result.passed and output == "one\n"
             assert not canary.exists() and (bench.home / "keep").exists()
 
@@ -252,11 +261,11 @@ class TestTree:
 
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
-            await bench.checks.run(bench.project, candidate, settings("true"), 0)
+            await bench.checks.run(bench.project, candidate, settings("true"), 0, sandbox=None)
             bench.tree.rename(bench.folder / "moved")
             bench.tree.symlink_to(bench.home)
             (bench.home / "keep").write_text("safe")
-            result, _ = await bench.checks.run(bench.project, candidate, settings("test -f a.txt"), 0)
+            result, _ = await bench.checks.run(bench.project, candidate, settings("test -f a.txt"), 0, sandbox=None)
             assert result.passed and (bench.home / "keep").exists()
 
         asyncio.run(story())
@@ -268,7 +277,9 @@ class TestTree:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
             (bench.folder / "evil/tree").mkdir(parents=True)
             with pytest.raises(BadInput):
-                await bench.checks.run(replace(bench.project, id="../../evil"), candidate, settings("true"), 0)
+                await bench.checks.run(
+                    replace(bench.project, id="../../evil"), candidate, settings("true"), 0, sandbox=None
+                )
             assert (bench.folder / "evil/tree").is_dir()
 
         asyncio.run(story())
@@ -288,8 +299,8 @@ class TestSetup:
             one = await bench.candidate("one", {"b.txt": "x\n"})
             two = await bench.candidate("two", {"c.txt": "y\n"})
             command = settings("cat a.txt; ls; touch deps/polluted junk.log", self.SETUP)
-            _, first = await bench.checks.run(bench.project, one, command, 0)
-            _, second = await bench.checks.run(bench.project, two, command, 0)
+            _, first = await bench.checks.run(bench.project, one, command, 0, sandbox=None)
+            _, second = await bench.checks.run(bench.project, two, command, 0, sandbox=None)
             assert first.split() == ["one", "a.txt", "b.txt", "deps", "uv.lock"]
             assert second.split() == ["one", "a.txt", "c.txt", "deps", "uv.lock"]
             assert self.count(bench) == 1
@@ -303,10 +314,10 @@ class TestSetup:
             one = await bench.candidate("one", {"b.txt": "x\n"})
             two = await bench.candidate("two", {"uv.lock": "2\n"})
             command = settings("wc -l < deps/stamp; touch deps/old", self.SETUP)
-            await bench.checks.run(bench.project, one, command, 0)
-            _, output = await bench.checks.run(bench.project, two, command, 0)
+            await bench.checks.run(bench.project, one, command, 0, sandbox=None)
+            _, output = await bench.checks.run(bench.project, two, command, 0, sandbox=None)
             assert output.strip() == "1" and self.count(bench) == 2
-            await bench.checks.run(bench.project, two, replace(command, setup=self.SETUP + " "), 0)
+            await bench.checks.run(bench.project, two, replace(command, setup=self.SETUP + " "), 0, sandbox=None)
             assert self.count(bench) == 3
 
         asyncio.run(story())
@@ -317,12 +328,12 @@ class TestSetup:
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
             broken = settings("true", "mkdir deps; echo no network; exit 7")
-            result, output = await bench.checks.run(bench.project, candidate, broken, 0)
+            result, output = await bench.checks.run(bench.project, candidate, broken, 0, sandbox=None)
             assert (result.passed, result.reason, output) == (False, "set-up failed: exit code 7", "no network\n")
-            result, _ = await bench.checks.run(bench.project, candidate, broken, 0)
+            result, _ = await bench.checks.run(bench.project, candidate, broken, 0, sandbox=None)
             assert not result.passed
             mended = settings("ls", "true")
-            result, output = await bench.checks.run(bench.project, candidate, mended, 0)
+            result, output = await bench.checks.run(bench.project, candidate, mended, 0, sandbox=None)
             assert result.passed and "deps" not in output
 
         asyncio.run(story())
@@ -334,7 +345,7 @@ class TestSetup:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
             command = settings("test -d deps && rm -r deps", self.SETUP)
             for _ in range(2):
-                result, _ = await bench.checks.run(bench.project, candidate, command, 0)
+                result, _ = await bench.checks.run(bench.project, candidate, command, 0, sandbox=None)
                 assert result.passed
             assert self.count(bench) == 2
 
@@ -346,8 +357,8 @@ class TestSetup:
         async def story() -> None:
             candidate = await bench.candidate("coder", {"b.txt": "x"})
             command = settings("ls -A | sort", "mkdir -p 'd [x]*'; touch 'd [x]*/f' '!bang' '#hash' 'end '")
-            await bench.checks.run(bench.project, candidate, settings("touch dx", command.setup), 0)
-            _, output = await bench.checks.run(bench.project, candidate, command, 0)
+            await bench.checks.run(bench.project, candidate, settings("touch dx", command.setup), 0, sandbox=None)
+            _, output = await bench.checks.run(bench.project, candidate, command, 0, sandbox=None)
             names = set(output.splitlines())
             assert {"d [x]*", "!bang", "#hash", "end "} <= names and "dx" not in names
 

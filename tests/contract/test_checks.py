@@ -17,7 +17,9 @@ from windlass.core.errors import BadInput
 from windlass.core.nouns.change import Candidate
 from windlass.core.ports import Checks
 from windlass.core.settings.schema import CheckSettings
-from windlass.process.shell import run_shell
+from windlass.process.sandbox.bubblewrap import Bubblewrap
+from windlass.process.shell import CommandShell
+from windlass.process.starting.spawner import Spawner
 
 SETTINGS = CheckSettings(command="cat a.txt; test ! -e broken || exit 3", timeout_seconds=60)
 VANISH = CheckSettings(command="kill -9 $$", timeout_seconds=60)
@@ -38,7 +40,11 @@ class RealChecks:
     def __init__(self, path: Path) -> None:
         self.git = git = RealGit(path)
         self.port: Checks = CommandChecks(
-            path / "state", f"home-{os.getpid()}", trees=git.hub.trees, shell=run_shell, environment=os.environ
+            path / "state",
+            f"home-{os.getpid()}",
+            trees=git.hub.trees,
+            shell=CommandShell(Bubblewrap(), Spawner()),
+            environment=os.environ,
         )
 
 
@@ -80,7 +86,7 @@ def test_a_passed_check_names_its_tree_and_command(stage: ChecksStage) -> None:
 
     async def story() -> None:
         candidate = await staged(stage, a_txt="mine\n")
-        result, output = await stage.port.run(stage.git.project, candidate, SETTINGS, 12.5)
+        result, output = await stage.port.run(stage.git.project, candidate, SETTINGS, 12.5, sandbox=None)
         assert (result.passed, result.exit_code, result.reason) == (True, 0, "")
         assert (result.tree, result.command, result.started_at) == (candidate.tree, SETTINGS.command, 12.5)
         assert output == "mine\n"
@@ -93,7 +99,7 @@ def test_a_failed_check_says_how(stage: ChecksStage) -> None:
 
     async def story() -> None:
         candidate = await staged(stage, a_txt="mine\n", broken="")
-        result, output = await stage.port.run(stage.git.project, candidate, SETTINGS, 0.0)
+        result, output = await stage.port.run(stage.git.project, candidate, SETTINGS, 0.0, sandbox=None)
         assert (result.passed, result.exit_code, result.reason, output) == (False, 3, "exit code 3", "mine\n")
 
     asyncio.run(story())
@@ -104,11 +110,11 @@ def test_each_tree_is_judged_for_itself(stage: ChecksStage) -> None:
 
     async def story() -> None:
         bad = await staged(stage, broken="")
-        assert not (await stage.port.run(stage.git.project, bad, SETTINGS, 0.0))[0].passed
+        assert not (await stage.port.run(stage.git.project, bad, SETTINGS, 0.0, sandbox=None))[0].passed
         path, _ = await stage.git.port.worktree(stage.git.project, an_agent())
         stage.git.agent_commits(path, {"broken": None})
         good = await staged(stage, a_txt="mended\n")
-        result, output = await stage.port.run(stage.git.project, good, SETTINGS, 0.0)
+        result, output = await stage.port.run(stage.git.project, good, SETTINGS, 0.0, sandbox=None)
         assert (result.passed, output) == (True, "mended\n")
 
     asyncio.run(story())
@@ -119,7 +125,7 @@ def test_a_check_that_is_killed_has_not_passed(stage: ChecksStage) -> None:
 
     async def story() -> None:
         candidate = await staged(stage, a_txt="mine\n")
-        result, _ = await stage.port.run(stage.git.project, candidate, VANISH, 0.0)
+        result, _ = await stage.port.run(stage.git.project, candidate, VANISH, 0.0, sandbox=None)
         assert not result.passed
         assert result.reason
 
@@ -133,6 +139,6 @@ def test_without_a_command_there_is_no_verdict(stage: ChecksStage, command: str)
     async def story() -> None:
         candidate = await staged(stage, a_txt="mine\n")
         with pytest.raises(BadInput):
-            await stage.port.run(stage.git.project, candidate, CheckSettings(command=command), 0.0)
+            await stage.port.run(stage.git.project, candidate, CheckSettings(command=command), 0.0, sandbox=None)
 
     asyncio.run(story())

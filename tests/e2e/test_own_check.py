@@ -27,7 +27,7 @@ def checks_of(house: Stage) -> list[bool]:
 
 def test_what_passed_before_lands_without_another_check(log: Path) -> None:
     """The first time it fails and says why; mended, it passes; the gate takes that for the same tree."""
-    with stage(checks=LOGGED.format(log=log)) as house:
+    with stage(checks=LOGGED.format(log=log), WINDLASS_SANDBOX="off") as house:
         told = house.folder / "told"
         steps = lines(
             committed("a.txt", "bad"),
@@ -46,7 +46,7 @@ def test_what_passed_before_lands_without_another_check(log: Path) -> None:
 
 def test_with_commits_made_since_it_is_tested_as_ever(log: Path) -> None:
     """A result is about the commits that were there."""
-    with stage(checks=LOGGED.format(log=log)) as house:
+    with stage(checks=LOGGED.format(log=log), WINDLASS_SANDBOX="off") as house:
         steps = lines(committed("a.txt", "one"), "windlass agent check || exit 8", committed("b.txt", "two"))
         house.wl("work", "Add both", "--command", steps, "--wait")
         assert log.read_text().splitlines() == ["ran", "ran"]
@@ -54,7 +54,7 @@ def test_with_commits_made_since_it_is_tested_as_ever(log: Path) -> None:
 
 def test_nothing_to_check_is_said_so(log: Path) -> None:
     """Before the first commit, and by a person, who is no run."""
-    with stage(checks=LOGGED.format(log=log)) as house:
+    with stage(checks=LOGGED.format(log=log), WINDLASS_SANDBOX="off") as house:
         told = house.folder / "told"
         steps = lines(f"windlass agent check > '{told}' 2>&1 || true", committed("a.txt", "one"))
         house.wl("work", "Add a", "--command", steps, "--wait")

@@ -26,6 +26,10 @@ pytestmark = pytest.mark.skipif(bool(Bubblewrap().keeper().problem), reason="bub
 SETTINGS = "[daemon]\nstop_grace_seconds = 0.3\n[sandbox]\n"
 """With a sandbox table of its own, so that the stage shares nothing."""
 NOT_ALLOWED = "5"
+CHECK = 'for t in test_*; do [ ! -e "$t" ] || sh "$t"; done'
+"""It runs what an agent has written, as checks do."""
+CHECK_READS = ("worktree", "store", "settings", "account", "ssh", "checkout")
+CHECK_WRITES = ("home", "checkout", "settings", "hub")
 READS = ("worktree", "store", "prompt", "settings", "account", "ssh", "checkout", "own checkout", "temporary")
 WRITES = ("worktree", "home", "checkout", "branch", "settings", "hub", "temporary")
 SEES = ("see", "signal")
@@ -40,6 +44,10 @@ class Tried:
     changed: set[str]
     other: str
     """What became of the other agent, whom it tried to stop as a person would."""
+    in_check: dict[str, str]
+    """The exit codes of what its code tried when the checks ran it."""
+    told: str
+    """The sandbox of that check, by its receipt."""
 
 
 def _plant(house: Stage, other: str) -> dict[str, Path]:
@@ -74,16 +82,26 @@ def _try(house: Stage, other: str, places: dict[str, Path]) -> dict[str, str]:
     words = f"windlass stop {other}; echo $? > human.code"
     leave = f"""(setsid env -i PATH="$PATH" HOME="$HOME" WINDLASS_HOME="$WINDLASS_HOME" sh -c 'sleep 0.5; {words}' &)"""
     steps = [f"({command}) >/dev/null 2>&1; echo '{name}='$? >> codes" for name, command in probes.items()]
+    steps += [f"cat > test_probe <<'END'\n{_probe(places, other)}\nEND\n"]
     wait = "until [ -s human.code ]; do sleep 0.05; done; echo human=$(cat human.code) >> codes; rm human.code"
-    done = house.land("Be hostile", "; ".join([*steps, leave, wait, adds("done.txt")]))
+    done = house.land("Be hostile", "\n".join([*steps, leave, wait, adds("done.txt")]))
     assert done["landed"], done
     return dict(line.split("=") for line in (house.repo / "codes").read_text().splitlines())
+
+
+def _probe(places: dict[str, Path], other: str) -> str:
+    """A test that tries to read, to write, and to speak as a person."""
+    tries = {f"read {name}": f"cat '{places[name]}'" for name in CHECK_READS}
+    tries |= {f"write {name}": f"printf '#y\\n' >> '{places[name]}'" for name in CHECK_WRITES}
+    alone = f'env -i PATH="$PATH" HOME="$HOME" WINDLASS_HOME=\'{places["store"].parent}\''
+    tries |= {"human": f"{alone} windlass stop {other}"}
+    return "\n".join(f"({command}) >/dev/null 2>&1; echo '{name}='$?" for name, command in tries.items())
 
 
 @pytest.fixture(scope="module", params=["on", "off"])
 def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
     """One hostile agent with a sandbox, one without."""
-    with stage(settings=SETTINGS, WINDLASS_SANDBOX=request.param) as house:
+    with stage(checks=CHECK, settings=SETTINGS, WINDLASS_SANDBOX=request.param) as house:
         other = house.work("Wait", "sleep 600")
         house.event("run.started", "r1")
         places = _plant(house, other)
@@ -94,8 +112,10 @@ def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
         if codes["human"] == "0":
             house.event("task.cancelled")
         became = house.agent(other)["status"]
+        said = house.ask("/changes/c1")["output"].splitlines()
+        told = house.wl("receipt", "c1").out
         house.wl("stop", "--all")
-        yield Tried(request.param == "on", codes, changed, became)
+        yield Tried(request.param == "on", codes, changed, became, dict(line.split("=") for line in said), told)
 
 
 class TestHostileAgent:
@@ -115,9 +135,29 @@ class TestHostileAgent:
         assert (tried.codes[what] != "0") == tried.kept
 
     def test_it_cannot_pass_for_a_person(self, tried: Tried) -> None:
-        """A process of its own that has left it, with an empty environment, still speaks as this run."""
-        assert (tried.codes["human"] == NOT_ALLOWED) == tried.kept
-        assert (tried.other == "running") == tried.kept
+        """With or without one: a process that has left it, with an empty environment, still speaks as this run."""
+        assert tried.codes["human"] == NOT_ALLOWED
+        assert tried.other == "running"
+
+
+class TestHostileCheck:
+    @pytest.mark.parametrize("what", CHECK_READS)
+    def test_it_cannot_read_what_is_not_its_own(self, tried: Tried, what: str) -> None:
+        """Code that an agent wrote reads no more in a check than the agent itself."""
+        assert (tried.in_check[f"read {what}"] != "0") == tried.kept
+
+    @pytest.mark.parametrize("what", CHECK_WRITES)
+    def test_it_cannot_write_outside_its_tree(self, tried: Tried, what: str) -> None:
+        """Not to the user's home, checkout or settings, and not to the hub."""
+        assert (tried.in_check[f"write {what}"] != "0") == (tried.kept and what != "home")
+
+    def test_it_is_no_person(self, tried: Tried) -> None:
+        """With or without a sandbox, nobody listens to it."""
+        assert tried.in_check["human"] != "0"
+
+    def test_the_receipt_says_what_kept_it(self, tried: Tried) -> None:
+        """By its name, or plainly that nothing did."""
+        assert ("(bubblewrap)" if tried.kept else "(unenforced)") in tried.told
 
 
 class TestLife:
@@ -166,7 +206,7 @@ class TestChoice:
             assert "unenforced" in house.wl("list", "--all", COLUMNS="200").out
             assert "unenforced" in house.wl("show", name).out
             [finding] = [each for each in house.wl("doctor", "--json").value if each["name"] == "sandbox"]
-            assert "unenforced: agents run with your own rights (bubblewrap" in finding["detail"]
+            assert "unenforced: agents and checks run with your own rights (bubblewrap" in finding["detail"]
 
     def test_off_is_the_persons_word(self) -> None:
         """A flag counts more than the setting, in both directions; doctor names who runs without."""

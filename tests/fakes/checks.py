@@ -9,6 +9,7 @@ from fakes.objects import Files
 from windlass.core.errors import BadInput
 from windlass.core.nouns.change import Candidate, CheckResult
 from windlass.core.nouns.project import Project
+from windlass.core.runs.sandbox import Sandbox
 from windlass.core.settings.schema import CheckSettings
 
 Program = Callable[[Files], tuple[int | None, str]]
@@ -25,8 +26,16 @@ class FakeChecks:
         """Every verdict that was given."""
 
     async def run(
-        self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
+        self,
+        project: Project,
+        candidate: Candidate,
+        settings: CheckSettings,
+        started_at: float,
+        /,
+        *,
+        sandbox: Sandbox | None,
     ) -> tuple[CheckResult, str]:
+        del sandbox  # nothing is executed here
         if not settings.command.strip():
             raise BadInput(f"{project.name} has no check command.", hint="Set one.")
         code, output = self._execute(settings, self.git.objects.files(candidate.commit))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from shortage import no_descriptors
 from windlass.core.errors import BadInput, NotAllowed, Unavailable
 from windlass.core.runs.signal import BadSignal, SaidDone, SaidError
 from windlass.core.runs.workdir import Briefing
@@ -269,6 +270,21 @@ class TestSignal:
         (worktree / place).symlink_to(moved)
 
         assert asyncio.run(folders.signal("r1", str(worktree))) == BadSignal(f"{Path(place).name} is a symbolic link")
+
+    @pytest.mark.parametrize("name", ["output/signal.json", "process-status.json"])
+    def test_no_room_for_a_descriptor_is_neither_no_signal_nor_a_bad_one(
+        self, folders: RunFolders, worktree: Path, name: str
+    ) -> None:
+        """Nothing is known of a signal that can't be looked for: a run is not judged by that."""
+        brief(folders, worktree)
+        (worktree / ".windlass" / name).parent.mkdir(parents=True, exist_ok=True)
+        (worktree / ".windlass" / name).write_text("{}")
+
+        async def story() -> None:
+            with no_descriptors(), pytest.raises(Unavailable, match="Too many open files"):
+                await folders.signal("r1", str(worktree))
+
+        asyncio.run(story())
 
     def test_no_handles_stay_open(self, folders: RunFolders, worktree: Path) -> None:
         """Looking a hundred times, at good and bad, costs no file descriptor."""

@@ -13,7 +13,8 @@ from windlass.core.runs.sandbox import Sandbox
 from windlass.core.runs.worktree_setup import PreparedWorktree
 from windlass.core.settings.schema import WorktreeSettings
 from windlass.process.sandbox.bubblewrap import Bubblewrap
-from windlass.process.shell import run_shell
+from windlass.process.shell import CommandShell
+from windlass.process.starting.spawner import Spawner
 from windlass.workdir.setup import WorktreeSetup
 
 
@@ -34,8 +35,7 @@ class Place:
     def prepare(self, *, key: str = "k1", sandbox: Sandbox | None = None, **settings: object) -> PreparedWorktree:
         setup = WorktreeSetup(
             f"home-{os.getpid()}",
-            shell=run_shell,
-            wrap=Bubblewrap().wrapped,
+            shell=CommandShell(Bubblewrap(), Spawner()),
             environment=os.environ | {"SECRET": "hush"},
         )
         return asyncio.run(

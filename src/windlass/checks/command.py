@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,7 @@ from typing import Protocol
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.change import Candidate, CheckResult
 from windlass.core.nouns.project import Project
+from windlass.core.runs.sandbox import Sandbox
 from windlass.core.runs.worktree_setup import LOCK_FILES, Shell, ShellResult, setup_key, visible
 from windlass.core.settings.schema import CheckSettings
 from windlass.system.files import write_whole
@@ -43,6 +44,14 @@ class Trees(Protocol):
         """The commit's files whose name matches, each with its content's id."""
         ...
 
+    def reach(self, project: Project) -> tuple[str, ...]:
+        """Folders outside the tree that git must read there."""
+        ...
+
+    async def settings(self, project: Project) -> str:
+        """The settings that git has in a home of the checks' own: the user's name, and no secret."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedTree:
@@ -70,6 +79,11 @@ class Bench:
         return self.folder / ("setup.json" if self.number == 1 else f"setup-{self.number}.json")
 
     @property
+    def home(self) -> Path:
+        """The folder with what stands for the user's home in a sandbox. Kept, for the caches of set-ups."""
+        return self.folder / ("home" if self.number == 1 else f"home-{self.number}")
+
+    @property
     def marker(self) -> str:
         return f"check-{self.project.id}" + (f"-{self.number}" if self.number > 1 else "")
 
@@ -86,17 +100,26 @@ class CommandChecks:
         self._busy: dict[str, set[int]] = {}
 
     async def run(
-        self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
+        self,
+        project: Project,
+        candidate: Candidate,
+        settings: CheckSettings,
+        started_at: float,
+        /,
+        *,
+        sandbox: Sandbox | None,
     ) -> tuple[CheckResult, str]:
         if not settings.command.strip():
             raise BadInput(
                 f"{project.name} has no check command.", hint="Set one: `windlass config set checks.command COMMAND`."
             )
         with self._bench(project) as bench:
-            ended = await self._prepare(bench, candidate, settings)
+            around = await self._around(bench, sandbox)
+            ended = await self._prepare(bench, candidate, settings, around)
             prefix = "set-up failed: "
             if ended is None:
-                prefix, ended = "", await self._execute(bench, settings.command, settings)
+                closed = replace(around, network=around.network and settings.network) if around else None
+                prefix, ended = "", await self._execute(bench, settings.command, settings, closed)
             if ended.exit_code != 0:  # what failed may have spoilt what the set-up left: the next one has it made anew
                 bench.prepared.unlink(missing_ok=True)
         return _verdict(candidate, settings, started_at, ended, prefix), _text(ended, settings)
@@ -116,7 +139,21 @@ class CommandChecks:
         finally:
             busy.discard(number)
 
-    async def _prepare(self, bench: Bench, candidate: Candidate, settings: CheckSettings) -> ShellResult | None:
+    async def _around(self, bench: Bench, sandbox: Sandbox | None) -> Sandbox | None:
+        """The sandbox with this bench in it: its tree can be written, and the home is its own."""
+        if sandbox is None:
+            return None
+        return replace(
+            sandbox,
+            own=str(bench.home),
+            readable=(*sandbox.readable, *self._trees.reach(bench.project)),
+            writable=(*sandbox.writable, str(bench.tree)),
+            files=((".gitconfig", await self._trees.settings(bench.project)),),
+        )
+
+    async def _prepare(
+        self, bench: Bench, candidate: Candidate, settings: CheckSettings, sandbox: Sandbox | None
+    ) -> ShellResult | None:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
         project = bench.project
         prepared = _read_prepared(bench.prepared)
@@ -128,12 +165,12 @@ class CommandChecks:
         bench.prepared.unlink(missing_ok=True)
         await self._trees.clear(bench.tree)
         await self._trees.place(project, candidate.commit, bench.tree)
-        return await self._set_up(bench, candidate, settings, key)
+        return await self._set_up(bench, candidate, settings, key, sandbox)
 
     async def _set_up(
-        self, bench: Bench, candidate: Candidate, settings: CheckSettings, key: str
+        self, bench: Bench, candidate: Candidate, settings: CheckSettings, key: str, sandbox: Sandbox | None
     ) -> ShellResult | None:
-        ended = await self._execute(bench, settings.setup, settings)
+        ended = await self._execute(bench, settings.setup, settings, sandbox)
         if ended.exit_code != 0 or ended.timed_out:
             return ended
         kept = await self._trees.leftovers(bench.project, bench.tree)
@@ -143,7 +180,9 @@ class CommandChecks:
         _write_prepared(bench.prepared, PreparedTree(key, kept))
         return None
 
-    async def _execute(self, bench: Bench, command: str, settings: CheckSettings) -> ShellResult:
+    async def _execute(
+        self, bench: Bench, command: str, settings: CheckSettings, sandbox: Sandbox | None
+    ) -> ShellResult:
         return await self._shell(
             command,
             cwd=str(bench.tree),
@@ -151,6 +190,7 @@ class CommandChecks:
             timeout=settings.timeout_seconds,
             output_limit=settings.output_bytes,
             marker=f"{self._home_id}:{bench.marker}",
+            sandbox=sandbox,
         )
 
 

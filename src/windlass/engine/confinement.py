@@ -1,4 +1,4 @@
-"""Whether a run is kept in a sandbox, and in which."""
+"""Whether a run or a check is kept in a sandbox, and in which."""
 
 from __future__ import annotations
 
@@ -11,9 +11,19 @@ from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.runs.provider import Provider
 from windlass.core.runs.redact import Redactor, is_secret_name
-from windlass.core.runs.sandbox import Sandbox, decide_sandbox, enclosure, require, require_hold, wanted
+from windlass.core.runs.sandbox import (
+    Sandbox,
+    decide_sandbox,
+    enclosure,
+    enclosure_of_checks,
+    require,
+    require_hold,
+    wanted,
+    wanted_for_checks,
+)
 from windlass.core.runs.workdir import Site
 from windlass.core.settings.models import settings_for
+from windlass.core.settings.schema import SandboxSettings
 
 
 class Confinements:
@@ -62,6 +72,14 @@ class Confinements:
         like = self.around(site, provider, (worktree,), folder=worktree)
         more = self.settings.at(site.project.path).sandbox.writable
         return replace(like, writable=(worktree, *more), protected=())
+
+    async def around_checks(self, project: Project, settings: SandboxSettings) -> tuple[str, Sandbox | None]:
+        """The program that keeps a project's checks in a sandbox, and that sandbox; nothing if they have none."""
+        mode, keeper = wanted_for_checks(settings), await self.ports.processes.sandbox_keeper()
+        require(mode, keeper)
+        name = decide_sandbox(mode, keeper)
+        around = enclosure_of_checks(home=self.ports.home, project=project, settings=settings)
+        return name, around if name else None
 
     def variables(self, project: Project, provider: Provider, model: str) -> tuple[str, ...]:
         """Names of the variables of the user's that a run with this model gets."""

@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import secrets
-import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.runs.sandbox import Sandbox
-from windlass.core.runs.worktree_setup import PreparedWorktree, Shell, ShellResult, Wrap, visible
+from windlass.core.runs.worktree_setup import PreparedWorktree, Shell, ShellResult, visible
 from windlass.core.settings.schema import WorktreeSettings
 from windlass.system.files import exists, open_folder, read_file, remove, replace_file
 from windlass.workdir.folders import INPUT
@@ -37,10 +36,9 @@ Place = Callable[[str, int, str], None]
 class WorktreeSetup:
     """The `Setups` port, on the files and the shell of this machine."""
 
-    def __init__(self, home_id: str, *, shell: Shell, wrap: Wrap, environment: Mapping[str, str]) -> None:
+    def __init__(self, home_id: str, *, shell: Shell, environment: Mapping[str, str]) -> None:
         self._home_id = home_id
         self._shell = shell
-        self._wrap = wrap
         self._environment = environment
 
     async def prepare(
@@ -60,17 +58,15 @@ class WorktreeSetup:
             return PreparedWorktree(notes=notes)
         with _explained(worktree), open_folder(worktree, *INPUT, make=True) as where:
             remove(where, DONE)
-        command, seen = settings.setup, visible(self._environment, settings.environment) | dict(environment)
-        if sandbox is not None:
-            words, seen = self._wrap(["/bin/sh", "-c", command], worktree, seen, sandbox)
-            command = f"exec {shlex.join(words)}"
+        seen = visible(self._environment, settings.environment) | dict(environment)
         ended = await self._shell(
-            command,
+            settings.setup,
             cwd=worktree,
             environment=seen | {"TERM": "dumb"},
             timeout=settings.setup_seconds,
             output_limit=MOST_OUTPUT,
             marker=f"{self._home_id}:check-setup-{agent}",
+            sandbox=sandbox,
         )
         output = ended.output.decode("utf-8", "replace")
         if ended.exit_code == 0 and not ended.timed_out:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.agent import Agent, Confinement, Permissions
+from windlass.core.nouns.project import Project
 from windlass.core.runs.provider import Provider
 from windlass.core.runs.workdir import Site
 from windlass.core.settings.schema import SandboxSettings
@@ -25,6 +26,8 @@ class Sandbox:
 
     own: str
     """A folder of its agent's, kept from run to run: what it finds in the place of the user's home is in there."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Files that are put into that home: each path in it, and its text."""
     hidden: tuple[str, ...] = ()
     """Folders that it finds empty, besides the home and those for temporary files."""
     readable: tuple[str, ...] = ()
@@ -49,6 +52,11 @@ class SandboxKeeper:
 def wanted(agent: Agent, settings: SandboxSettings) -> Confinement:
     """The confinement that the agent asks for, or else the setting."""
     return settings.mode if agent.sandbox is Confinement.AUTO else agent.sandbox
+
+
+def wanted_for_checks(settings: SandboxSettings) -> Confinement:
+    """The confinement of checks: as the setting says, or else like that of agents."""
+    return settings.mode if settings.checks is Confinement.AUTO else settings.checks
 
 
 def decide_sandbox(wanted: Confinement, keeper: SandboxKeeper) -> str:
@@ -99,6 +107,20 @@ def enclosure(
         writable=(*own, *writable, *provider.folders, *settings.writable),
         protected=provider.protected,
         links=((f"{home}/{SOCKET}", f"{DOOR}/{SOCKET}"),),
+        network=settings.network,
+    )
+
+
+def enclosure_of_checks(*, home: str, project: Project, settings: SandboxSettings) -> Sandbox:
+    """The sandbox of a project's checks. Whoever runs them adds the tree, and the folder that stands for the home.
+
+    It has no part in a login, and not the daemon's socket: code that an agent wrote is nobody there.
+    """
+    return Sandbox(
+        own="",
+        hidden=(home, project.path),
+        readable=settings.readable,
+        writable=settings.writable,
         network=settings.network,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -108,18 +108,8 @@ class ShellResult:
     timed_out: bool
 
 
-class Wrap(Protocol):
-    """Puts a sandbox around a command."""
-
-    def __call__(
-        self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sandbox: Sandbox
-    ) -> tuple[list[str], dict[str, str]]:
-        """The command and the environment that it then has."""
-        ...
-
-
 class Shell(Protocol):
-    """Runs one shell command to its end, and ends all that it started."""
+    """Runs one shell command to its end, in a sandbox if there is to be one, and ends all that it started."""
 
     async def __call__(
         self,
@@ -130,4 +120,5 @@ class Shell(Protocol):
         timeout: float,  # noqa: ASYNC109 - it is the command's limit, and part of the answer
         output_limit: int,
         marker: str,
+        sandbox: Sandbox | None = None,
     ) -> ShellResult: ...
