@@ -11,7 +11,7 @@ import pytest
 from windlass.core import policy
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState, Hold
-from windlass.core.nouns.message import Delivery, Kind, Letter, Message
+from windlass.core.nouns.message import Delivery, Kind, MailItem, Message
 from windlass.core.nouns.run import Cause, Outcome, Run, RunTrouble, TroubleKind
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.policy import EndedRun, Then, Wait, Wake
@@ -27,7 +27,7 @@ AGENT = Agent(name="otter", project="p", provider="scripted")
 RUN = Run(id="r1", agent="otter", task="t1", number=1, provider="scripted", session="s1")
 TASK = Task(id="t1", project="p", title="Fix it", agent="otter")
 NOW = 1_000.0
-NUDGE = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.NUDGE)
+REMINDER = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.REMINDER)
 CHANGE = Change(id="c1", project="p", branch="work/otter", head="abc", title="Fix it", agent="otter", task="t1")
 
 
@@ -78,6 +78,32 @@ class TestJudge:
 
         assert verdict.then is Then.REMIND
         assert "work/otter" in verdict.note
+
+    @pytest.mark.parametrize("given", [{}, {"joins": True}, {"signal": None, "claim": DoneSign.EXIT}])
+    def test_a_refused_commit_keeps_all_of_the_task_from_landing(self, given: dict[str, Any]) -> None:
+        """The agent learns why, also if it was reminded of something else before; then the task fails with it."""
+        tree = replace(CLEAN, refused="work/otter is at commit abc, which can't be taken in: badName")
+        first, second, last = (policy.judge(an_ending(tree=tree, tries=n, **given), LIMITS) for n in range(3))
+
+        assert {first.then, second.then} == {Then.REMIND}
+        assert "badName" in first.note and "badName" in second.note
+        assert (last.outcome, last.then) == (Outcome.FAILED, Then.FAIL) and "badName" in last.reason
+
+    def test_a_commit_that_one_of_several_repositories_refuses_is_named_with_it(self) -> None:
+        """Nothing lands anywhere, and the reason says where the trouble is."""
+        trees = {"api": CLEAN, "web": replace(CLEAN, refused="work/otter is gone from the worktree")}
+        verdict = policy.judge(an_ending(tree=policy.joined(trees, "work/otter")), LIMITS)
+
+        assert verdict.then is Then.REMIND and "in web, work/otter is gone" in verdict.note
+
+    def test_what_no_snapshot_holds_is_reminded_of(self) -> None:
+        """A file that is neither committed nor saved is left over, with the reason; a tracked one keeps all back."""
+        hole = "a.bin: larger than 50 MB"
+        new = replace(CLEAN, unsaved=(hole,), holes=(hole,))
+        assert hole in policy.judge(an_ending(tree=new), LIMITS).note
+        assert policy.judge(an_ending(tree=new, tries=1), LIMITS).then is Then.LAND
+        tracked = replace(new, changed=("a.bin",))
+        assert policy.judge(an_ending(tree=tracked, tries=1), LIMITS).then is Then.FAIL
 
     def test_questions_wait_for_an_answer(self) -> None:
         """Questions end the run and keep their text."""
@@ -135,11 +161,13 @@ class TestJudge:
 
         assert (verdict.outcome, verdict.then) == (Outcome.FAILED, Then.FAIL)
         assert "worktree lost" in verdict.evidence
+        assert "branch is kept" not in verdict.reason
+        assert "is kept: work/otter at abc" in policy.judge(an_ending(tree=None, kept=("abc",)), LIMITS).reason
 
 
 def wake(agent: Agent, runs: Sequence[Run], mail: Sequence[Message], *, resumes: bool, now: float) -> Wake | Wait:
-    letters = [Letter(each, Delivery(message=each.id, reader=agent.id)) for each in mail]
-    return policy.decide_wake(agent, runs, letters, LIMITS, past=runs, idle=False, resumes=resumes, now=now)
+    items = [MailItem(each, Delivery(message=each.id, reader=agent.id)) for each in mail]
+    return policy.decide_wake(agent, runs, items, LIMITS, past=runs, idle=False, resumes=resumes, now=now)
 
 
 class TestWake:
@@ -152,25 +180,25 @@ class TestWake:
 
     def test_a_conversation_that_became_too_long_is_left_for_a_new_one(self) -> None:
         """Resuming it would meet the same limit at once."""
-        ended = replace(RUN, outcome=Outcome.CRASHED, hitch=RunTrouble(TroubleKind.CONTEXT), ended_at=NOW)
+        ended = replace(RUN, outcome=Outcome.CRASHED, trouble=RunTrouble(TroubleKind.CONTEXT), ended_at=NOW)
 
         assert wake(AGENT, [ended], [], resumes=True, now=NOW) == Wake("")
 
     def test_an_account_without_quota_rests_until_its_reset(self) -> None:
         """Then the mail that waits wakes the agent by itself."""
         ended = replace(
-            RUN, outcome=Outcome.EXHAUSTED, hitch=RunTrouble(TroubleKind.QUOTA, until=NOW + 600), ended_at=NOW
+            RUN, outcome=Outcome.EXHAUSTED, trouble=RunTrouble(TroubleKind.QUOTA, until=NOW + 600), ended_at=NOW
         )
 
-        assert wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 599) == Wait(
+        assert wake(AGENT, [ended], [REMINDER], resumes=True, now=NOW + 599) == Wait(
             "rests after the usage limit is reached", NOW + 600
         )
-        assert wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 600) == Wake("s1")
+        assert wake(AGENT, [ended], [REMINDER], resumes=True, now=NOW + 600) == Wake("s1")
 
     def test_each_crash_makes_the_rest_longer(self) -> None:
         """The first retry is at once; what fails again and again costs less and less."""
         crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW)
-        rests = [wake(AGENT, [crash] * count, [NUDGE], resumes=True, now=NOW) for count in (1, 2, 3)]
+        rests = [wake(AGENT, [crash] * count, [REMINDER], resumes=True, now=NOW) for count in (1, 2, 3)]
 
         assert rests[0] == Wake("s1")
         assert [rest.until for rest in rests[1:] if isinstance(rest, Wait)] == [NOW + 5, NOW + 10]
@@ -178,16 +206,16 @@ class TestWake:
     @pytest.mark.parametrize("kind", [TroubleKind.AUTH, TroubleKind.BILLING])
     def test_what_a_person_must_mend_waits_for_the_person(self, kind: TroubleKind) -> None:
         """Mail alone does not start a run that would fail alike; a person's word does."""
-        ended = replace(RUN, outcome=Outcome.FAILED, hitch=RunTrouble(kind), ended_at=NOW)
-        answer = replace(NUDGE, sender="human", sent_at=NOW + 1)
+        ended = replace(RUN, outcome=Outcome.FAILED, trouble=RunTrouble(kind), ended_at=NOW)
+        answer = replace(REMINDER, sender="human", sent_at=NOW + 1)
 
-        assert isinstance(wake(AGENT, [ended], [NUDGE], resumes=True, now=NOW + 9e9), Wait)
-        assert wake(AGENT, [ended], [NUDGE, answer], resumes=True, now=NOW + 1) == Wake("s1")
+        assert isinstance(wake(AGENT, [ended], [REMINDER], resumes=True, now=NOW + 9e9), Wait)
+        assert wake(AGENT, [ended], [REMINDER, answer], resumes=True, now=NOW + 1) == Wake("s1")
 
     def test_a_person_who_speaks_is_never_made_to_wait(self) -> None:
         """Rests are for retries, not for people."""
         crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW)
-        said = replace(NUDGE, sender="human", sent_at=NOW)
+        said = replace(REMINDER, sender="human", sent_at=NOW)
 
         assert wake(AGENT, [crash] * 5, [said], resumes=True, now=NOW) == Wake("s1")
 
@@ -195,7 +223,7 @@ class TestWake:
         """An end that lies in the future is no reason to rest."""
         crash = replace(RUN, outcome=Outcome.CRASHED, ended_at=NOW + 86_400)
 
-        assert wake(AGENT, [crash] * 5, [NUDGE], resumes=True, now=NOW) == Wake("s1")
+        assert wake(AGENT, [crash] * 5, [REMINDER], resumes=True, now=NOW) == Wake("s1")
 
     @pytest.mark.parametrize(
         ("agent", "latest"),
@@ -213,15 +241,15 @@ class TestWake:
         assert isinstance(answer, Wait)
         assert answer.reason
 
-    def test_only_nudges_make_a_reminder(self) -> None:
-        """A run for a nudge is a reminder; any other message makes it mail."""
-        nudge = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.NUDGE)
+    def test_only_reminders_make_a_run_a_reminder(self) -> None:
+        """A run for reminders alone has that cause; any other message makes it mail."""
+        reminder = Message(id="m1", channel="main", sender="system", to=("otter",), body="Go on.", kind=Kind.REMINDER)
 
-        assert policy.cause_of([nudge], TASK) is Cause.REMINDER
-        assert policy.cause_of([nudge, replace(nudge, kind=Kind.SAY)], TASK) is Cause.MAIL
+        assert policy.cause_of([reminder], TASK) is Cause.REMINDER
+        assert policy.cause_of([reminder, replace(reminder, kind=Kind.SAY)], TASK) is Cause.MAIL
 
 
-class TestHitch:
+class TestTrouble:
     @pytest.mark.parametrize(
         ("kind", "outcome", "then"),
         [
@@ -311,8 +339,8 @@ class TestTries:
     def test_busy_servers_are_counted_apart_and_a_person_starts_anew(self) -> None:
         """A throttle is no try; what came before a person was asked is another story."""
         bad = replace(RUN, outcome=Outcome.CRASHED)
-        busy = replace(RUN, outcome=Outcome.FAILED, hitch=RunTrouble(TroubleKind.OVERLOAD))
-        asked = replace(RUN, outcome=Outcome.FAILED, hitch=RunTrouble(TroubleKind.AUTH))
+        busy = replace(RUN, outcome=Outcome.FAILED, trouble=RunTrouble(TroubleKind.OVERLOAD))
+        asked = replace(RUN, outcome=Outcome.FAILED, trouble=RunTrouble(TroubleKind.AUTH))
 
         assert (retry_rules.tries_before([bad, busy, busy]), retry_rules.waits_before([bad, busy, busy])) == (1, 2)
         assert retry_rules.tries_before([bad, bad, asked, bad]) == 1

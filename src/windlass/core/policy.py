@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from windlass.core.address import HUMAN
-from windlass.core.display import some
+from windlass.core.display import short, some
 from windlass.core.messages.loop_guard import LoopStop, decide_brake
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState
-from windlass.core.nouns.message import GOOD_TO_KNOW, Kind, Letter, Message
+from windlass.core.nouns.message import GOOD_TO_KNOW, Kind, MailItem, Message
 from windlass.core.nouns.run import Cause, Outcome, Run, RunTrouble, TroubleKind
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.runs import retry_rules
@@ -59,7 +59,7 @@ def waits_for(turn: str) -> str:
 def decide_wake(
     agent: Agent,
     runs: Sequence[Run],
-    letters: Sequence[Letter],
+    items: Sequence[MailItem],
     limits: Limits,
     *,
     past: Sequence[Run],
@@ -74,21 +74,21 @@ def decide_wake(
     it, where they share a worktree.
     """
     latest = runs[-1] if runs else None
-    mail = [letter.message for letter in letters if letter.calls]
+    mail = [item.message for item in items if item.calls]
     if latest and latest.live:
         return Wait(BUSY)
     if why := _out_of_reach(agent, latest, mail):
         return Wait(why)
-    if letters and not mail:
+    if items and not mail:
         return Wait(GOOD_TO_KNOW)
-    if letters and idle and not any(message.spawns for message in mail):
+    if items and idle and not any(message.spawns for message in mail):
         return Wait(NEED_NOT)
     if turn:
         return Wait(waits_for(turn), now + TURN_SECONDS)
-    if brake := decide_brake(past, letters, limits, now=now):
+    if brake := decide_brake(past, items, limits, now=now):
         return Wait(brake.words(agent.id), brake.until, brake)
-    if latest and not _from_person(letters, latest):
-        if latest.hitch and latest.hitch.kind in retry_rules.FOR_A_PERSON:
+    if latest and not _from_person(items, latest):
+        if latest.trouble and latest.trouble.kind in retry_rules.FOR_A_PERSON:
             return Wait(f"needs a person: {latest.reason}")
         until = retry_rules.rest_until(runs)
         if until is not None and (latest.ended_at or 0.0) <= now < until:
@@ -108,23 +108,23 @@ def _out_of_reach(agent: Agent, latest: Run | None, mail: Sequence[Message]) -> 
     return "stopped by hand" if latest and latest.outcome is Outcome.STOPPED else ""
 
 
-def _from_person(letters: Iterable[Letter], latest: Run) -> bool:
+def _from_person(items: Iterable[MailItem], latest: Run) -> bool:
     """Whether a person has said something that the latest run was not told: nobody rests then."""
-    calls = (letter for letter in letters if letter.calls and letter.message.sender == str(HUMAN))
-    return any(letter.delivery.run != latest.id for letter in calls)
+    calls = (item for item in items if item.calls and item.message.sender == str(HUMAN))
+    return any(item.delivery.run != latest.id for item in calls)
 
 
 def _session(latest: Run) -> str:
     """The session to go on in; one that has become too long, or is lost, is left."""
     left = (TroubleKind.CONTEXT, TroubleKind.LOST)
-    return "" if latest.hitch and latest.hitch.kind in left else latest.session
+    return "" if latest.trouble and latest.trouble.kind in left else latest.session
 
 
 def cause_of(mail: Iterable[Message], task: Task | None) -> Cause:
     """Why a run that carries this mail is started; without a task that goes on, the mail is what there is to do."""
     if task is None or task.ended:
         return Cause.CALL
-    return Cause.REMINDER if all(message.kind is Kind.NUDGE for message in mail) else Cause.MAIL
+    return Cause.REMINDER if all(message.kind is Kind.REMINDER for message in mail) else Cause.MAIL
 
 
 def may_start(project: str, live: Mapping[str, int], *, home: Limits, own: Limits) -> bool:
@@ -154,6 +154,8 @@ class EndedRun:
     signal: Signal | None
     tree: WorktreeState | None
     """None when the worktree is lost."""
+    kept: tuple[str, ...] = ()
+    """Commits of its branch that are kept although the worktree is lost."""
     stopping: str = ""
     trouble: RunTrouble | None = None
     """The trouble it was in at its end, by its own output or by our clock."""
@@ -198,7 +200,7 @@ def _judge(ending: EndedRun, limits: Limits) -> RunVerdict:
     if ending.stopping:
         return RunVerdict(outcome=Outcome.STOPPED, then=Then.REST, reason=ending.stopping)
     if ending.tree is None:
-        return _failed("its worktree is gone; its branch is kept")
+        return _failed(_lost(ending))
     match ending.signal:
         case SaidQuestions(questions):
             asked = "; ".join(question.question for question in questions)
@@ -214,6 +216,12 @@ def _judge(ending: EndedRun, limits: Limits) -> RunVerdict:
             return _judge_silence(ending, ending.tree, limits)
 
 
+def _lost(ending: EndedRun) -> str:
+    if not ending.kept:
+        return "its worktree is gone, and it had no commits that could be kept"
+    return f"its worktree is gone; its branch is kept: {ending.branch} at {', '.join(map(short, ending.kept))}"
+
+
 def _failed(reason: str) -> RunVerdict:
     return RunVerdict(outcome=Outcome.FAILED, then=Then.FAIL, reason=reason)
 
@@ -226,7 +234,9 @@ def _judge_done(ending: EndedRun, tree: WorktreeState, result: str, limits: Limi
         where = f"on {tree.branch}" if tree.branch else "on no branch"
         note = f"You said done, but your worktree is {where}. Put your commits on {ending.branch} and check it out."
         return _unfinished(ending, limits.reminders, f"said done, but is {where}, not {ending.branch}", note)
-    left = (*tree.changed, *tree.untracked)
+    if tree.refused:
+        return _judge_refused(ending, tree.refused, limits)
+    left = tree.left
     if ending.joins and not (left and ending.tries < 1):
         kept = f"left {some(left)} uncommitted in its worktree" if left else ""
         return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, reason=kept, result=result)
@@ -240,17 +250,26 @@ def _judge_done(ending: EndedRun, tree: WorktreeState, result: str, limits: Limi
     return RunVerdict(outcome=Outcome.DONE, then=Then.FINISH, reason=reason, result=result)
 
 
+def _judge_refused(ending: EndedRun, why: str, limits: Limits) -> RunVerdict:
+    """Its last commit could not be taken in: nothing of its task lands, not even what came before."""
+    note = (
+        f"Your commits can't be taken in, so nothing of your task can land: {why}. Make the commits anew without what"
+        " is wrong (`git commit --amend`, or `git reset --soft` to the last good commit), then say that you are done."
+    )
+    allowed = 2 * limits.reminders  # of something else it may have been reminded before, and could not know of this
+    return _unfinished(ending, allowed, why, note, outcome=Outcome.FAILED)
+
+
 def _judge_silence(ending: EndedRun, tree: WorktreeState, limits: Limits) -> RunVerdict:
     """No signal: a trouble, a crash, something forgotten, or a plain command that has done its work."""
     if ending.trouble is not None:
         return _judge_trouble(ending, ending.trouble, limits)
     heard = ending.called and tree.clean
-    enough = ending.claim is DoneSign.EXIT and (tree.commits or ending.looks or heard)
+    enough = ending.claim is DoneSign.EXIT and (tree.commits or tree.refused or ending.looks or heard)
     if ending.exit_code == 0 and (ending.joins or enough):
         return _judge_done(ending, tree, "", limits)
-    left = (*tree.changed, *tree.untracked)
     if ending.exit_code == 0 and ending.claim is DoneSign.EXIT:
-        missing = f"left {some(left)} uncommitted" if left else "committed nothing"
+        missing = f"left {some(tree.left)} uncommitted" if tree.left else "committed nothing"
         note = f"Your last run ended with exit code 0, but {missing}. Commit what belongs to the task."
         return _unfinished(ending, limits.reminders, f"exit code 0, but it {missing}", note)
     if ending.exit_code == 0:
@@ -329,6 +348,8 @@ def joined(trees: Mapping[str, WorktreeState], branch: str) -> WorktreeState:
         untracked=tuple(f"{name}/{file}" for name, tree in trees.items() for file in tree.untracked),
         snapshot=first.snapshot,
         holes=tuple(f"{name}/{file}" for name, tree in trees.items() for file in tree.holes),
+        unsaved=tuple(f"{name}/{file}" for name, tree in trees.items() for file in tree.unsaved),
+        refused="; ".join(f"in {name}, {tree.refused}" for name, tree in trees.items() if tree.refused),
     )
 
 

@@ -108,3 +108,5 @@ def test_a_refused_change_goes_back_then_to_a_person() -> None:
     assert rules.decide_refusal(FIRST, limits) == rules.AfterRefusal.RETURN
     assert rules.decide_refusal(replace(FIRST, returns=2), limits) == rules.AfterRefusal.ESCALATE
     assert rules.decide_refusal(replace(FIRST, agent=""), limits) == rules.AfterRefusal.CLOSE
+    assert rules.decide_refusal(FIRST, limits, unfit=True) == rules.AfterRefusal.RETURN
+    assert rules.decide_refusal(replace(FIRST, returns=1), limits, unfit=True) == rules.AfterRefusal.ESCALATE

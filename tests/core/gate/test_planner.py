@@ -17,8 +17,10 @@ from windlass.core.gate.stacks import (
     flakes,
     forget,
     in_order,
+    may_be_chance,
     measure,
     rebase,
+    tries,
 )
 
 CALM = Rates(bad=0.01, flaky=0.02)
@@ -100,6 +102,13 @@ class TestRejecting:
         assert planned(a_line("ab"), failed("a")).reject == ()
         assert planned(a_line("ab"), failed("a"), failed("a")).reject == ("a",)
         assert planned(a_line("ab"), failed("a"), retries=0).reject == ("a",)
+
+    def test_the_more_checks_flake_the_more_tries_it_has(self) -> None:
+        """Where three of ten fail by chance, two failures tell nothing."""
+        often = Rates(bad=0.05, flaky=0.25, runs=100, flaked=30)
+
+        assert planned(a_line("ab"), *[failed("a")] * 9, rates=often).reject == ()
+        assert planned(a_line("ab"), *[failed("a")] * 12, rates=often).reject == ("a",)
 
     def test_failing_with_others_is_no_reason(self) -> None:
         """However often a stack failed, each of its changes may be good."""
@@ -278,6 +287,27 @@ class TestMainMoved:
 
 
 class TestRates:
+    def test_tries_follow_what_was_seen(self) -> None:
+        """Steady checks get none more; a change's own failures do not make them look steady."""
+        assert [tries(1, measure(landed=9, rejected=0, runs=100, flaked=each), 0) for each in (0, 4, 11, 31, 53)] == [
+            2,
+            2,
+            4,
+            10,
+            16,
+        ]
+        rates = measure(landed=0, rejected=0, runs=12, flaked=2)
+        assert tries(1, rates, 8) > tries(1, rates, 0)
+        assert tries(0, measure(landed=0, rejected=0, runs=0, flaked=0), 0) == 1
+
+    def test_a_few_failures_may_be_chance_until_checks_are_known(self) -> None:
+        """In a new project two are; after many steady checks they are not; ten are not even where checks flake."""
+        new, steady, flaky = (
+            Rates(bad=0.1, flaky=0.1, runs=runs, flaked=each) for runs, each in ((2, 0), (40, 0), (99, 30))
+        )
+        assert [may_be_chance(rates, 2) for rates in (new, steady, flaky)] == [True, False, True]
+        assert not may_be_chance(flaky, 10)
+
     def test_they_follow_what_happened(self) -> None:
         """From an ordinary project's to one's own."""
         start = measure(landed=0, rejected=0, runs=0, flaked=0)

@@ -14,7 +14,7 @@ from windlass.core.gate import reviews
 from windlass.core.gate.reviews import Comment, compose, read_report
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
-from windlass.core.nouns.message import Delivery, Kind, Letter, Message, Opinion, Remark
+from windlass.core.nouns.message import Delivery, Kind, MailItem, Message, Opinion, Remark
 from windlass.core.nouns.run import Cause, Outcome, Run
 from windlass.core.settings.schema import Limits
 
@@ -176,8 +176,8 @@ def test_what_is_only_good_to_know_wakes_nobody() -> None:
     run = Run(id="r1", agent="otter", task="t1", number=1, provider="command", cause=Cause.TASK, outcome=Outcome.DONE)
 
     def wakes(*mail: Message) -> bool:
-        letters = [Letter(each, Delivery(message=each.id, reader="otter")) for each in mail]
-        found = policy.decide_wake(agent, [run], letters, Limits(), past=[run], idle=False, resumes=False, now=0.0)
+        items = [MailItem(each, Delivery(message=each.id, reader="otter")) for each in mail]
+        found = policy.decide_wake(agent, [run], items, Limits(), past=[run], idle=False, resumes=False, now=0.0)
         return isinstance(found, policy.Wake)
 
     assert not wakes(SUGGESTS)

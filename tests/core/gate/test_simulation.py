@@ -9,6 +9,7 @@ import pytest
 import sample
 from windlass.core.gate.simulation import Setting, World, WorldResult, imagine, play, serial, summed
 from windlass.core.gate.stacks import Rules
+from windlass.core.settings.schema import Limits
 
 SEEDS = sample.WORLDS.of(range(10_000))
 """Worlds of any kind."""
@@ -64,6 +65,17 @@ def test_it_is_as_fast_as_promised(bad: float, runners: int, goal: float) -> Non
     found = played(FOR_EACH_GOAL, bad=bad, runners=runners)
 
     assert found.serial_rounds / found.rounds >= goal
+
+
+@pytest.mark.parametrize(("runners", "largest"), [(1, 1), (1, 100), (2, 100), (4, 100)])
+def test_no_good_change_is_lost_where_three_of_ten_checks_fail_by_chance(runners: int, largest: int) -> None:
+    """Of 20 good changes all land, in the order of the queue or stacked; hardly one goes back for nothing."""
+    rules = Rules(runners=runners, largest=largest)
+    setting = Setting(branches=20, bad=0.0, flaky=0.3, conflict=0.0, returns=Limits().returns, rules=rules)
+    found = summed(play(setting, random.Random(seed)) for seed in range(FOR_EACH_GOAL * 10))
+
+    assert (found.lost, found.stuck, found.landed) == (0, 0, FOR_EACH_GOAL * 200)
+    assert found.wrong_rejections / found.landed < 0.03
 
 
 def test_the_same_seed_is_the_same_world() -> None:

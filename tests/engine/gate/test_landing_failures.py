@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from stage import Stage, play
 
+from small_disk import can_mount, fill, small_disk
 from windlass.core.errors import Conflict, Unavailable
 from windlass.core.nouns.change import Candidate, ChangeState, Hold, Landing
 from windlass.core.nouns.project import Project
@@ -111,6 +113,33 @@ class TestUnexpected:
 
         play(story)
 
+    @pytest.mark.skipif(not can_mount(), reason="only root can mount a small disk")
+    def test_a_change_waits_for_room_and_lands_by_itself(self, repo: Path, tmp_path: Path) -> None:
+        """The person's disk is full: the change is held with how much it needs, and tried again without a word."""
+
+        async def story(mine: Path) -> None:
+            stage = Stage(mine, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            fill(mine / "ballast")
+            await stage.finish(name, "a.txt", "large\n" * 9000)
+            await stage.move()
+            held = await stage.change_of(name)
+            assert (held.state, held.hold) == (ChangeState.HELD, Hold.CHECKOUT)
+            assert "has no room: this change needs" in held.reason and not (mine / "a.txt").exists()
+
+            (mine / "ballast").unlink()
+            stage.clock.time += 60
+            await stage.move()
+            assert (await stage.change_of(name)).state is ChangeState.LANDED
+            assert (mine / "a.txt").is_file()
+
+        mine = tmp_path / "mine"
+        mine.mkdir()
+        with small_disk(mine, "8m"):
+            shutil.copytree(repo, mine, dirs_exist_ok=True)
+            play(lambda: story(mine))
+
     def test_a_held_change_is_not_given_up_while_it_lands(self, repo: Path, tmp_path: Path) -> None:
         """Whoever is first goes on alone: main never has what was given up."""
 
@@ -187,11 +216,11 @@ class TestUnexpected:
 
         play(story)
 
-    def test_who_has_fewer_tests_run_is_named_in_the_receipt(self, repo: Path, tmp_path: Path) -> None:
+    def test_the_receipt_has_the_tests_before_and_after(self, repo: Path, tmp_path: Path) -> None:
         """What the runner counted is kept with each landing, and compared with what ran before."""
 
         async def story() -> None:
-            stage = Stage(repo, tmp_path / "home", checks='echo "Ran $(cat count.txt) tests in 0.1s"; echo OK')
+            stage = Stage(repo, tmp_path / "home", checks='echo "Ran $(cat count.*) tests in 0.1s"; echo OK')
             receipts = []
             for count in ("5", "3"):
                 name = await stage.order()
@@ -199,6 +228,10 @@ class TestUnexpected:
                 await stage.finish(name, "count.txt", count)
                 await stage.move()
                 change = await stage.change_of(name)
+                if change.hold is Hold.GUARD:  # tests are gone: a person has looked
+                    await stage.engine.queue.release(change.id)
+                    await stage.move()
+                    change = await stage.change_of(name)
                 assert change.landing is not None
                 receipts.append(views.receipt(change, change.landing, None)["tests"])
             assert receipts[0] == {"before": None, "after": {"ran": 5, "skipped": 0}, "complaint": ""}

@@ -77,7 +77,7 @@ class TestPause:
             project = await stage.engine.projects.at(str(repo))
             port = stage.engine.ports.git
             candidate = await port.stage(project, change.head, "Land it")
-            await stage.engine._gate.verdicts.staged([(change, candidate)])
+            await stage.engine._gate.record.staged([(change, candidate)])
             await port.land(project, candidate)
             await stage.engine.queue.pause(str(repo), "")
             await stage.restart()

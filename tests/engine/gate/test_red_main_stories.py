@@ -13,7 +13,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.settings.schema import WorkSettings
 
-CHECK = "! grep -q broken main.txt"
+CHECK = "! cat main.* | grep -q broken"
 
 
 def by_hand(repo: Path, text: str) -> None:

@@ -203,6 +203,8 @@ def test_a_refusal_after_the_task_has_ended_is_told_to_the_person(stage: PairSta
 
     async def story() -> None:
         stage.limit(retries=0, reminders=0)
+        gate = replace(stage.settings.settings.gate, retries=4)  # so many failures are no chance
+        stage.settings.settings = replace(stage.settings.settings, gate=gate)
         in_the_way = await stage.one_bad_and_one_in_the_way()
         await stage.exit(stage.name, 1)
         await stage.move()

@@ -2,70 +2,65 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
+from windlass.core.gate import tests_configuration
+from windlass.core.gate.command_words import CommandWords
 from windlass.core.settings.schema import Settings
 
 SETTINGS = ".windlass/config.toml"
 
-_APART = re.compile(r"[;&|()\n]+|\b(?:if|then|elif|else|do|while|until)\b")
-_BEFORE = re.compile(r"\w+=.*|!|time|exec|env|nice|nohup|command|timeout|-.*|[\d.]+[smh]?")
-"""Words that may come before the name of a program."""
-_INTERPRETERS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|node|deno|bun|ruby|perl|php|Rscript|tsx|ts-node|\.|source")
-_RECIPES = {
-    **dict.fromkeys(("make", "gmake"), ("Makefile", "makefile", "GNUmakefile")),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-    "tox": ("tox.ini",),
-    "nox": ("noxfile.py",),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
-    "rake": ("Rakefile",),
-}
-"""Programs that execute a file of the repository."""
+_TESTS = "decides how changes are tested"
+_AGENTS = "decides what agents are told and may do"
+_DECLARED = "is guarded by the settings"
+_ELSEWHERE = "decides what other machines do with this repository"
 
 
-def guarded(files: Iterable[str], settings: Settings, always: Iterable[str]) -> str:
-    """The first of these files that waits for a person."""
-    guards = (*always, *settings.gate.guarded, *_tests(settings))
-    return next((file for file in files if any(_covers(file, guard) for guard in guards)), "")
+@dataclass(frozen=True, slots=True)
+class GuardedFile:
+    """A file that a change may not alter by itself."""
+
+    name: str
+    why: str
+    """After "which"."""
+    judges: bool = False
+    """It is part of the tests: they can run with main's copy of it instead."""
 
 
-def decides(file: str, settings: Settings, always: Iterable[str]) -> str:
-    """Why a file is guarded, after \"which\"."""
-    if file == SETTINGS or file in _tests(settings):
-        return "decides how changes are tested"
-    if any(_covers(file, guard) for guard in always):
-        return "decides what agents are told and may do"
-    return "is guarded by the settings"
+class Guards:
+    """The guards of a project; `always` are files and folders that no setting takes from them."""
 
+    def __init__(self, settings: Settings, always: Iterable[str]) -> None:
+        self._always = tuple(always)
+        self._declared = settings.gate.guarded
+        self._words = CommandWords(f"{settings.checks.command}\n{settings.checks.setup}")
 
-def scripts(command: str) -> set[str]:
-    """The files of a repository that a shell command executes, not those that it reads."""
-    return {file.removeprefix("./") for part in _APART.split(command) for file in _executed(part)}
+    def suspects(self, files: Iterable[str]) -> list[str]:
+        """Those of these files that may be guarded, by their names."""
+        return [file for file in files if tests_configuration.has_tables(file) or self.judge(file, "", "")]
 
+    def judge(self, file: str, before: str | None, after: str | None) -> GuardedFile | None:
+        """Whether a change of this file is guarded, whose text was and is this; None: there is no such file."""
+        if file == SETTINGS:
+            return GuardedFile(file, _TESTS)
+        if any(_covers(file, guard) for guard in self._always):
+            return GuardedFile(file, _AGENTS)
+        if any(_covers(file, guard) for guard in self._declared):
+            return GuardedFile(file, _DECLARED)
+        if file.startswith(tests_configuration.FOLDERS):
+            return GuardedFile(file, _ELSEWHERE)
+        return GuardedFile(file, _TESTS, judges=True) if self._is_test(file, before, after) else None
 
-def _tests(settings: Settings) -> set[str]:
-    return scripts(settings.checks.command) | scripts(settings.checks.setup)
-
-
-def _executed(part: str) -> Iterator[str]:
-    try:
-        words = shlex.split(part)
-    except ValueError:  # an open quote: the command was split inside it
-        words = part.split()
-    while words and _BEFORE.fullmatch(words[0]):
-        words = words[1:]
-    if not words:
-        return
-    yield words[0]
-    name = words[0].rpartition("/")[2]
-    yield from _RECIPES.get(name, ())
-    if _INTERPRETERS.fullmatch(name):
-        script = next((word for word in words[1:] if not word.startswith("-") or word in ("-c", "-m", "-e")), "")
-        if not script.startswith("-"):
-            yield script
+    def _is_test(self, file: str, before: str | None, after: str | None) -> bool:
+        """A file that a word names counts if main has it: what is new was not what the command meant."""
+        if tests_configuration.configures_tests(file) or self._words.runs_module(file):
+            return True
+        if before is not None and (self._words.names(file) or self._words.names_module(file)):
+            return True
+        if not tests_configuration.has_tables(file):
+            return False
+        return tests_configuration.tables_for_tests(file, before) != tests_configuration.tables_for_tests(file, after)
 
 
 def _covers(file: str, guard: str) -> bool:

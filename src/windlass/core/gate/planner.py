@@ -17,6 +17,7 @@ from windlass.core.gate.stacks import (
     TrialVerdict,
     forget,
     in_order,
+    tries,
 )
 
 _DOOMED = 0.02
@@ -29,7 +30,7 @@ def plan(
     """Decide the next steps from the queue and all trials. After a landing, ask again."""
     queue = in_order(entries)
     beliefs = Beliefs(queue, trials, rates, strict=rules.strict)
-    reject = tuple(entry.change for entry in queue if beliefs.alone[entry.change] > rules.retries)
+    reject = tuple(entry.change for entry in queue if _is_bad(beliefs.alone[entry.change], rates, rules))
     left = _without(queue, reject)
     if reject:
         beliefs = Beliefs(left, forget(trials, reject), rates, strict=rules.strict)
@@ -45,6 +46,11 @@ def plan(
     under_way = [trial for trial in running if trial.stack in needed]
     draft = Draft(left, beliefs, rules, clashes=clashes, under_way=under_way, passed=passed)
     return Plan(reject=reject, start=tuple(draft.starts(rules.runners - len(under_way))), stop=stop)
+
+
+def _is_bad(failed: int, rates: Rates, rules: Rules) -> bool:
+    """Whether a change has failed alone so often that it is not chance."""
+    return failed > 0 and failed >= tries(rules.retries, rates, failed)
 
 
 def _without(queue: Sequence[QueuedChange], gone: Sequence[str]) -> list[QueuedChange]:

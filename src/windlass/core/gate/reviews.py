@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from windlass.core.address import HUMAN
+from windlass.core.display import one_name
 from windlass.core.errors import BadInput, NotAllowed
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.message import Kind, Message, Opinion
@@ -54,7 +55,7 @@ def compose(body: str, *, file: str = "", line: int = 0, blocking: bool = False)
         raise BadInput(f"The comment has more than {LONGEST} characters.", hint="Say it shorter.")
     if not 0 <= line <= MOST_LINES or (line and not file):
         raise BadInput("A line is a number in a file.", hint="Write --file PATH --line N.")
-    if len(file) > LONGEST_PATH or "\0" in file or "\n" in file:
+    if len(file) > LONGEST_PATH or one_name(file) != file:
         raise BadInput("That is no path of a file.", hint="Write it as `git diff` does, such as src/login.py.")
     return Comment(body=words, file=file, line=line, blocking=blocking or marked)
 

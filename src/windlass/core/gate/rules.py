@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 
+from windlass.core.gate.command_words import CommandWords
 from windlass.core.gate.stacks import QueuedChange, Rates, Rules, Trial, TrialVerdict, measure
 from windlass.core.nouns.change import Change, ChangeState, CheckResult, Hold
 from windlass.core.nouns.counted_tests import Tally
@@ -17,7 +17,6 @@ NOT_RUN = (126, 127)
 """Exit codes of a shell for a program that is missing, or can't be executed."""
 MOST_RUNNERS = 8
 ALIKE = 3
-_WORD = re.compile(r"[^\s;&|()<>'\"]+")
 
 
 def entries(queue: Sequence[Change]) -> list[QueuedChange]:
@@ -49,11 +48,18 @@ def fail_alike(trials: Iterable[Trial]) -> bool:
     return len(alone) >= ALIKE and not any(trial.verdict is TrialVerdict.PASSED for trial in known)
 
 
-def tests_of(past: Sequence[Change]) -> Tally | None:
-    """How many tests ran at the last landing; `past` has the newest change first."""
-    trees = ((change.checks, change.landing.tested) for change in past if change.landing)
-    checks, tree = next(trees, ((), ""))
-    return next((check.tests for check in checks if check.passed and check.tree == tree), None)
+def tests_of(past: Sequence[Change], health: CheckResult | None) -> Tally | None:
+    """How many tests ran when main was last green: at a landing (`past`: the newest first), or tested by itself."""
+    landings = ((change.checks, change.landing) for change in past if change.landing)
+    checks, landing = next(landings, ((), None))
+    if health and health.passed and health.tests and health.started_at > (landing.landed_at if landing else -1.0):
+        return health.tests
+    return next((check.tests for check in checks if landing and check.passed and check.tree == landing.tested), None)
+
+
+def touches_tests(files: Iterable[str]) -> bool:
+    """Whether some of these files are tests, as far as their names tell."""
+    return any("test" in file.lower() or "spec" in file.lower() for file in files)
 
 
 def rates(past: Sequence[Change]) -> Rates:
@@ -87,12 +93,7 @@ def to_release(queue: Sequence[Change], checks: CheckSettings, *, due: Container
 
 def blames_author(result: CheckResult, files: Iterable[str]) -> bool:
     """Whether a failed check is the changes' fault: not where its command is missing, unless they removed it."""
-    return result.exit_code not in NOT_RUN or not named(result.command).isdisjoint(files)
-
-
-def named(command: str) -> set[str]:
-    """The words of a command that may be files of the repository."""
-    return {word.removeprefix("./") for word in _WORD.findall(command)}
+    return result.exit_code not in NOT_RUN or any(map(CommandWords(result.command).names, files))
 
 
 def known_results(
@@ -123,8 +124,12 @@ class AfterRefusal(Enum):
     """It went back often enough; a person must look."""
 
 
-def decide_refusal(change: Change, limits: Limits, *, over: bool = False) -> AfterRefusal:
-    """Choose what happens to a change that conflicts or fails its checks; `over`: its author's task has ended."""
+def decide_refusal(change: Change, limits: Limits, *, over: bool = False, unfit: bool = False) -> AfterRefusal:
+    """Choose what happens to a change that conflicts or fails its checks.
+
+    `over`: its author's task has ended; `unfit`: it could not land on any main, which is said to its author once.
+    """
     if not change.agent or over:
         return AfterRefusal.CLOSE
-    return AfterRefusal.RETURN if change.returns < limits.returns else AfterRefusal.ESCALATE
+    allowed = min(1, limits.returns) if unfit else limits.returns
+    return AfterRefusal.RETURN if change.returns < allowed else AfterRefusal.ESCALATE

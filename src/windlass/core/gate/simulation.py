@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import ceil
@@ -46,6 +47,8 @@ class Setting:
     """Share of changes that are green alone, and red together with some other one."""
     proven: bool = False
     """Every change passed its own check before: bad ones never enter the queue."""
+    returns: int = 0
+    """How often the author of a good change that went back finds nothing to mend, and brings it again as it is."""
     spread: float = 0.0
     """Some checks take longer than others, up to this share: the planner must decide while some are under way."""
     rules: Rules = field(default_factory=Rules)
@@ -108,6 +111,8 @@ class WorldResult:
     """Changes that went back although they were good."""
     unlucky_rejections: int = 0
     """… of which each failure was chance, and the budget of retries used up."""
+    lost: int = 0
+    """Good changes that never landed."""
     stuck: int = 0
     """Changes left in the queue without a plan."""
 
@@ -186,6 +191,8 @@ class _Gate:
         self.flaked = 0
         self.mains = {frozenset[str]()}
         self.failed: list[frozenset[str]] = []
+        self.brought = Counter(world.changes)
+        """How often each change was brought."""
 
     def step(self) -> None:
         """Plan and land, start tests, and if nothing else is left to do, wait for the next test to end."""
@@ -224,7 +231,7 @@ class _Gate:
 
     def _wait(self) -> None:
         """Wait until the next tests end. Without any, the planner is stuck."""
-        patience = _PATIENCE * len(self.world.changes) * (self.setting.rules.retries + 1)
+        patience = _PATIENCE * len(self.world.changes) * (self.setting.rules.retries + 1) * (self.setting.returns + 1)
         if not self.tests or self.now > patience * (1 + self.setting.spread):
             self.outcome.stuck = len(self.queue)
             return
@@ -257,11 +264,18 @@ class _Gate:
 
     def _reject(self, change: str) -> None:
         self.outcome.rejected += 1
-        if not self.world.broken((*self.main, change)):
-            self.outcome.wrong_rejections += 1
-            alone = sum(change in tree and tree - {change} in self.mains for tree in self.failed)
-            self.outcome.unlucky_rejections += alone > self.setting.rules.retries
+        entry = self.queue[change]
         self._leave((change,))
+        if self.world.broken((*self.main, change)):
+            return
+        self.outcome.wrong_rejections += 1
+        alone = sum(change in tree and tree - {change} in self.mains for tree in self.failed)
+        self.outcome.unlucky_rejections += alone > self.setting.rules.retries
+        if self.brought[change] > self.setting.returns:
+            self.outcome.lost += 1
+            return
+        self.brought[change] += 1
+        self.queue[change] = replace(entry, turn=entry.turn + len(self.world.changes))
 
     def _leave(self, gone: Stack) -> None:
         for change in gone:

@@ -12,6 +12,11 @@ Stack = tuple[str, ...]
 _BAD = (0.15, 6.0)
 _FLAKY = (1.0, 50.0)
 """Assumed before anything was measured: how many, of how many."""
+_USUAL, _TRIES = 0.02, 30
+"""So many checks fail by chance anywhere. Beyond that a change gets more tries: 2 where one of ten does, 8 where three
+of ten do."""
+_MORE, _UNSEEN, _HARDLY = 5, 0.5, 1e-3
+"""So many checks and flakes more may have been, for all that was seen; a chance that is smaller than this is none."""
 
 
 class TrialVerdict(StrEnum):
@@ -63,6 +68,10 @@ class Rates:
 
     bad: float
     flaky: float
+    runs: int = 0
+    """How many checks this was measured on …"""
+    flaked: int = 0
+    """… and how many of them failed by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +130,23 @@ def flakes(trials: Iterable[Trial], landed: Stack) -> int:
 def measure(*, landed: int, rejected: int, runs: int, flaked: int) -> Rates:
     """Estimate the rates from these numbers; without any, those of an ordinary project."""
     bad = (rejected + _BAD[0]) / (landed + rejected + _BAD[1])
-    return Rates(bad=bad, flaky=(flaked + _FLAKY[0]) / (runs + _FLAKY[1]))
+    flaky = (flaked + _FLAKY[0]) / (runs + _FLAKY[1])
+    return Rates(bad=bad, flaky=flaky, runs=runs, flaked=flaked)
+
+
+def tries(retries: int, rates: Rates, failed: int) -> int:
+    """How often a change that `failed` so often alone may do so: a failure tells less where checks fail by chance.
+
+    Its own failures say nothing about how often they do.
+    """
+    often = rates.flaked / (_MORE + max(rates.flaked, rates.runs - failed))
+    return 1 + retries + int(_TRIES * max(0.0, often - _USUAL))
+
+
+def may_be_chance(rates: Rates, failed: int) -> bool:
+    """Whether so many failures of one change may all be chance, for all that was seen."""
+    often = (rates.flaked + _UNSEEN) / (_MORE + max(rates.flaked, rates.runs - failed))
+    return bool(often**failed > _HARDLY)
 
 
 def in_order(entries: Iterable[QueuedChange]) -> list[QueuedChange]:

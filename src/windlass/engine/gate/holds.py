@@ -25,13 +25,13 @@ MISSING = (
 class Holds:
     """Holds changes, and releases them."""
 
-    def __init__(self, ports: Ports, moves: Moves, verdicts: GateRecord, reviews: Reviews) -> None:
+    def __init__(self, ports: Ports, moves: Moves, record: GateRecord, reviews: Reviews) -> None:
         self.store = ports.store
         self.git = ports.git
         self.settings = ports.settings
         self.clock = ports.clock
         self.moves = moves
-        self.verdicts = verdicts
+        self.record = record
         self.reviews = reviews
         self._tried_at: dict[str, float] = {}
 
@@ -39,7 +39,7 @@ class Holds:
         """Record a landing that a crash kept from being recorded. Returns whether there was one."""
         if change.candidate is None or not await self.git.landed(project, change.candidate.commit):
             return False
-        await self.verdicts.landed([(change, await self.git.receipt(project, change.candidate))])
+        await self.record.landed([(change, await self.git.receipt(project, change.candidate))])
         return True
 
     async def given_up(self, project: Project, change: Change) -> bool:
@@ -48,7 +48,7 @@ class Holds:
         if task is None or task.state is not TaskState.CANCELLED:
             return False
         if not await self.landed_before(project, change):
-            await self.verdicts.closed(change, task.reason)
+            await self.record.closed(change, task.reason)
         return True
 
     async def in_doubt(self, change: Change) -> bool:
@@ -59,7 +59,7 @@ class Holds:
     async def hold(self, change: Change, hold: Hold, reason: str, hint: str) -> None:
         self.tried(change.id)
         ask = f"{change.id} ({change.title}) waits: {reason} {hint}".strip()
-        await self.verdicts.held(change, hold, reason, ask)
+        await self.record.held(change, hold, reason, ask)
 
     async def for_checks(self, project: Project, change: Change) -> None:
         """Hold a change of a project without a check command, and ask the person for one."""
@@ -67,7 +67,15 @@ class Holds:
             f"{change.id} ({change.title}) waits: {project.name} has no check command, and nothing lands untested. "
             'Set one with `windlass config set checks.command "…"`.'
         )
-        await self.verdicts.held(change, Hold.CHECKS, "the project has no check command", ask)
+        await self.record.held(change, Hold.CHECKS, "the project has no check command", ask)
+
+    async def for_tests(self, change: Change, gone: str) -> None:
+        """Hold a change with which tests are gone: whether they may go is for a person to say."""
+        ask = (
+            f"{change.id} ({change.title}) passes, but {gone}. Look at it with `windlass change diff {change.id}`; then"
+            f" `windlass queue release {change.id}` lets it land, and `windlass queue drop {change.id}` gives it up."
+        )
+        await self.record.held(change, Hold.GUARD, gone, ask)
 
     async def release(self, project: Project, queue: list[Change]) -> None:
         """Release held changes whose reason is gone."""
@@ -78,7 +86,7 @@ class Holds:
         due = {key for key, pause in pauses.items() if self.is_over(key, pause)}
         for change in rules.to_release(queue, self.settings.at(project.path).checks, due=due):
             if await self._is_free(project, change):
-                await self.verdicts.again(change, "" if change.hold is Hold.REVIEW else change.reason)
+                await self.record.again(change, "" if change.hold is Hold.REVIEW else change.reason)
 
     async def _is_free(self, project: Project, change: Change) -> bool:
         match change.hold:
@@ -119,7 +127,7 @@ class Holds:
                 return True  # main has moved: it must be staged and tested again
             except (NotAllowed, Unavailable):
                 return False
-            await self.verdicts.landed([(held, landing)])
+            await self.record.landed([(held, landing)])
             return False
 
     def _is_proven(self, project: Project, change: Change) -> bool:
@@ -133,7 +141,7 @@ class Holds:
             return True
         landed = await self.git.landed(project, change.head)
         if landed:
-            await self.verdicts.closed(change, "main has all of it already")
+            await self.record.closed(change, "main has all of it already")
         return landed
 
     def tried(self, key: str) -> None:

@@ -12,7 +12,7 @@ from windlass.core.gate import rules as gate_rules
 from windlass.core.gate.planner import plan
 from windlass.core.gate.stacks import Plan, Stack, Trial
 from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold
-from windlass.core.nouns.counted_tests import tally
+from windlass.core.nouns.counted_tests import Tally, lost
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
@@ -20,6 +20,7 @@ from windlass.core.render import rejection
 from windlass.core.settings.schema import Settings
 from windlass.engine.background import Background, Moves
 from windlass.engine.bell import Bell
+from windlass.engine.checking import CheckRuns
 from windlass.engine.gate.holds import CHECKS_RETRY_SECONDS, MISSING, Holds
 from windlass.engine.gate.known_trials import KnownTrials, QueueView, RunningCheck
 from windlass.engine.gate.main_health import Health
@@ -27,10 +28,9 @@ from windlass.engine.gate.record import IN_QUEUE, GateRecord, Refusal
 from windlass.engine.gate.reviews import Reviews
 from windlass.engine.gate.stage import Staging
 from windlass.engine.projects.tasks import Tasks
+from windlass.engine.records.changes import recent_changes
 from windlass.engine.records.documents import text_of
 
-PAST = 100
-"""How many ended changes are counted to estimate how often checks fail."""
 TRIES = 3
 """How many unexpected errors a change may have before the others go on without it."""
 
@@ -53,14 +53,15 @@ class Gate:
         self.store = ports.store
         self.git = ports.git
         self.projects = tasks.projects
+        self.checks = CheckRuns(ports)
         self.health = Health(ports, bell, tasks)
         self.reviews = reviews
         self.background = background
         self.tests = tests
         self.moves = moves
-        self.verdicts = GateRecord(ports, bell)
-        self.staging = Staging(ports, self.verdicts)
-        self.holds = Holds(ports, moves, self.verdicts, reviews)
+        self.record = GateRecord(ports, bell)
+        self.staging = Staging(ports, self.record, self.checks)
+        self.holds = Holds(ports, moves, self.record, reviews)
         self._trials: dict[str, KnownTrials] = {}
         self._failures: Counter[str] = Counter()
 
@@ -94,13 +95,13 @@ class Gate:
         self._stop(trials, trials.tests)
         for change in await self._queue(project):
             if change.state is ChangeState.TESTING and not await self.holds.landed_before(project, change):
-                await self.verdicts.again(change, "")
+                await self.record.again(change, "")
 
     async def _step(self, project: Project) -> bool:
         """Look, let the planner decide, and act. Returns True if something has changed, so that one must look again."""
         settings = self.ports.settings.at(project.path)
         trials = self._trials.setdefault(project.id, KnownTrials())
-        trials.use((settings.checks, settings.gate.guarded, settings.gate.shape))
+        trials.use((settings.checks, settings.gate.guarded, settings.gate.guard, settings.gate.shape))
         tip = await self.git.main(project)
         known = trials.heads if tip == trials.tip else {}
         waiting = [change for change in await self._queue(project) if change.state in IN_QUEUE]
@@ -115,7 +116,7 @@ class Gate:
         trials.follow(tip, {change.id: f"{change.head} {change.turn}" for change in queue})
         rules = gate_rules.rules(settings.gate, processors=self.ports.processors, alone=trials.alone)
         counted = [trial for trial in trials.all() if not trials.alone or len(trial.stack) == 1]
-        rates = gate_rules.rates(await self.store.read(partial(_past, project.id)))
+        rates = gate_rules.rates(await self.store.read(partial(recent_changes, project.id)))
         if trials.sound is False and sound is not False:  # main was found red while we looked elsewhere
             return True
         decided = plan(gate_rules.entries(queue), counted, trials.clashes, rates, rules)
@@ -152,7 +153,7 @@ class Gate:
             self._test_main(view)
         for change in queue:
             if change.state is ChangeState.TESTING and not gate_rules.may_repair(change, project):
-                await self.verdicts.again(change, f"{project.main} is red")
+                await self.record.again(change, f"{project.main} is red")
         return [change for change in queue if gate_rules.may_repair(change, project)]
 
     def _is_main_to_blame(self, view: QueueView, decided: Plan, counted: list[Trial]) -> bool:
@@ -195,7 +196,7 @@ class Gate:
         """Hold a change to which a reviewer objects. Returns whether one does."""
         objection = await self.reviews.objection(change)
         if objection:
-            await self.verdicts.held(change, Hold.REVIEW, objection, "")
+            await self.record.held(change, Hold.REVIEW, objection, "")
         return bool(objection)
 
     async def _start(self, view: QueueView, stack: Stack, changes: Mapping[str, Change]) -> bool:
@@ -210,7 +211,7 @@ class Gate:
         if trials.add_stored(stack, results):
             return False
         pairs = [(changes[key], candidate) for key, candidate in zip(stack, chain, strict=True)]
-        if not await self.verdicts.staged(pairs):
+        if not await self.record.staged(pairs):
             return False
         test = RunningCheck(began=stack, trial=Trial(stack=stack))
         trials.tests.append(test)
@@ -228,10 +229,14 @@ class Gate:
         """Run the checks on the tree of a stack, and record the result."""
         top, candidate = pairs[-1]
         try:
-            checks = view.settings.checks
-            result, output = await self.ports.checks.run(view.project, candidate, checks, self.ports.clock.now())
-            result = replace(result, document=f"checks/{top.id}", stack=test.began, tests=tally(output))
-            await self.verdicts.tested(top, result, output)
+            judges = await self.checks.judges(
+                view.project, view.settings, [staged for change, staged in pairs if change.allowed != change.head]
+            )
+            result, output = await self.checks.run(
+                view.project, candidate, view.settings, judges, main=pairs[0][1].before
+            )
+            result = replace(result, document=f"checks/{top.id}", stack=test.began)
+            await self.record.tested(top, result, output)
             files = [file for _, staged in pairs for file in staged.files]
             if result.passed or gate_rules.blames_author(result, files):
                 view.trials.ended(test, result)
@@ -257,7 +262,7 @@ class Gate:
         """Hold a change that fails again and again, so that the others can land."""
         self._failures[change.id] += 1
         if self._failures[change.id] < TRIES:
-            await self.verdicts.delayed(change, f"not tried yet: {error}")
+            await self.record.delayed(change, f"not tried yet: {error}")
         else:
             await self.holds.hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
 
@@ -268,7 +273,7 @@ class Gate:
             view.trials.forget([change.id])
         else:
             refusal = Refusal(result.reason, rejection(change, result, output), by_checks=True)
-            await self.verdicts.refused(change, refusal, view.settings.limits)
+            await self.record.refused(change, refusal, view.settings.limits)
 
     async def _land(self, view: QueueView, changes: list[Change]) -> bool:
         """Move main to a stack that has passed, and record the receipts. Returns False if it has to wait a little."""
@@ -288,7 +293,11 @@ class Gate:
             pairs = [*zip(changes, chain, strict=True)]
             results = await self._results(project, top.tree, view.settings)
             passed = [result for result in results if result.passed]
-            if not passed or not await self.verdicts.chosen(pairs, passed[-1]):
+            if passed and await self._must_count_first(view, pairs):
+                return False
+            if passed and await self._lacks_tests(view, pairs, passed[-1]):
+                return True
+            if not passed or not await self.record.chosen(pairs, passed[-1]):
                 view.trials.forget(stack)
                 return True
             try:
@@ -297,6 +306,30 @@ class Gate:
             except Exception as error:
                 await self._blame(changes[-1], error)
                 raise
+
+    async def _must_count_first(self, view: QueueView, pairs: list[tuple[Change, Candidate]]) -> bool:
+        """Whether main's tests must be counted before a stack that changes tests may land; if so, that begins."""
+        files = [file for change, candidate in pairs if _is_unseen(change) for file in candidate.files]
+        if view.trials.sound is not None or not gate_rules.touches_tests(files):
+            return False
+        if await self._tests_before(view.project) is not None:
+            return False
+        self._test_main(view)
+        return True
+
+    async def _lacks_tests(self, view: QueueView, pairs: list[tuple[Change, Candidate]], proof: CheckResult) -> bool:
+        """Whether tests are gone with a stack. If so, its change is held; of several, each is tried by itself."""
+        unseen = [change for change, _ in pairs if _is_unseen(change)]
+        gone = lost(await self._tests_before(view.project), proof.tests) if unseen else ""
+        if gone and len(pairs) > 1:
+            view.trials.alone = True
+        elif gone:
+            await self.holds.for_tests(unseen[0], gone)
+        return bool(gone)
+
+    async def _tests_before(self, project: Project) -> Tally | None:
+        past = await self.store.read(partial(recent_changes, project.id))
+        return gate_rules.tests_of(past, (await self.projects.get(project.id)).health)
 
     async def _move(self, view: QueueView, pairs: list[tuple[Change, Candidate]], proof: CheckResult) -> None:
         project, trials = view.project, view.trials
@@ -312,9 +345,9 @@ class Gate:
             if not trials.alone:
                 await self.holds.hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
             return
-        before = gate_rules.tests_of(await self.store.read(partial(_past, project.id)))
+        before = await self._tests_before(project)
         landings = [replace(await self.git.receipt(project, each), tests_before=before) for each in chain]
-        await self.verdicts.landed([*zip((change for change, _ in pairs), landings, strict=True)])
+        await self.record.landed([*zip((change for change, _ in pairs), landings, strict=True)])
         trials.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
         await self.health.recovered(project, proof)
 
@@ -325,9 +358,9 @@ class Gate:
         return await self.store.read(lambda store: store.changes(project=project.id))
 
 
-def _past(project: str, store: Reading) -> list[Change]:
-    """Changes that ended lately, and those in the queue."""
-    return [*store.changes(project=project, ended=True, limit=PAST), *store.changes(project=project)]
+def _is_unseen(change: Change) -> bool:
+    """Whether no person has looked at these commits, or asked for them."""
+    return change.allowed != change.head and not change.undoes
 
 
 def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import count
 
 from windlass.core.errors import Conflict, WindlassError
-from windlass.core.gate.rules import NOT_RUN
+from windlass.core.gate import rules as gate_rules
+from windlass.core.gate.stacks import tries
 from windlass.core.nouns.change import Candidate, Change, CheckResult
 from windlass.core.nouns.message import Kind
 from windlass.core.nouns.project import Project
@@ -15,7 +17,9 @@ from windlass.core.ports.store import Reading, Writing
 from windlass.core.render import red_main
 from windlass.core.settings.schema import Settings
 from windlass.engine.bell import Bell
+from windlass.engine.checking import CheckRuns
 from windlass.engine.projects.tasks import Order, Tasks
+from windlass.engine.records.changes import recent_changes
 from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import tell_person, withdraw
 
@@ -29,7 +33,7 @@ class Health:
     def __init__(self, ports: Ports, bell: Bell, tasks: Tasks) -> None:
         self.store = ports.store
         self.git = ports.git
-        self.checks = ports.checks
+        self.checks = CheckRuns(ports)
         self.clock = ports.clock
         self.bell = bell
         self.tasks = tasks
@@ -59,9 +63,10 @@ class Health:
         candidate = await self._itself(project, tip)
         if candidate is None:
             return None
-        for _ in range(settings.gate.retries + 1):
-            result, output = await self.checks.run(project, candidate, settings.checks, self.clock.now())
-            if result.passed:
+        rates = gate_rules.rates(await self.store.read(partial(recent_changes, project.id)))
+        for failed in count(1):
+            result, output = await self.checks.run(project, candidate, settings)
+            if result.passed or failed >= tries(settings.gate.retries, rates, 0):
                 break
         if not result.passed:
             await self._ask_for_repair(project, result, output)
@@ -94,7 +99,7 @@ class Health:
         current = await self.store.read(lambda store: store.find(Project, project.id)) or project
         if current.red and current.health and current.health.tree == result.tree:
             return
-        if result.exit_code in NOT_RUN:
+        if result.exit_code in gate_rules.NOT_RUN:
             words = f"{project.main} can't be tested: {result.reason}: {result.command}. Install what is missing."
             await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
             return

@@ -19,7 +19,7 @@ from windlass.engine.records.documents import revised
 from windlass.engine.records.messages import ask_about, channel_of_change, tell_agent, tell_person, withdraw_hold
 
 IN_QUEUE = (ChangeState.QUEUED, ChangeState.TESTING)
-MOST_RESULTS = 8
+MOST_RESULTS = 16
 """How many results of its tests a change keeps."""
 
 
@@ -31,6 +31,8 @@ class Refusal:
     body: str
     by_checks: bool = False
     """Its checks failed; otherwise it could not be staged on main."""
+    unfit: bool = False
+    """It could not be staged on any main."""
 
 
 class GateRecord:
@@ -110,7 +112,8 @@ class GateRecord:
                 return
             current = replace(current, failures=current.failures + refusal.by_checks)
             task = store.find(Task, current.task)
-            match rules.decide_refusal(current, limits, over=task is not None and task.ended):
+            over = task is not None and task.ended
+            match rules.decide_refusal(current, limits, over=over, unfit=refusal.unfit):
                 case rules.AfterRefusal.RETURN:
                     _return(store, current, refusal, now)
                 case rules.AfterRefusal.CLOSE:

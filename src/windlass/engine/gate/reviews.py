@@ -19,9 +19,9 @@ from windlass.engine.bell import Bell
 from windlass.engine.gate import comments
 from windlass.engine.gate.changes import Changes
 from windlass.engine.messages.talk import Talk
-from windlass.engine.projects.projects import Projects
 from windlass.engine.projects.tasks import Order, Tasks
 from windlass.engine.records.closing import end_task
+from windlass.engine.troubles import Troubles
 
 REVIEWER = "reviewer"
 """The agent that reviews by default, if the repository defines one."""
@@ -42,17 +42,18 @@ class Reviews:
     """Begins reviews, takes comments, and tells the gate about objections."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, projects: Projects, tasks: Tasks, changes: Changes, *, talk: Talk
+        self, ports: Ports, bell: Bell, tasks: Tasks, changes: Changes, *, talk: Talk, troubles: Troubles
     ) -> None:
         self.store = ports.store
         self.library = ports.library
         self.settings = ports.settings
         self.clock = ports.clock
         self.bell = bell
-        self.projects = projects
+        self.projects = tasks.projects
         self.tasks = tasks
         self.changes = changes
         self.talk = talk
+        self.troubles = troubles
 
     async def objection(self, change: Change) -> str:
         """Why reviews keep a change from landing now, or nothing. Asked before staging, and right before main moves."""
@@ -64,10 +65,11 @@ class Reviews:
         for task in await self.store.read(_over):
             await self.bell.ring_after(self.store.write(partial(_end, task.id, self.clock.now())))
         for change in await self.store.read(lambda store: store.changes()):
-            if change.hold is Hold.REVIEW:
-                await self._pass_on(change)
-            if change.queued or change.hold is Hold.REVIEW:
-                await self._see_to(change)
+            with self.troubles.noted("land"):
+                if change.hold is Hold.REVIEW:
+                    await self._pass_on(change)
+                if change.queued or change.hold is Hold.REVIEW:
+                    await self._see_to(change)
 
     async def _pass_on(self, change: Change) -> None:
         said = await self.said(change)

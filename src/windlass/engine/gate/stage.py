@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from windlass.core.errors import Conflict, TakenBack
-from windlass.core.gate import guarded_files
+from windlass.core.errors import Conflict, TakenBack, Unfit
+from windlass.core.gate.guarded_files import GuardedFile
 from windlass.core.gate.stacks import Clash, Stack
 from windlass.core.nouns.change import Change, Hold, LandingShape
 from windlass.core.ports import Ports
-from windlass.core.render import conflict_note, taken_back_note
-from windlass.core.settings.schema import Settings
+from windlass.core.render import conflict_note, taken_back_note, unfit_note
+from windlass.engine.checking import CheckRuns
 from windlass.engine.gate.known_trials import QueueView
 from windlass.engine.gate.record import GateRecord, Refusal
 
@@ -16,10 +16,10 @@ from windlass.engine.gate.record import GateRecord, Refusal
 class Staging:
     """Makes the candidates of stacks, one on the other."""
 
-    def __init__(self, ports: Ports, verdicts: GateRecord) -> None:
+    def __init__(self, ports: Ports, record: GateRecord, checks: CheckRuns) -> None:
         self.git = ports.git
-        self.guards = (guarded_files.SETTINGS, *ports.library.guarded)
-        self.verdicts = verdicts
+        self.checks = checks
+        self.record = record
 
     async def put(self, view: QueueView, part: Stack, change: Change) -> bool:
         """Stage one change on those below it. Returns False if it can't be there, which is then recorded."""
@@ -28,7 +28,7 @@ class Staging:
         shape = settings.gate.shape
         try:
             candidate = await self.git.stage(view.project, change.head, _message(change), onto=onto, shape=shape)
-        except (TakenBack, Conflict) as error:
+        except Conflict as error:
             if not under:
                 await self._refuse(view, change, error)
             else:
@@ -38,9 +38,9 @@ class Staging:
             if under:
                 trials.clashes.append(Clash(under=under, change=change.id))
             else:
-                await self.verdicts.closed(change, "main has all of it already")
-        elif change.allowed != change.head and (file := guarded_files.guarded(candidate.files, settings, self.guards)):
-            await self._hold(change, file, settings)
+                await self.record.closed(change, "main has all of it already")
+        elif change.allowed != change.head and (file := await self.checks.guard(view.project, candidate, settings)):
+            await self._hold(change, file)
         else:
             trials.staged[part] = candidate
             return True
@@ -50,19 +50,20 @@ class Staging:
         main = view.project.main
         if isinstance(error, TakenBack):
             refusal = Refusal("stands on what main has lost", taken_back_note(change, main, str(error)))
+        elif isinstance(error, Unfit):
+            refusal = Refusal(str(error), unfit_note(change, str(error), error.hint), unfit=True)
         else:
             refusal = Refusal("conflicts with main", conflict_note(change, main, str(error)))
-        await self.verdicts.refused(change, refusal, view.settings.limits)
+        await self.record.refused(change, refusal, view.settings.limits)
 
-    async def _hold(self, change: Change, file: str, settings: Settings) -> None:
+    async def _hold(self, change: Change, file: GuardedFile) -> None:
         """Hold a change to a guarded file: no agent decides how its own work is tested, or what it may do."""
-        why = guarded_files.decides(file, settings, self.guards)
         ask = (
-            f"{change.id} ({change.title}) changes {file}, which {why}, so it does not land by itself. Look at it with"
-            f" `windlass change diff {change.id}`; then `windlass queue release {change.id}` lets it go to the checks,"
-            f" and `windlass queue drop {change.id}` gives it up."
+            f"{change.id} ({change.title}) changes {file.name}, which {file.why}, so it does not land by itself."
+            f" Look at it with `windlass change diff {change.id}`; then `windlass queue release {change.id}` lets it go"
+            f" to the checks, and `windlass queue drop {change.id}` gives it up."
         )
-        await self.verdicts.held(change, Hold.GUARD, f"it changes {file}", ask)
+        await self.record.held(change, Hold.GUARD, f"it changes {file.name}", ask)
 
 
 def _message(change: Change) -> str:
