@@ -163,13 +163,14 @@ def test_while_a_file_is_broken_what_it_said_before_counts(tmp_path: Path) -> No
     write(file, "[limits\n")
 
     assert files.at(str(tmp_path)).limits.runs == 3
-    assert str(file) in str(files.problems[str(tmp_path)])
+    with pytest.raises(BadInput, match=r"config\.toml"):
+        files.check(str(tmp_path))
     with pytest.raises(BadInput):
         SettingsFiles(tmp_path / "home", {}).at(str(tmp_path))
 
     write(file, "[limits]\nruns = 55\n")
     assert files.at(str(tmp_path)).limits.runs == 55
-    assert files.problems == {}
+    files.check(str(tmp_path))
 
 
 def test_a_broken_home_file_leaves_the_defaults(tmp_path: Path) -> None:
@@ -221,3 +222,32 @@ def test_a_choice_is_one_of_its_words(tmp_path: Path) -> None:
         files.check("")
     desk = SettingsFileEditor(SettingsFiles(tmp_path / "home", {}), guess)
     assert desk.change(str(tmp_path), "sandbox.mode", "off") == ("off", str(tmp_path / "home" / "config.toml"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[limits]\nruns = {'9' * 5000}\n",
+        f"[limits]\nruns = 0x{'f' * 5000}\n",
+        f"[limits]\nruns = 1{'0' * 400}\n",
+        f"[limits]\nrun_minutes = 0x{'f' * 5000}\n",
+        f"[checks]\ncommand = 0x{'f' * 5000}\n",
+        f"[sandbox]\nmode = [0x{'f' * 5000}]\n",
+        f"[limits]\nruns = {'[' * 50_000}\n",
+        f"{'a.' * 50_000}b = 1\n",
+        "[limits]\nruns = 1979-05-27T07:32:00.5Z\n",
+        "[limits]\nruns = 9999-99-99\n",
+        "[limits]\nruns = nan\n",
+        '[checks]\ncommand = "\\ud800"\n',
+    ],
+    ids=["digits", "hex", "float", "minutes", "text", "list", "nested", "dotted", "date", "no date", "nan", "half"],
+)
+def test_no_value_breaks_the_reader(tmp_path: Path, text: str) -> None:
+    """Whatever stands in a project's file, it is named as that file's fault in a few words."""
+    file = write(project_file(str(tmp_path / "repo")), text)
+
+    with pytest.raises(BadInput) as caught:
+        SettingsFiles(tmp_path, {}).at(str(tmp_path / "repo"))
+
+    assert str(file) in str(caught.value)
+    assert len(str(caught.value)) < 1000

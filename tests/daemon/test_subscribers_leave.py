@@ -13,6 +13,7 @@ import patience
 from windlass.daemon.boot import build
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
 from windlass.daemon.serving.server import DaemonServer
+from windlass.daemon.serving.shares import Shares
 from windlass.engine import Engine
 from windlass.web.app import build as build_app
 
@@ -25,7 +26,10 @@ async def served(home: Path) -> AsyncIterator[Engine]:
     leaving = asyncio.Event()
     async with build(home, leaving.set) as building:
         server = DaemonServer(
-            build_app(building.engine, building.context, building.authenticator, building.tools), listen(home)
+            build_app(building.engine, building.context, building.authenticator, building.tools),
+            listen(home),
+            building.identify,
+            Shares(100),
         )
         serving = asyncio.create_task(server.run_until(leaving, building.engine.bell.fall_silent))
         yield building.engine

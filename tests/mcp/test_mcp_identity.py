@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from e2e_stage import Stage, stage
+from e2e_stage import WITHIN, Stage, stage
 from mcp_stage import NEWER, OLDER, Place, Way, Worker, call, over_http, place, variable
 
 from patience import until
@@ -43,7 +43,7 @@ def worker(here: Place) -> Worker:
 def post(here: Place, token: str = "", message: Any = HELLO, **headers: str) -> httpx2.Response:
     """One request, by hand."""
     given = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx2.post(here.url, json=message, headers=BOTH | given | headers)
+    return httpx2.post(here.url, json=message, headers=BOTH | given | headers, timeout=WITHIN)
 
 
 def words(answer: httpx2.Response) -> str:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import pytest
-from mcp.types import NotificationParams
 from stage import SetClock
-from starlette.requests import Request
 from talk_room import Room, play
 
 import patience
@@ -19,10 +16,7 @@ from fakes.store import MemoryStore
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.message import Message
 from windlass.core.ports.store import Reading
-from windlass.mcp import subscriptions
-from windlass.mcp.caller import RUN, Context, McpCallers
 from windlass.mcp.notifier import Listener, Notifier
-from windlass.mcp.subscriptions import SESSION_HEADER, Subscriptions
 
 T = TypeVar("T")
 
@@ -30,23 +24,6 @@ T = TypeVar("T")
 @pytest.fixture
 def room(repo: Path, tmp_path: Path) -> Room:
     return Room(repo, tmp_path / "home")
-
-
-class Deaf:
-    """A session that nothing is told any more."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    async def send_notification(self, notification: Any) -> None:
-        self.told.append(notification.params["id"])
-
-
-def request(run: str, session: str) -> Context:
-    """What a client of the older era sends when it has begun."""
-    headers = [(SESSION_HEADER.encode(), session.encode())]
-    asked = Request({"type": "http", "method": "POST", "headers": headers, "path": "/mcp", RUN: run})
-    return cast(Context, SimpleNamespace(request=asked, session=Deaf()))
 
 
 async def begun(room: Room) -> str:
@@ -155,35 +132,5 @@ def test_who_could_not_be_told_is_told_when_the_store_is_back(repo: Path, tmp_pa
         await until(heard)
         assert told == ["one Both of you.", "two Both of you."]
         await news.close()
-
-    play(story)
-
-
-def test_sessions_are_forgotten_with_their_run_and_are_not_too_many(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever never says goodbye costs nothing after a while: the oldest goes first."""
-    monkeypatch.setattr(subscriptions, "MOST_SUBSCRIBED", 3)
-
-    async def story() -> None:
-        run = await begun(room)
-        ears = Subscriptions(room.engine, McpCallers(room.engine))
-        for number in range(5):
-            await ears.greet(request("", f"s{number}"), NotificationParams())
-        assert list(ears.sessions) == ["s2", "s3", "s4"]
-        await ears.greet(request(run, "r"), NotificationParams())
-        assert list(ears.sessions) == ["s3", "s4", "r"]
-        await room.signal("coder")
-        await room.exit("coder")
-        await room.move()
-        async with asyncio.timeout(patience.seconds(10)):
-            ear = room.engine.bell.ear()
-            while "r" in ears.sessions:
-                room.engine.bell.ring()
-                await ear.wait()
-                ear.clear()
-                await room.store.read(lambda store: store.last_seq())
-        await ears.close()
-        assert list(ears.sessions) == []
 
     play(story)

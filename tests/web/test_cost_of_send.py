@@ -17,6 +17,7 @@ from windlass.core.ports.store import Reading
 from windlass.daemon import boot
 from windlass.daemon.lifecycle import HomeLock, hang_up, listen, prepare_home
 from windlass.daemon.serving.server import DaemonServer
+from windlass.daemon.serving.shares import Shares
 from windlass.library.agent_files import RepositoryLibrary
 from windlass.store.sqlite import SqliteStore
 from windlass.web.app import build as build_app
@@ -83,7 +84,7 @@ async def serve(home: Path, story: Callable[[], Awaitable[None]]) -> None:
     leaving = asyncio.Event()
     async with boot.build(home, leaving.set) as program:
         app = build_app(program.engine, program.context, program.authenticator, program.tools)
-        server = DaemonServer(app, listen(home))
+        server = DaemonServer(app, listen(home), program.identify, Shares(100))
         serving = asyncio.create_task(server.run_until(leaving, program.engine.bell.fall_silent))
         try:
             await story()

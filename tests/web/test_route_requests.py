@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -14,9 +13,10 @@ import pytest
 from stage import Stage
 from starlette.types import Message
 
+from windlass.core.agents.grants import Grant
 from windlass.core.requests import Request
 from windlass.web.app import ROUTES, build
-from windlass.web.authentication import SocketAuthenticator
+from windlass.web.authentication import CALLER, Caller, SocketAuthenticator
 from windlass.web.request import AppContext
 from windlass.web.route import READ, ApiRoute
 
@@ -31,7 +31,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
     async def no_tools(*_: Any) -> None:
         raise AssertionError("no tool is called")
 
-    app = build(engine, cast(AppContext, None), SocketAuthenticator(os.getuid(), lambda _: None), no_tools)
+    app = build(engine, cast(AppContext, None), SocketAuthenticator(), no_tools)
 
     async def answered(route: ApiRoute, given: dict[str, Any]) -> list[Message]:
         scope = {
@@ -40,7 +40,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
             "path": route.path.format_map({"id": "x1", "name": "x", "comment": "x2"}),
             "query_string": urlencode(given).encode() if route.method == READ else b"",
             "headers": [(b"host", b"windlass")],
-            "client": (str(os.getuid()), os.getpid()),
+            "state": {CALLER: Caller()},
         }
         sent: list[Message] = []
         body = b"" if route.method == READ else json.dumps(given).encode()
@@ -89,8 +89,8 @@ def cases(fits: Callable[[ApiRoute, msgspec.structs.FieldInfo], bool]) -> list[A
     ]
 
 
-CHECKED = [route for route in ROUTES if route.path != "/agent/signal"]
-"""A signal is checked where signals in files are, too."""
+CHECKED = [route for route in ROUTES if route.grant is not Grant.RUN]
+"""A signal is checked where signals in files are, too; what else only a run may call, `test_other_projects` calls."""
 
 
 def test_every_route_that_writes_is_checked() -> None:

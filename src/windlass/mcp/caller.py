@@ -16,8 +16,8 @@ from windlass.engine.messages.callers import CallerInProject
 
 Context = ServerRequestContext[Any, Any]
 
-RUN = "windlass.run"
-"""Where a request keeps the run that it comes from."""
+SPEAKER = "windlass.speaker"
+"""Where a request keeps who was let in with it."""
 KEY_HEADER = "windlass-request"
 """A client's own name for a request: one that it sends again has the same."""
 PATH_HEADER = "windlass-path"
@@ -48,26 +48,26 @@ class McpCallers:
         self._places: dict[str, str] = {}
         """Projects by people's folders: git takes longer to find one than a tool to answer."""
 
-    async def caller(self, ctx: Context) -> McpCaller:
+    def caller(self, ctx: Context) -> McpCaller:
         request = request_of(ctx)
         return McpCaller(
-            speaker=await self.engine.talk.speaker(str(request.scope[RUN])),
+            speaker=request.scope[SPEAKER],
             path=unquote(request.headers.get(PATH_HEADER, "")),
             key=request.headers.get(KEY_HEADER, "")[:LONGEST_KEY],
         )
 
     async def identify(self, caller: McpCaller, name: str) -> CallerInProject:
         """An agent is in its own project; a person in the one of their folder, or in the only one there is."""
-        run, path = caller.speaker.run, caller.path
-        if run:
-            return await self.engine.callers.identify(run, name=name)
+        speaker, path = caller.speaker, caller.path
+        if speaker.run:
+            return await self.engine.callers.identify(speaker, name=name)
         known = self._places.get(path) if path else await self.engine.callers.only_project()
         if not (known or path):
             raise BadInput(
                 "It is not clear which project is meant.",
                 hint=f"Say so with the header {PATH_HEADER}, or use `windlass mcp` in the project's folder.",
             )
-        named = await self.engine.callers.identify("", path=path, project=known or "", name=name)
+        named = await self.engine.callers.identify(speaker, path=path, project=known or "", name=name)
         if len(self._places) >= MOST_PLACES:
             self._places.clear()
         self._places[path] = named.project.id

@@ -14,26 +14,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp import types
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from windlass import __version__
 from windlass.core import requests
+from windlass.core.agents.grants import Grant
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import WindlassError
 from windlass.engine import Engine
 from windlass.mcp import tools
-from windlass.mcp.caller import RUN, Context, McpCaller, McpCallers
+from windlass.mcp.caller import SPEAKER, Context, McpCaller, McpCallers
+from windlass.mcp.sessions import Sessions
 from windlass.mcp.subscriptions import INBOX, Subscriptions, must_be_inbox
 
 IDLE_SECONDS = 6 * 3600.0
 """An idle session is forgotten after this time; its client begins a new one."""
-MOST_SESSIONS = 4000
 INSTRUCTIONS = (
     "Talk to the other agents of this project and to people (channel_send, channel_read, inbox_read, ask, answer), "
     "share documents (document_read, document_write), and end your run (complete)."
@@ -48,9 +46,10 @@ class ToolServer:
         self.engine = engine
         self.callers = McpCallers(engine)
         self.subscriptions = Subscriptions(engine, self.callers)
-        self._sessions = StreamableHTTPSessionManager(
-            self._built(), session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_SESSIONS
+        self._manager = StreamableHTTPSessionManager(
+            self._built(), session_idle_timeout=IDLE_SECONDS, max_sessions=None
         )
+        self.sessions = Sessions(self._manager, self.subscriptions.notifier, self.subscriptions.forget)
         self._leaving = asyncio.Event()
         self._open = asyncio.Event()
         self._living: asyncio.Task[None] | None = None
@@ -82,7 +81,7 @@ class ToolServer:
         await self._open.wait()
 
     async def _live(self) -> None:
-        async with self._sessions.run():
+        async with self._manager.run():
             self._open.set()
             await self._leaving.wait()
 
@@ -94,26 +93,24 @@ class ToolServer:
         """Leave, and wait until all have ended."""
         self.leave()
         await self.subscriptions.close()
+        await self.sessions.close()
         if self._living is not None:
             await self._living
 
     async def serve(self, run: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of a run or, with an empty `run`, of a person. A session serves only who began it."""
-        await self.engine.talk.speaker(run)  # refuses a run that is over
-        if scope["method"] == "DELETE":
-            self.subscriptions.forget(Request(scope))
-        user = AuthenticatedUser(AccessToken(token="", client_id=run or "human", scopes=[]))
-        await self._sessions.handle_request({**scope, RUN: run, "user": user}, receive, send)
+        """Answer one request of a run or, with an empty `run`, of a person."""
+        speaker = await self.engine.callers.admit(run, Grant.PROJECT)
+        await self.sessions.serve(speaker, {**scope, SPEAKER: speaker}, receive, send)
 
     # ── what clients ask for ─────────────────────────────────────────────────────────────────────────────────
 
     async def _list_tools(self, ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        caller = await self.callers.caller(ctx)
+        caller = self.callers.caller(ctx)
         return types.ListToolsResult(tools=[_shown(tool) for tool in tools.granted(caller.speaker).values()])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            caller = await self.callers.caller(ctx)
+            caller = self.callers.caller(ctx)
             tool = _known(params.name, tools.granted(caller.speaker))
             found = await self._called(tool, caller, params.arguments or {})
             return types.CallToolResult(content=[types.TextContent(text=_json(found))], structured_content=found)
@@ -127,6 +124,8 @@ class ToolServer:
 
     async def _called(self, tool: tools.Tool, caller: McpCaller, given: Mapping[str, Any]) -> dict[str, Any]:
         checked = requests.read(tool.arguments, given, noun=f"an argument of {tool.name}")
+        if tool.grant.names:
+            await self.engine.callers.admit(caller.speaker.run, tool.grant, getattr(checked, tool.subject))
         named = await self.callers.identify(caller, getattr(checked, "sender", ""))
         return await tool.call(tools.ToolCall(engine=self.engine, caller=named, key=caller.key), checked)
 
@@ -140,7 +139,7 @@ class ToolServer:
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         must_be_inbox(str(params.uri))
-        caller = await self.callers.caller(ctx)
+        caller = self.callers.caller(ctx)
         found = await tools.unread(self.engine, caller.speaker)
         content = types.TextResourceContents(uri=INBOX, mime_type="application/json", text=_json(found))
         return types.ReadResourceResult(contents=[content])

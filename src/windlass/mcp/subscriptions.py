@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -10,18 +9,17 @@ from mcp import types
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
-from starlette.requests import Request
 
 from windlass.core.nouns.message import Message
 from windlass.engine import Engine
 from windlass.mcp.caller import Context, McpCallers, request_of
 from windlass.mcp.notifier import Listener, Notifier
+from windlass.mcp.sessions import SESSION_HEADER
 from windlass.mcp.tools import entry
 
 INBOX = "inbox://me"
-SESSION_HEADER = "mcp-session-id"
-MOST_SUBSCRIBED = 1000
-"""Sessions that are told of news at the same time. Of more, the oldest is forgotten first."""
+FIRST_VERSION = "2024-11-05"
+"""Its clients end at a notification that they do not know."""
 
 
 class Mention(types.Notification[dict[str, Any], Literal["notifications/mention"]]):
@@ -40,8 +38,9 @@ class OlderSession:
         self.subscribed = False
 
     async def tell(self, message: Message) -> None:
-        mention = Mention(params=entry(message) | {"target": self.reader})
-        await self.session.send_notification(cast(types.ServerNotification, mention))
+        if self.session.protocol_version != FIRST_VERSION:
+            mention = Mention(params=entry(message) | {"target": self.reader})
+            await self.session.send_notification(cast(types.ServerNotification, mention))
         if self.subscribed:
             await self.session.send_resource_updated(INBOX)
 
@@ -73,7 +72,7 @@ class Subscriptions:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Answer a request of the newer era with news, until its caller hangs up."""
-        caller = await self.callers.caller(ctx)
+        caller = self.callers.caller(ctx)
         bus = InMemorySubscriptionBus()
 
         async def tell(_message: Message) -> None:
@@ -87,18 +86,10 @@ class Subscriptions:
         finally:
             self.notifier.drop(listener)
 
-    def forget(self, request: Request) -> None:
-        """A session ends."""
-        self._drop(request.headers.get(SESSION_HEADER, ""))
-
-    def _drop(self, session: str) -> None:
+    def forget(self, session: str) -> None:
+        """A session has ended."""
         if found := self._subscribed.pop(session, None):
             self.notifier.drop(found[1])
-
-    @property
-    def sessions(self) -> Collection[str]:
-        """The sessions that are told of news, the oldest first."""
-        return self._subscribed.keys()
 
     async def close(self) -> None:
         self._subscribed.clear()
@@ -109,12 +100,10 @@ class Subscriptions:
         known = self._subscribed.get(session)
         if known is not None and self.notifier.has(known[1]):
             return known[0]
-        caller = await self.callers.caller(ctx)
+        caller = self.callers.caller(ctx)
         subscribed = OlderSession(ctx.session, caller.speaker.address)
-        end = partial(self._drop, session)
+        end = partial(self.forget, session)
         listener = Listener(reader=caller.speaker.address, run=caller.speaker.run, tell=subscribed.tell, end=end)
-        while len(self.sessions) >= MOST_SUBSCRIBED:
-            self._drop(next(iter(self.sessions)))
         self._subscribed[session] = (subscribed, listener)
         await self.notifier.add(listener)
         return subscribed

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
+from windlass.core.agents.grants import Grant, may_call
 from windlass.core.errors import BadInput
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import Handoff, NewMessage
@@ -45,8 +46,9 @@ class Tool:
     """One tool, as clients see it: its function's name, docstring and arguments."""
 
     call: Callable[[ToolCall, Any], Awaitable[dict[str, Any]]]
-    of_runs: bool = False
-    """Only a run can use it."""
+    grant: Grant = Grant.PERSON
+    subject: str = ""
+    """The argument that names what the grant is about, if it is about something named."""
     looks: bool = False
     """It changes nothing."""
     repeatable: bool = False
@@ -127,7 +129,7 @@ async def channel_peek(call: ToolCall, given: arguments.ChannelRead) -> dict[str
 async def channel_read(call: ToolCall, given: arguments.ChannelRead) -> dict[str, Any]:
     """Read what was said. What is for you and is shown counts as read: you are not told again."""
     seen = await _seen(call, given)
-    owed = {letter.message.id for letter in await call.engine.talk.inbox(call.speaker.address)}
+    owed = {item.message.id for item in await call.engine.talk.inbox(call.speaker.address)}
     if shown := [message.id for message in seen if message.id in owed]:
         await call.engine.talk.ack(call.speaker, *shown)
     return {"entries": [entry(message) for message in seen]}
@@ -158,7 +160,7 @@ async def inbox_read(call: ToolCall, given: arguments.InboxRead) -> dict[str, An
 
 async def unread(engine: Engine, speaker: Speaker, *, limit: int = MOST_ENTRIES) -> dict[str, Any]:
     """The mail that a speaker has not acknowledged."""
-    mail = [letter.message for letter in await engine.talk.inbox(speaker.address) if letter.delivery.owed]
+    mail = [item.message for item in await engine.talk.inbox(speaker.address) if item.delivery.owed]
     return {"entries": [entry(message) for message in mail[:limit]], "more": max(0, len(mail) - limit)}
 
 
@@ -256,23 +258,23 @@ def _signal(given: arguments.Complete) -> dict[str, Any]:
 
 
 TOOLS = (
-    Tool(channel_send, repeatable=True),
-    Tool(channel_read),
-    Tool(channel_peek, looks=True),
-    Tool(channel_wait, looks=True),
-    Tool(inbox_read, looks=True),
-    Tool(inbox_ack, repeatable=True),
-    Tool(ask, repeatable=True),
-    Tool(answer, repeatable=True),
-    Tool(document_list, looks=True),
-    Tool(document_read, looks=True),
-    Tool(document_write),
-    Tool(document_append),
-    Tool(agents_list, looks=True),
-    Tool(complete, of_runs=True, repeatable=True),
+    Tool(channel_send, grant=Grant.PROJECT, repeatable=True),
+    Tool(channel_read, grant=Grant.PROJECT),
+    Tool(channel_peek, grant=Grant.PROJECT, looks=True),
+    Tool(channel_wait, grant=Grant.PROJECT, looks=True),
+    Tool(inbox_read, grant=Grant.PROJECT, looks=True),
+    Tool(inbox_ack, grant=Grant.PROJECT, repeatable=True),
+    Tool(ask, grant=Grant.PROJECT, repeatable=True),
+    Tool(answer, grant=Grant.CONVERSATION, subject="conversation", repeatable=True),
+    Tool(document_list, grant=Grant.PROJECT, looks=True),
+    Tool(document_read, grant=Grant.PROJECT, looks=True),
+    Tool(document_write, grant=Grant.PROJECT),
+    Tool(document_append, grant=Grant.PROJECT),
+    Tool(agents_list, grant=Grant.PROJECT, looks=True),
+    Tool(complete, grant=Grant.RUN, repeatable=True),
 )
 
 
 def granted(speaker: Speaker) -> dict[str, Tool]:
-    """The tools that a caller may use, by name. Only a run can use those that end a run."""
-    return {tool.name: tool for tool in TOOLS if speaker.run or not tool.of_runs}
+    """The tools that a caller may use, by name."""
+    return {tool.name: tool for tool in TOOLS if may_call(tool.grant, run=bool(speaker.run))}

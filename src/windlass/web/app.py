@@ -12,11 +12,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from windlass.core.address import Address
+from windlass.core.agents.grants import Grant
 from windlass.core.errors import NotFound, Unavailable, WindlassError
 from windlass.core.requests import Request as NoFields
 from windlass.engine import Engine
 from windlass.web import http_io, openapi
-from windlass.web.authentication import Authenticator, SocketAuthenticator
+from windlass.web.authentication import Authenticator
 from windlass.web.request import Answer, AppContext, Call
 from windlass.web.route import READ, WRITE, ApiRoute
 from windlass.web.routes import (
@@ -43,74 +45,74 @@ async def describe(call: Call) -> Answer:
 
 
 ROUTES = (
-    ApiRoute(READ, "/status", system.status, by_runs=True),
-    ApiRoute(READ, "/doctor", system.doctor, by_runs=True),
+    ApiRoute(READ, "/status", system.status, grant=Grant.OPEN),
+    ApiRoute(READ, "/doctor", system.doctor),
     ApiRoute(READ, "/doctor/check", system.check),
-    ApiRoute(READ, "/settings", system.settings, by_runs=True),
+    ApiRoute(READ, "/settings", system.settings, grant=Grant.PROJECT),
     ApiRoute(WRITE, "/settings", system.change_setting),
     ApiRoute(WRITE, "/shutdown", system.shutdown),
-    ApiRoute(READ, "/providers", providers.every, by_runs=True),
+    ApiRoute(READ, "/providers", providers.every, grant=Grant.OPEN),
     ApiRoute(WRITE, "/projects", projects.add, status=201),
-    ApiRoute(READ, "/projects/checks", projects.checks, by_runs=True),
-    ApiRoute(READ, "/projects/agents", projects.definitions, by_runs=True),
+    ApiRoute(READ, "/projects/checks", projects.checks, grant=Grant.PROJECT),
+    ApiRoute(READ, "/projects/agents", projects.definitions, grant=Grant.PROJECT),
     ApiRoute(WRITE, "/tasks", tasks.add, status=201),
-    ApiRoute(READ, "/tasks/{id}", tasks.show, by_runs=True),
-    ApiRoute(READ, "/tasks/{id}/wait", tasks.wait, by_runs=True),
+    ApiRoute(READ, "/tasks/{id}", tasks.show, grant=Grant.TASK),
+    ApiRoute(READ, "/tasks/{id}/wait", tasks.wait, grant=Grant.TASK),
     ApiRoute(READ, "/instances", instances.every),
     ApiRoute(WRITE, "/instances", instances.begin, largest=instances.LARGEST_START),
     ApiRoute(READ, "/instances/{name}", instances.show),
     ApiRoute(READ, "/instances/{name}/wait", instances.wait),
     ApiRoute(WRITE, "/instances/{name}/drain", instances.drain),
     ApiRoute(WRITE, "/instances/{name}/stop", instances.stop),
-    ApiRoute(READ, "/agents", agents.every, by_runs=True),
+    ApiRoute(READ, "/agents", agents.every, grant=Grant.PROJECT),
     ApiRoute(WRITE, "/agents", agents.add, status=201),
-    ApiRoute(READ, "/agents/{name}", agents.show, by_runs=True),
-    ApiRoute(READ, "/agents/{name}/logs", agents.logs, by_runs=True),
-    ApiRoute(READ, "/agents/{name}/diff", agents.diff, by_runs=True),
+    ApiRoute(READ, "/agents/{name}", agents.show, grant=Grant.AGENT),
+    ApiRoute(READ, "/agents/{name}/logs", agents.logs, grant=Grant.AGENT),
+    ApiRoute(READ, "/agents/{name}/diff", agents.diff, grant=Grant.AGENT),
     ApiRoute(WRITE, "/agents/{name}/stop", agents.stop),
     ApiRoute(WRITE, "/agents/{name}/answer", agents.reply),
-    ApiRoute(READ, "/questions", agents.questions, by_runs=True),
-    ApiRoute(WRITE, "/agent/signal", agents.signal, by_runs=True),
-    ApiRoute(WRITE, "/agent/check", agents.check, by_runs=True),
+    ApiRoute(READ, "/questions", agents.questions, grant=Grant.PROJECT),
+    ApiRoute(WRITE, "/agent/signal", agents.signal, grant=Grant.RUN),
+    ApiRoute(WRITE, "/agent/check", agents.check, grant=Grant.RUN),
     ApiRoute(WRITE, "/stop", agents.stop_all),
-    ApiRoute(WRITE, "/messages", messages.send, by_runs=True, status=201),
-    ApiRoute(READ, "/messages", messages.every, by_runs=True),
-    ApiRoute(READ, "/messages/wait", messages.wait, by_runs=True),
-    ApiRoute(WRITE, "/messages/{id}/ack", messages.ack, by_runs=True),
-    ApiRoute(READ, "/inbox", messages.inbox, by_runs=True),
-    ApiRoute(WRITE, "/inbox/read", messages.read, by_runs=True),
-    ApiRoute(WRITE, "/inbox/ack", messages.acks, by_runs=True),
-    ApiRoute(WRITE, "/conversations", conversations.ask, by_runs=True, status=201),
-    ApiRoute(READ, "/conversations/listen", conversations.listen, by_runs=True),
-    ApiRoute(READ, "/conversations/{id}", conversations.show, by_runs=True),
-    ApiRoute(WRITE, "/conversations/{id}/answer", conversations.answer, by_runs=True),
-    ApiRoute(READ, "/documents", documents.every, by_runs=True),
-    ApiRoute(READ, "/documents/{name}", documents.show, by_runs=True),
-    ApiRoute(READ, "/documents/{name}/history", documents.history, by_runs=True),
-    ApiRoute(WRITE, "/documents/{name}", documents.write, by_runs=True),
-    ApiRoute(READ, "/queue", changes.queue, by_runs=True),
+    ApiRoute(WRITE, "/messages", messages.send, grant=Grant.PROJECT, status=201),
+    ApiRoute(READ, "/messages", messages.every, grant=Grant.PROJECT),
+    ApiRoute(READ, "/messages/wait", messages.wait, grant=Grant.PROJECT),
+    ApiRoute(WRITE, "/messages/{id}/ack", messages.ack, grant=Grant.PROJECT),
+    ApiRoute(READ, "/inbox", messages.inbox, grant=Grant.PROJECT),
+    ApiRoute(WRITE, "/inbox/read", messages.read, grant=Grant.PROJECT),
+    ApiRoute(WRITE, "/inbox/ack", messages.acks, grant=Grant.PROJECT),
+    ApiRoute(WRITE, "/conversations", conversations.ask, grant=Grant.PROJECT, status=201),
+    ApiRoute(READ, "/conversations/listen", conversations.listen, grant=Grant.PROJECT),
+    ApiRoute(READ, "/conversations/{id}", conversations.show, grant=Grant.CONVERSATION),
+    ApiRoute(WRITE, "/conversations/{id}/answer", conversations.answer, grant=Grant.CONVERSATION),
+    ApiRoute(READ, "/documents", documents.every, grant=Grant.PROJECT),
+    ApiRoute(READ, "/documents/{name}", documents.show, grant=Grant.PROJECT),
+    ApiRoute(READ, "/documents/{name}/history", documents.history, grant=Grant.PROJECT),
+    ApiRoute(WRITE, "/documents/{name}", documents.write, grant=Grant.PROJECT),
+    ApiRoute(READ, "/queue", changes.queue, grant=Grant.PROJECT),
     ApiRoute(WRITE, "/queue", changes.add, status=201),
     ApiRoute(WRITE, "/queue/pause", changes.pause),
     ApiRoute(WRITE, "/queue/resume", changes.resume),
-    ApiRoute(READ, "/changes/{id}", changes.show, by_runs=True),
-    ApiRoute(READ, "/changes/{id}/receipt", changes.receipt, by_runs=True),
-    ApiRoute(READ, "/changes/{id}/diff", reviews.diff, by_runs=True),
+    ApiRoute(READ, "/changes/{id}", changes.show, grant=Grant.CHANGE),
+    ApiRoute(READ, "/changes/{id}/receipt", changes.receipt, grant=Grant.CHANGE),
+    ApiRoute(READ, "/changes/{id}/diff", reviews.diff, grant=Grant.CHANGE),
     ApiRoute(WRITE, "/changes/{id}/review", reviews.start, status=201),
-    ApiRoute(WRITE, "/changes/{id}/comments", reviews.comment, by_runs=True, status=201),
-    ApiRoute(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, by_runs=True),
+    ApiRoute(WRITE, "/changes/{id}/comments", reviews.comment, grant=Grant.CHANGE, status=201),
+    ApiRoute(WRITE, "/changes/{id}/comments/{comment}/resolve", reviews.resolve, grant=Grant.CHANGE),
     ApiRoute(WRITE, "/changes/{id}/undo", changes.undo, status=201),
     ApiRoute(WRITE, "/changes/{id}/drop", changes.drop),
     ApiRoute(WRITE, "/changes/{id}/hold", changes.hold),
     ApiRoute(WRITE, "/changes/{id}/release", changes.release),
     ApiRoute(WRITE, "/changes/{id}/retry", changes.retry),
     ApiRoute(WRITE, "/changes/{id}/first", changes.first),
-    ApiRoute(READ, "/radar", radar.show, by_runs=True),
-    ApiRoute(READ, "/radar/watch", radar.watch, by_runs=True),
-    ApiRoute(READ, "/rescue", rescue.every, by_runs=True),
-    ApiRoute(READ, "/rescue/show", rescue.show, by_runs=True),
+    ApiRoute(READ, "/radar", radar.show, grant=Grant.PROJECT),
+    ApiRoute(READ, "/radar/watch", radar.watch, grant=Grant.PROJECT),
+    ApiRoute(READ, "/rescue", rescue.every, grant=Grant.PROJECT),
+    ApiRoute(READ, "/rescue/show", rescue.show, grant=Grant.PROJECT),
     ApiRoute(WRITE, "/rescue/restore", rescue.restore, status=201),
-    ApiRoute(READ, "/events", events.stream, by_runs=True),
-    ApiRoute(READ, "/openapi.json", describe, by_runs=True),
+    ApiRoute(READ, "/events", events.stream, grant=Grant.PROJECT),
+    ApiRoute(READ, "/openapi.json", describe, grant=Grant.OPEN),
 )
 
 
@@ -118,7 +120,7 @@ Tools = Callable[[str, Scope, Receive, Send], Awaitable[None]]
 """Answers a request at `/mcp`. The text is the run that calls; empty for a person."""
 
 
-def build(engine: Engine, context: AppContext, authenticator: SocketAuthenticator, tools: Tools) -> Starlette:
+def build(engine: Engine, context: AppContext, authenticator: Authenticator, tools: Tools) -> Starlette:
     """The whole API."""
     endpoint = partial(_endpoint, engine, context, authenticator)
     routes = [Route(route.path, endpoint(route), methods=[route.method]) for route in ROUTES]
@@ -152,19 +154,19 @@ class McpEntrance:
 
 
 def _endpoint(
-    engine: Engine, context: AppContext, authenticator: SocketAuthenticator, route: ApiRoute
+    engine: Engine, context: AppContext, authenticator: Authenticator, route: ApiRoute
 ) -> Callable[[Request], Awaitable[Response]]:
     given = route.given
 
     async def answered(request: Request) -> Any:
-        caller = authenticator.caller(request)
-        if not route.by_runs:
-            caller.must_be_human()
+        caller = await engine.callers.admit(authenticator.caller(request).run, route.grant, _named(route, request))
         call = Call(engine, context, request, caller)
         if route.method == READ:
             value: Any = http_io.query(request, given or NoFields)
         else:
             value = await http_io.body(request, given or NoFields, route.largest)
+        if caller.run and hasattr(value, "path"):
+            value.path = ""  # an agent is in its own project, whatever folder it names
         return await (route.verb(call, value) if given else route.verb(call))
 
     async def endpoint(request: Request) -> Response:
@@ -178,6 +180,12 @@ def _endpoint(
             return http_io.refusal(Unavailable(f"Something went wrong: {error}.", hint="See `windlass daemon logs`."))
 
     return endpoint
+
+
+def _named(route: ApiRoute, request: Request) -> str:
+    """The id of what a path names, where that decides who may call."""
+    named = request.path_params
+    return str(Address.parse(named["name"])) if route.grant is Grant.AGENT else str(named.get("id", ""))
 
 
 def _no_route(request: Request, _: Exception) -> Response:

@@ -8,10 +8,13 @@ from typing import Protocol
 
 from starlette.requests import Request
 
-from windlass.core.errors import NotAllowed
+from windlass.core.errors import NotAllowed, WindlassError
 
-Trace = Callable[[int], str | None]
-"""The run that a process belongs to, if any."""
+CALLER = "windlass.caller"
+"""Where a connection to the socket keeps who made it: a `Caller`, or the error why nobody is heard."""
+KNOWN = "windlass.known"
+"""Where a connection keeps what is to be called with the run that it turns out to be. Raises Unavailable."""
+
 Owner = Callable[[str], str]
 """The run that a token belongs to; empty for the person's own token. Raises NotAllowed for any other."""
 
@@ -22,32 +25,20 @@ class Caller:
 
     run: str = ""
 
-    def must_be_human(self) -> None:
-        if self.run:
-            raise NotAllowed(
-                "An agent may not do that; only a person outside every run can.",
-                hint="Inside a run: `windlass agent complete`, `windlass agent ask`, `windlass agent fail`.",
-            )
-
-    def must_be_run(self) -> str:
-        if not self.run:
-            raise NotAllowed(
-                "Only an agent can give its own signal; this caller is outside every run.",
-                hint="`windlass list` shows who is at work; `windlass stop NAME` ends it, `windlass send` tells it.",
-            )
-        return self.run
-
 
 HOSTS = frozenset(["windlass", "localhost", "127.0.0.1", "[::1]"])
 """The names by which callers may address the daemon. A page in a browser that was tricked into a call uses another."""
+
+USUAL_PORT = 80
+"""What HTTP means by no port; a socket has none."""
 
 
 def _refuse_browsers(request: Request) -> None:
     """Refuse a page in a browser: someone may have forwarded the socket to where a browser reaches it."""
     if "origin" in request.headers or request.headers.get("sec-fetch-site"):
         raise NotAllowed("Pages in a browser may not call this daemon.", hint="Programs may, without an Origin.")
-    host = request.headers.get("host", "")
-    if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
+    host, (_, port) = request.headers.get("host", ""), request.scope.get("server") or ("", None)
+    if host not in HOSTS and host not in {f"{name}:{port or USUAL_PORT}" for name in HOSTS}:
         raise NotAllowed(f"This daemon is not {host[:80]!r}.", hint="Use http://localhost as its address.")
 
 
@@ -58,21 +49,17 @@ class Authenticator(Protocol):
 
 
 class SocketAuthenticator:
-    """Knows a caller by the process at the other end of the Unix socket."""
-
-    def __init__(self, uid: int, trace: Trace) -> None:
-        self.uid = uid
-        self.trace = trace
+    """Knows a caller by the process that connected to the Unix socket, as it was identified then."""
 
     def caller(self, request: Request) -> Caller:
-        """The caller's user must be the daemon's own; a process inside a run is that run."""
+        """One identity for a connection, however many requests come on it."""
         _refuse_browsers(request)
-        if request.client is None:
+        found = request.scope.get("state", {}).get(CALLER)
+        if isinstance(found, WindlassError):
+            raise found.with_traceback(None)
+        if not isinstance(found, Caller):
             raise NotAllowed("The caller cannot be told apart.")
-        uid, pid = int(request.client.host), request.client.port
-        if uid != self.uid:
-            raise NotAllowed(f"This daemon belongs to another user (uid {self.uid}).")
-        return Caller(self.trace(pid) or "")
+        return found
 
 
 class TokenAuthenticator:
@@ -90,4 +77,6 @@ class TokenAuthenticator:
                 "Callers on this port need a token.",
                 hint="Send `Authorization: Bearer …` with $WINDLASS_TOKEN, or with what the file `token` holds.",
             )
-        return Caller(self.owner(token.strip()))
+        run = self.owner(token.strip())
+        request.scope.get("state", {}).get(KNOWN, lambda _run: None)(run)
+        return Caller(run)

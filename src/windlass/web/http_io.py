@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, get_origin
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from windlass.core import codec, requests
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, TimedOut, Unavailable, WindlassError
 
 LARGEST_BODY = 4_000_000
-PATIENCE = 30.0
-"""Seconds in which a request must be whole."""
 
 DESCRIBED = "`GET /openapi.json` describes every request."
 
@@ -43,7 +40,9 @@ def refusal(error: WindlassError) -> Response:
 
 
 def query(request: Request, kind: type[requests.R]) -> requests.R:
-    """The parameters of a request, checked."""
+    """The parameters of a request, checked. A body beside them would be left out silently."""
+    if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
+        raise BadInput("A request that reads has no body.", hint=f"Give parameters in its address. {DESCRIBED}")
     given = dict(request.query_params)
     return requests.read(kind, given, noun="a parameter of this request", hint=DESCRIBED, texts=True)
 
@@ -59,10 +58,9 @@ async def body(request: Request, kind: type[requests.R], largest: int) -> reques
 async def _json_object(request: Request, largest: int) -> Mapping[str, Any]:
     """The JSON object of a request."""
     try:
-        async with asyncio.timeout(PATIENCE):
-            content = await _content(request, largest)
-    except TimeoutError as error:
-        raise TimedOut(f"The request was not whole after {PATIENCE:.0f} s.") from error
+        content = await _content(request, largest)
+    except ClientDisconnect as error:
+        raise Unavailable("The caller hung up before its request was whole.") from error
     try:
         value = codec.decode(content or b"{}")
         json.loads(content or b"{}", object_pairs_hook=_once)

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import asdict
 
 from windlass.core.nouns.document import Document
-from windlass.core.nouns.message import Delivery, Letter, Message, Receipt
+from windlass.core.nouns.message import Delivery, MailItem, Message, Receipt
 from windlass.engine.waking.conversations import Conversation
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class MessageView(Struct, kw_only=True):
     readers: list[DeliveryView]
 
 
-class LetterView(MessageView, kw_only=True):
+class MailItemView(MessageView, kw_only=True):
     """One line of `windlass inbox --json`; `here` if it is of the project that its reader stands in."""
 
     reader: str
@@ -74,7 +74,7 @@ class MessagesView(ListView[MessageView]):
     since: str
 
 
-class MailView(ListView[LetterView]):
+class MailView(ListView[MailItemView]):
     told: list[str]
 
 
@@ -166,11 +166,11 @@ def message(message: Message, receipts: Iterable[Delivery], outlooks: Mapping[st
     )
 
 
-def letter(letter: Letter, receipts: Iterable[Delivery], *, project: str | None, here: bool) -> LetterView:
-    """A message to one reader, as far as the letter says that it got."""
-    own = letter.delivery
-    shown = message(letter.message, [own if receipt.id == own.id else receipt for receipt in receipts])
-    return LetterView(
+def mail_item(item: MailItem, receipts: Iterable[Delivery], *, project: str | None, here: bool) -> MailItemView:
+    """A message to one reader, with how far its delivery got."""
+    own = item.delivery
+    shown = message(item.message, [own if receipt.id == own.id else receipt for receipt in receipts])
+    return MailItemView(
         **asdict(shown),
         reader=own.reader,
         receipt=own.receipt,

@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 
 from windlass.core import requests
+from windlass.core.agents.grants import Grant
 from windlass.web.route import READ, ApiRoute
 
 VERSION = "3.1.0"
+_CALLERS = {Grant.PERSON: "people", Grant.RUN: "agents"}
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -59,7 +61,7 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
     return {
         "operationId": f"{route.verb.__module__.rpartition('.')[2]}_{route.verb.__name__}",
         "summary": summary,
-        "x-callers": "people and agents" if route.by_runs else "people",
+        "x-callers": _CALLERS.get(route.grant, "people and agents"),
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": names[name]} for name in names),
             *({"name": name, "in": "query", "required": False, "schema": query[name]} for name in query),

@@ -17,7 +17,6 @@ from windlass.core.requests import Request
 from windlass.core.runs.provider import Presence
 from windlass.engine import Engine
 from windlass.engine.messages.callers import CallerInProject
-from windlass.web.authentication import Caller
 
 LONGEST_WAIT = 60.0
 """Seconds that one request may wait for something to be said; whoever has more time asks again."""
@@ -86,7 +85,8 @@ class Call:
     engine: Engine
     context: AppContext
     request: HttpRequest
-    caller: Caller
+    caller: Speaker
+    """As the entrance admitted it."""
 
     @property
     def now(self) -> float:
@@ -101,13 +101,10 @@ class Call:
         """The agent that the path names, as an address."""
         return str(Address.parse(self.request.path_params["name"]))
 
-    async def speaker(self) -> Speaker:
-        """The caller, without a project."""
-        return await self.engine.talk.speaker(self.caller.run)
-
-    async def viewer(self) -> str:
+    @property
+    def viewer(self) -> str:
         """Who looks: an agent, by its id; nothing for a person, who may see everything."""
-        return (await self.speaker()).address if self.caller.run else ""
+        return self.caller.address if self.caller.run else ""
 
     async def agent(self) -> str:
         """The id of the agent that the path names. Raises NotFound with the near miss."""
@@ -115,21 +112,26 @@ class Call:
 
     async def in_project(self, path: str) -> CallerInProject:
         """The caller, in the project of a folder."""
-        return await self.engine.callers.identify(self.caller.run, path=path)
+        return await self.engine.callers.identify(self.caller, path=path)
 
     async def sender(self, path: str, name: str, readers: Iterable[str], task: str = "") -> CallerInProject:
         """The caller who sends or writes: in a new project, too, or in the one of the readers if no folder is named."""
         given = {"path": path, "name": name, "task": task}
-        return await self.engine.callers.identify(self.caller.run, **given, readers=readers, register=True)
+        return await self.engine.callers.identify(self.caller, **given, readers=readers, register=True)
+
+    async def place(self, path: str) -> str:
+        """The folder that is meant: an agent's is its project's own."""
+        return (await self.engine.projects.get(self.caller.project)).path if self.caller.run else path
 
     async def top(self, path: str) -> str:
         """The top folder of the repository at a path; nothing for no path."""
-        return await self.engine.projects.locate(path) if path else ""
+        place = await self.place(path)
+        return await self.engine.projects.locate(place) if place else ""
 
     async def project(self, path: str) -> str:
-        """The id of the project at a path; nothing for no path, and `none` where no project is."""
-        if not path:
-            return ""
+        """The id of the project at a path, or an agent's own; nothing for no path, and `none` where no project is."""
+        if self.caller.run or not path:
+            return self.caller.project
         project = await self.engine.projects.known_at(path)
         return project.id if project else "none"
 

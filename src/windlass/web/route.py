@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 from starlette.responses import Response
 
+from windlass.core.agents.grants import Grant
 from windlass.core.requests import Request
 from windlass.web.http_io import LARGEST_BODY
 
@@ -16,12 +17,12 @@ READ, WRITE = "GET", "POST"
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """How it is called, its handler, whether agents may call it, too, and the number of its answer."""
+    """How it is called, its handler, whom it is for, and the number of its answer."""
 
     method: str
     path: str
     verb: Callable[..., Awaitable[Any]]
-    by_runs: bool = False
+    grant: Grant = Grant.PERSON
     status: int = 200
     largest: int = LARGEST_BODY
     """Bytes that the body may have."""

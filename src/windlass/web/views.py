@@ -99,7 +99,7 @@ def run(run: Run) -> dict[str, Any]:
         "outcome": run.outcome,
         "reason": run.reason,
         "evidence": list(run.evidence),
-        "trouble": codec.plain(run.hitch) if run.hitch else None,
+        "trouble": codec.plain(run.trouble) if run.trouble else None,
         "model": run.model,
         "sandbox": run.sandbox or UNENFORCED,
         "exit_code": run.exit_code,
@@ -182,7 +182,7 @@ def red(project: Project) -> dict[str, Any]:
 
 def check(result: CheckResult) -> dict[str, Any]:
     keys = ("command", "tree", "passed", "exit_code", "seconds", "reason")
-    return {key: getattr(result, key) for key in keys}
+    return {key: getattr(result, key) for key in keys} | {"sandbox": result.sandbox or UNENFORCED}
 
 
 def definition(definition: Definition) -> dict[str, Any]:

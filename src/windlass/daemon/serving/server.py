@@ -3,55 +3,83 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import socket
-import struct
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from windlass.core import codec
+from windlass.core.errors import Unavailable, WindlassError
+from windlass.daemon.serving.shares import UNKNOWN, Shares
+from windlass.web.authentication import CALLER, KNOWN, Caller
+
+Identify = Callable[[socket.socket], str]
+"""The run that has made a connection to the socket; nothing for the person. Raises NotAllowed for anybody else."""
 
 GRACE_SECONDS = 2
 HEAD_SECONDS = 5.0
 """In which the head of a request must be whole."""
+BODY_SECONDS = 30.0
+"""In which its body must be whole."""
 LARGEST_HEAD = 64_000
-MOST_CALLERS = 4000
 ACCEPTED_AT_ONCE = 64
 """Callers that are let in before those that are too many can be sent away."""
 WAITING = 1024
 
 
-def most_callers() -> int:
-    """The limit of connections: half of our descriptors are for agents, git and the store."""
-    return min(MOST_CALLERS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-
-
 class PeerProtocol(HttpToolsProtocol):
-    """Puts the peer's uid and pid where the request looks for its client, and bounds what a caller may hold."""
+    """Identifies who connects, once, and bounds what a caller may hold."""
 
-    _head: asyncio.TimerHandle | None = None
-    """Runs until a request's head is whole."""
+    _due: asyncio.TimerHandle | None = None
+    """Runs until a request's head, and then its body, is whole."""
+    _in_head = True
     _received = 0
+    _holder: str | None = None
+    """Whose share the connection is counted in; nobody's, if it was refused."""
+
+    def __init__(self, identify: Identify, shares: Shares, **given: Any) -> None:
+        super().__init__(**given)
+        self._identify = identify
+        self._shares = shares
+        self._drop = partial(self._refuse, 503, "Too many callers connect, and say nothing.")
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._await_head()
-        if len(self.connections) > most_callers():
-            self._refuse(503, "The daemon has as many callers as it can take.")
-            return
         peer = transport.get_extra_info("socket")
-        if peer is not None and peer.family == socket.AF_UNIX:
-            credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-            pid, uid, _ = struct.unpack("3i", credentials)
-            self.client = (str(uid), pid)
+        found = self._caller(peer) if peer is not None and peer.family == socket.AF_UNIX else None
+        self.app_state = {**self.app_state, CALLER: found, KNOWN: self._hold}
+        try:
+            self._hold(found.run if isinstance(found, Caller) else UNKNOWN)
+        except Unavailable as error:
+            self._refuse(503, str(error))
+
+    def _caller(self, peer: socket.socket) -> Caller | WindlassError:
+        try:
+            return Caller(self._identify(peer))
+        except WindlassError as error:
+            return error
+
+    def _hold(self, holder: str) -> None:
+        """Count the connection in the share of whoever is known to have made it. Raises Unavailable."""
+        if holder == self._holder:
+            return
+        self._shares.take(holder, self._drop)
+        self._let_go()
+        self._holder = holder
+
+    def _let_go(self) -> None:
+        if self._holder is not None:
+            self._shares.leave(self._holder, self._drop)
+            self._holder = None
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._received += len(data)
-        if self._head and self._received > LARGEST_HEAD:
+        if self._due and self._in_head and self._received > LARGEST_HEAD:
             self._refuse(431, f"The head of the request has more than {LARGEST_HEAD} bytes.")
 
     def on_message_begin(self) -> None:
@@ -59,27 +87,40 @@ class PeerProtocol(HttpToolsProtocol):
         self._await_head()
 
     def on_headers_complete(self) -> None:
-        self._head_is_whole()
+        self._await(BODY_SECONDS, in_head=False)
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        self._is_whole()
+        super().on_message_complete()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_is_whole()
+        self._is_whole()
+        self._let_go()
         super().connection_lost(exc)
 
     def _await_head(self) -> None:
-        self._head_is_whole()
         self._received = 0
-        self._head = self.loop.call_later(HEAD_SECONDS, self._refuse, 408, "The request did not come in time.")
+        self._await(HEAD_SECONDS, in_head=True)
 
-    def _head_is_whole(self) -> None:
-        if self._head:
-            self._head.cancel()
-            self._head = None
+    def _await(self, seconds: float, *, in_head: bool) -> None:
+        self._is_whole()
+        self._in_head = in_head
+        self._due = self.loop.call_later(seconds, self._refuse, 408, "The request did not come in time.")
+
+    def _is_whole(self) -> None:
+        if self._due:
+            self._due.cancel()
+            self._due = None
 
     def _refuse(self, status: int, words: str) -> None:
-        """Answer by hand and hang up: there is no request yet that the API could answer."""
-        self._head_is_whole()
+        """Answer by hand and hang up: there is no whole request that the API could answer, or it was answered."""
+        self._is_whole()
+        self._let_go()
         if self.transport.is_closing():
+            return
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.close()  # words in the middle of an answer would be taken for a part of it
             return
         body = codec.encode({"error": {"kind": "Unavailable", "message": words, "hint": ""}})
         head = f"HTTP/1.1 {status} Refused\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
@@ -90,11 +131,11 @@ class PeerProtocol(HttpToolsProtocol):
 class DaemonServer(uvicorn.Server):
     """uvicorn without its own signal handling: the daemon decides when to leave."""
 
-    def __init__(self, app: Any, door: socket.socket) -> None:
+    def __init__(self, app: Any, door: socket.socket, identify: Identify, shares: Shares) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=PeerProtocol,
+                http=cast(Any, partial(PeerProtocol, identify, shares)),  # called like the class
                 ws="none",
                 lifespan="off",
                 log_config=None,

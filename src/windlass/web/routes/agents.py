@@ -56,14 +56,14 @@ async def add(call: Call, given: AgentRequest) -> Answer:
 
 async def show(call: Call) -> Answer:
     """All about one agent."""
-    page = await call.engine.status.page(await call.agent(), viewer=await call.viewer())
+    page = await call.engine.status.page(await call.agent(), viewer=call.viewer)
     return views.page(page, now=call.now)
 
 
 async def logs(call: Call, given: LogQuery) -> Response:
     """What an agent printed, as JSON lines; with follow, as it comes."""
     output = call.engine.output
-    await output.check(await call.agent(), given.run, viewer=await call.viewer())
+    await output.check(await call.agent(), given.run, viewer=call.viewer)
     since = call.now - given.newer if given.newer is not None else 0.0
 
     async def shaped() -> AsyncIterator[dict[str, Any]]:
@@ -95,9 +95,8 @@ async def diff(call: Call) -> Answer:
 
 async def stop(call: Call) -> Answer:
     """Stop an agent, with all that it started."""
-    engine, reason = call.engine, "stopped by hand"
     await call.agent()
-    if not (await engine.runs.stop(call.name, reason) or await engine.changes.withdraw(call.name, reason)):
+    if not await call.engine.stopping.agent(call.name):
         raise Conflict(
             f"{call.name} is not running, so there is nothing to stop.", hint=f"See `windlass show {call.name}`."
         )
@@ -105,10 +104,10 @@ async def stop(call: Call) -> Answer:
 
 
 async def stop_all(call: Call) -> Answer:
-    """Stop every agent that is at work."""
-    ended = await call.engine.workflows.stop_all()
-    stopped = await call.engine.runs.stop_all("stopped by hand")
-    return {"stopped": [*dict.fromkeys((*ended, *stopped))]}
+    """Stop every agent that is at work. Changes that no agent wants to land go on, and are named."""
+    stopped = await call.engine.stopping.everyone()
+    going_on = [{"id": change.id, "title": change.title} for change in stopped.going_on]
+    return {"stopped": stopped.agents, "going_on": going_on}
 
 
 async def reply(call: Call, given: ReplyRequest) -> Answer:
@@ -122,17 +121,17 @@ async def reply(call: Call, given: ReplyRequest) -> Answer:
 
 async def questions(call: Call, given: PlaceQuery) -> Answer:
     """What a person can answer now, oldest first."""
-    asked = await call.engine.talk.questions(await call.project(given.path), viewer=await call.viewer())
+    asked = await call.engine.talk.questions(await call.project(given.path), viewer=call.viewer)
     return call.listing([views.question(question, now=call.now) for question in asked])
 
 
 async def signal(call: Call, given: dict[str, Any]) -> Answer:
     """A run gives its own signal; whose it is, the connection says."""
-    run = await call.engine.runs.signal(call.caller.must_be_run(), given)
+    run = await call.engine.runs.signal(call.caller.run, given)
     return {"run": run.id, "agent": run.agent}
 
 
 async def check(call: Call) -> Answer:
     """A run has its own commits checked, as main would be with them."""
-    result, output = await call.engine.rehearsals.check(call.caller.must_be_run())
+    result, output = await call.engine.rehearsals.check(call.caller.run)
     return views.check(result) | {"output": output}

@@ -46,21 +46,21 @@ async def ask(call: Call, given: AskRequest) -> AskedView:
 
 async def show(call: Call, given: ConversationQuery) -> ConversationView:
     """A conversation, and its answer as soon as there is one, or without it when the time is over."""
-    who = await call.speaker()
+    who = call.caller
     found = await call.engine.replies.to(who, call.id, patience=min(given.timeout, LONGEST_WAIT))
     return message_views.conversation(found)
 
 
 async def listen(call: Call, given: ListenQuery) -> ListenedView:
     """The oldest question to an agent that has no answer, as soon as there is one; null when the time is over."""
-    who = await call.engine.callers.reader(call.caller.run, given.agent_id, given.path)
+    who = await call.engine.callers.reader(call.caller, given.agent_id, given.path)
     asked = await call.engine.talk.listen(who, patience=min(given.timeout, LONGEST_WAIT))
     return ListenedView(message_views.question(asked) if asked else None)
 
 
 async def answer(call: Call, given: AnswerRequest) -> AnsweredView:
     """Answer a question; whoever asked is told."""
-    who = await call.speaker()
+    who = call.caller
     said = await call.engine.talk.settle(who, call.id, given.answer)
     asked = ", ".join((await call.engine.replies.to(who, call.id, patience=0.0)).question.to)
     between = {"to_agent_id": said.to[0], "asked_agent_id": asked}

@@ -40,7 +40,7 @@ async def _filter(call: Call, path: str) -> EventFilter:
     if not call.caller.run:
         known = await call.engine.projects.known_at(path) if path else None
         return EventFilter(project=known.id if known else "")
-    who = await call.speaker()
+    who = call.caller
     return EventFilter(who.address, who.project, await call.engine.documents.instance(who, ""))
 
 

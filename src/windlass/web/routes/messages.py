@@ -10,14 +10,14 @@ from msgspec import Meta, field
 from msgspec.structs import asdict
 
 from windlass.core.messages.new_message import Handoff, NewMessage
-from windlass.core.nouns.message import Kind, Letter, Message
+from windlass.core.nouns.message import Kind, MailItem, Message
 from windlass.core.requests import Request
 from windlass.web import message_views
 from windlass.web.message_views import (
     AckView,
     DeliveryView,
-    LetterView,
     ListView,
+    MailItemView,
     MailView,
     MessagesView,
     MessageView,
@@ -100,7 +100,7 @@ async def send(call: Call, given: MessageRequest) -> SentView:
         seeks=given.seeks,
     )
     sent = await call.engine.callers.say(caller, new)
-    outlooks = await call.engine.prospects.of(sent.message.id)
+    outlooks = await call.engine.outlook.of(sent.message.id)
     receipts = [receipt for receipt, _ in outlooks]
     expected = {receipt.reader: outlook for receipt, outlook in outlooks}
     return SentView(message_views.message(sent.message, receipts, expected), sent.hint)
@@ -128,41 +128,41 @@ async def _shown(call: Call, messages: Sequence[Message]) -> list[MessageView]:
     return [message_views.message(message, receipts[message.id]) for message in messages]
 
 
-async def inbox(call: Call, given: InboxQuery) -> ListView[LetterView]:
+async def inbox(call: Call, given: InboxQuery) -> ListView[MailItemView]:
     """What someone was told and has not acknowledged; an agent sees its own, a person anybody's."""
-    reader = await call.engine.callers.reader(call.caller.run, given.name, given.path)
+    reader = await call.engine.callers.reader(call.caller, given.name, given.path)
     found = await call.engine.talk.inbox(reader.address, everything=given.all)
     return ListView(call.now, await _mail(call, found, given.path))
 
 
 async def read(call: Call, given: ReadRequest) -> MailView:
     """What the caller has not read; this acknowledges it. With `look`, whoever has shown it does, by `acks`."""
-    who, talk = await call.speaker(), call.engine.talk
+    who, talk = call.caller, call.engine.talk
     told = await talk.told(who, channel=given.channel)
     reading = talk.unread if given.look else talk.read
     found = await reading(who, channel=given.channel, since=given.since, limit=given.limit)
-    return MailView(call.now, await _mail(call, found, given.path), [letter.message.id for letter in told])
+    return MailView(call.now, await _mail(call, found, given.path), [item.message.id for item in told])
 
 
-async def _mail(call: Call, letters: Sequence[Letter], path: str) -> list[LetterView]:
-    """Mail of all projects; each letter names its project, and says whether its reader stands there."""
-    here = await call.engine.callers.here(call.caller.run, path)
-    receipts = await call.engine.talk.receipts([letter.message for letter in letters])
-    names = await call.engine.callers.project_names(letter.message.project for letter in letters)
+async def _mail(call: Call, items: Sequence[MailItem], path: str) -> list[MailItemView]:
+    """Mail of all projects; each item names its project, and says whether its reader stands there."""
+    here = await call.engine.callers.here(call.caller, path)
+    receipts = await call.engine.talk.receipts([item.message for item in items])
+    names = await call.engine.callers.project_names(item.message.project for item in items)
     return [
-        message_views.letter(letter, receipts[letter.message.id], project=names.get(project), here=project == here)
-        for letter in letters
-        for project in [letter.message.project]
+        message_views.mail_item(item, receipts[item.message.id], project=names.get(project), here=project == here)
+        for item in items
+        for project in [item.message.project]
     ]
 
 
 async def ack(call: Call, given: AckRequest) -> AckView:
     """The caller has read a message, and needs it no longer."""
-    acked = await call.engine.talk.ack(await call.speaker(), call.id, before=given.before)
+    acked = await call.engine.talk.ack(call.caller, call.id, before=given.before)
     return AckView(**asdict(message_views.delivery(acked[0])), acknowledged=len(acked))
 
 
 async def acks(call: Call, given: AcksRequest) -> ListView[DeliveryView]:
     """The caller has read these messages, and no others."""
-    acked = await call.engine.talk.ack(await call.speaker(), *given.ids)
+    acked = await call.engine.talk.ack(call.caller, *given.ids)
     return ListView(call.now, [message_views.delivery(delivery) for delivery in acked])

@@ -31,13 +31,13 @@ async def add(call: Call, given: ProjectRequest) -> Answer:
 
 async def definitions(call: Call, given: PlaceQuery) -> Answer:
     """The agents that the repository at a path defines, and what is wrong with its files."""
-    roster = await call.engine.definitions.at(given.path)
+    roster = await call.engine.definitions.at(await call.place(given.path))
     problems = [problem._asdict() for problem in roster.problems]
     return {"agents": [views.definition(each) for each in roster.definitions], "problems": problems}
 
 
 async def checks(call: Call, given: PlaceQuery) -> Answer:
     """What must pass before a change lands, as set or as it seems."""
-    top = await call.engine.projects.locate(given.path)
+    top = await call.engine.projects.locate(await call.place(given.path))
     known = call.engine.ports.settings.at(top).checks
     return {"command": known.command, "setup": known.setup, "guess": call.context.editor.guess_checks(top)}

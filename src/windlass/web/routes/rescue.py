@@ -31,7 +31,7 @@ async def every(call: Call, given: ListQuery) -> Answer:
 
 async def show(call: Call, given: SavedQuery) -> Answer:
     """The difference is there twice: as text to be read, and as the very bytes."""
-    item, contents, diff = await call.engine.rescue.show(given.ref, exact=given.exact)
+    item, contents, diff = await call.engine.rescue.show(given.ref, exact=given.exact, project=call.caller.project)
     raw = base64.b64encode(diff).decode("ascii")
     return views.rescue(item, contents) | {"diff": diff.decode("utf-8", "replace"), "raw": raw}
 

@@ -17,14 +17,14 @@ class SettingRequest(Request):
 
 
 async def status(call: Call) -> Answer:
-    """The daemon itself: since when, where, and what troubles it."""
+    """The daemon itself: since when, where, and, for people, what troubles it: that may be any project's."""
     return {
         "pid": call.context.pid,
         "version": call.context.version,
         "uptime_seconds": round(call.engine.ports.clock.monotonic() - call.context.started, 3),
         "home": call.context.home,
         "agents": len(await call.engine.status.live_runs()),
-        "troubles": call.engine.troubles.all(),
+        "troubles": [] if call.caller.run else call.engine.troubles.all(),
     }
 
 

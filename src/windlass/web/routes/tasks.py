@@ -47,19 +47,19 @@ async def add(call: Call, given: TaskRequest) -> Answer:
 
 async def show(call: Call) -> Answer:
     """A task, with its agent, its change and its questions."""
-    return await _look(call.engine, call.id)
+    return await _look(call.engine, call.id, call.viewer)
 
 
 async def wait(call: Call) -> Response:
     """The same as JSON lines at each step, until nothing moves without a person."""
     await call.engine.tasks.get(call.id)
-    return http_io.lines(_until_settled(call.engine, call.id))
+    return http_io.lines(_until_settled(call.engine, call.id, call.viewer))
 
 
-async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, Any]]:
+async def _until_settled(engine: Engine, key: str, viewer: str) -> AsyncIterator[dict[str, Any]]:
     told: tuple[Any, ...] = ()
     async for _ in engine.bell.rings():
-        seen = await _look(engine, key)
+        seen = await _look(engine, key, viewer)
         task, agent, change = seen["task"], seen["agent"], seen["change"] or {}
         step = (task["state"], agent["status"], agent["run"], change.get("state"), seen["settled"])
         if step != told:
@@ -69,9 +69,9 @@ async def _until_settled(engine: Engine, key: str) -> AsyncIterator[dict[str, An
             return
 
 
-async def _look(engine: Engine, key: str) -> dict[str, Any]:
+async def _look(engine: Engine, key: str, viewer: str) -> dict[str, Any]:
     task = await engine.tasks.get(key)
-    page = await engine.status.page(task.agent)
+    page = await engine.status.page(task.agent, viewer=viewer)
     change = await engine.changes.of_task(task.id)
     paused = await engine.changes.halted(change) if change else ""
     questions = [question for question in page.questions if question.channel == channel_of(task.id)]
