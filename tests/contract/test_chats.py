@@ -12,6 +12,7 @@ from typing import Protocol
 import pytest
 
 from fakes import FakeChats
+from shortage import no_descriptors
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.messages.chat_file import BEFORE, Chats, Slice
 from windlass.workdir.chatfile import ChatFiles
@@ -149,6 +150,29 @@ def test_a_file_is_only_replaced_if_it_is_what_was_expected(stage: ChatStage) ->
     assert stage.text() == b"new"
 
 
+def test_a_file_can_be_moved_away_and_kept(stage: ChatStage, tmp_path: Path) -> None:
+    """Into a folder that is made if need be; where no file is, nothing is kept."""
+    stage.put(b"abc\n")
+    kept = tmp_path / "runs" / "r1"
+
+    assert asyncio.run(stage.port.keep(stage.top, NAME, f"{kept}/chat.md"))
+    assert stage.port.look(stage.top, NAME, 0, 100) is None
+    assert stage.port.look(str(kept), "chat.md", 0, 100) == Slice(b"abc\n", b"", 4)
+    assert not asyncio.run(stage.port.keep(stage.top, NAME, f"{kept}/other.md"))
+
+
+def test_a_file_that_was_kept_before_stays(stage: ChatStage, tmp_path: Path) -> None:
+    """A daemon that died after the move finds the file kept; a new file does not take its place."""
+    kept = tmp_path / "runs" / "r1"
+    for text in (b"first\n", b"second\n"):
+        stage.put(text)
+        assert asyncio.run(stage.port.keep(stage.top, NAME, f"{kept}/chat.md"))
+
+    assert asyncio.run(stage.port.keep(stage.top, NAME, f"{kept}/chat.md"))
+    assert stage.port.look(str(kept), "chat.md", 0, 100) == Slice(b"first\n", b"", 6)
+    assert stage.port.look(str(kept), "chat.md.2", 0, 100) == Slice(b"second\n", b"", 7)
+
+
 def test_what_is_no_notification_is_refused(stage: ChatStage) -> None:
     """With the error for what was written wrong."""
     with pytest.raises(BadInput):
@@ -248,6 +272,13 @@ class TestFiles:
         expected = {f"{name}{number}" for name in "abcd" for number in range(200)}
         assert sorted(files.text().decode().split()) == sorted(expected)
 
+    def test_no_room_for_a_descriptor_is_not_a_missing_file(self, tmp_path: Path) -> None:
+        """Nothing is known of a file that can't be opened now: nobody may believe that it is gone."""
+        files = Files(tmp_path)
+        files.put(b"[human]: hello\n")
+        with no_descriptors(), pytest.raises(Unavailable, match="Too many open files"):
+            files.port.look(files.top, NAME, 0, 100)
+
     def test_a_folder_can_be_followed_where_someone_listens(self, tmp_path: Path) -> None:
         """It must be there; else, or where nobody listens, it can't be told."""
         heard: list[Path] = []
@@ -262,3 +293,4 @@ class TestFiles:
         assert port.follow(str(tmp_path), lambda: None) is not None
         assert heard == [tmp_path / ".windlass"]
         assert ChatFiles().follow(str(tmp_path), lambda: None) is None
+        assert port.follow(f"{tmp_path}/{'x' * 5000}", lambda: None) is None

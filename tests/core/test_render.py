@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from windlass.core.display import age, harmless, short
 from windlass.core.nouns.change import Candidate, Change, CheckResult
-from windlass.core.render import TAIL, conflict_note, fenced, rejection
+from windlass.core.render import TAIL, conflict_note, fenced, red_main, rejection
 
 CHANGE = Change(id="c3", project="p", branch="work/otter", head="abc", title="Fix the race")
 RESULT = CheckResult(
@@ -106,6 +106,13 @@ class TestNotes:
     def test_silence_is_said(self) -> None:
         """A check that printed nothing has no empty block."""
         assert "They printed nothing." in rejection(CHANGE, replace(RESULT, reason=""), " \n")
+
+    @pytest.mark.parametrize(("keeper", "told"), [("bubblewrap", True), ("", False)])
+    def test_a_sandbox_around_the_checks_is_named(self, keeper: str, told: bool) -> None:
+        """What it hides may be the reason."""
+        result = replace(RESULT, sandbox=keeper)
+        for text in (rejection(CHANGE, result, ""), red_main("main", result, "")):
+            assert ("in a sandbox without the person's home" in text) == told
 
     def test_a_conflict_is_shown_with_the_way_out(self) -> None:
         """What git said, and the command that brings main in, whatever main is called."""

@@ -43,6 +43,14 @@ class FakeChats:
         self.files[top, name] = content + text.encode("utf-8", "replace")
         return True
 
+    async def keep(self, top: str, name: str, to: str, /) -> bool:
+        folder, _, last = to.rpartition("/")
+        if (top, name) in self.files:
+            names = (last, *(f"{last}.{number}" for number in range(2, 100)))
+            place = next(each for each in names if (folder, each) not in self.files)
+            self.files[folder, place] = self.files.pop((top, name))
+        return (folder, last) in self.files
+
     async def replace(self, top: str, name: str, text: str, /, *, expecting: bytes | None) -> bool:
         if self.files.get((top, name)) != expecting:
             return False

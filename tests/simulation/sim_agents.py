@@ -32,7 +32,7 @@ def stumble(world: World, which: int, how: int) -> None:
     if process := _process(world, which):
         trouble = ("quota", "auth", "error", "context", "lost")[how % 5]
         until = f" {world.clock.now() + 20}" if trouble == "quota" else ""
-        world.processes.say(process.launch.run, f"hitch {trouble}{until}\n".encode())
+        world.processes.say(process.launch.run, f"trouble {trouble}{until}\n".encode())
         if how % 2:
             world.processes.exit(process.launch.run, 1)
 

@@ -11,14 +11,15 @@ from sim_world import World
 from fakes.store import MemoryReading
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
-from windlass.core.nouns.message import Delivery, Message, Receipt
+from windlass.core.nouns.message import Delivery, Kind, Message, Receipt
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Outcome, Run
 from windlass.core.nouns.task import Task, TaskState
 
 BY_HAND = "by hand"
 """Why people drop and hold changes here."""
-_MAIL = re.compile(r"^## m(\d+) from ", re.MULTILINE)
+_MAIL = re.compile(rf"^## m(\d+) from .* \((?:{'|'.join(Kind)})\b", re.MULTILINE)
+"""The heading of a message to the agent; that of one that it only overhears in its channel has no kind."""
 
 
 class Losses:
@@ -69,18 +70,22 @@ class Losses:
         tips = [tip for branch, tip, _ in repository.log if branch == "main"]
         return any(self.world.git.objects.contains(each, commit) for each in reversed(tips))
 
+    def _told(self, run: Run) -> list[int]:
+        """The numbers of the messages in a run's prompt, in order."""
+        return [int(number) for number in _MAIL.findall(self._prompt(run.id))]
+
     def _mail(self) -> Iterator[str]:
         """I4: what counts as read stood in the prompt of the run that is named; once, unless that run crashed."""
         now = self.world.now
         shown: dict[tuple[str, str], list[Run]] = {}
         for run in now._all(Run):
-            numbers = [int(each) for each in _MAIL.findall(self._prompt(run.id)) if self._ran(run)]
+            numbers = self._told(run) if self._ran(run) else []
             if numbers != sorted(numbers):
                 yield f"I4: {run.id} was told {numbers}, out of order"
             for number in numbers:
                 shown.setdefault((f"m{number}", run.agent), []).append(run)
         for (key, _), runs in shown.items():
-            if any(each.outcome is not Outcome.CRASHED and each.hitch is None for each in runs[:-1]):
+            if any(each.outcome is not Outcome.CRASHED and each.trouble is None for each in runs[:-1]):
                 yield f"I4: {key} was shown to {', '.join(each.id for each in runs)}"
         for delivery in now._all(Delivery):
             if delivery.receipt is Receipt.READ and delivery.run not in {
@@ -98,8 +103,9 @@ class Losses:
                 if now.find(Delivery, f"{key}/{reader}") is None:
                     yield f"I4: {key} is lost on its way to {reader}"
         for each, times in Counter(witness.heard).items():
-            shown = [run for run in now.runs_of(each[1]) if f"## {each[0]} from " in self._prompt(run.id)]
-            read = [run for run in shown if self._ran(run) and run.outcome is not Outcome.CRASHED and run.hitch is None]
+            shown = [run for run in now.runs_of(each[1]) if int(each[0][1:]) in self._told(run)]
+            whole = [run for run in shown if run.outcome is not Outcome.CRASHED and run.trouble is None]
+            read = [run for run in whole if self._ran(run)]
             if times + len(read) > 1:
                 yield f"I4: {each[1]} has heard {each[0]} more than once"
         for (sender, reader), numbers in self._orders().items():

@@ -17,7 +17,7 @@ from windlass.core.nouns.message import Receipt
 from windlass.core.nouns.run import Run
 from windlass.core.ports.processes import Launch
 from windlass.engine import background, slots, tidy
-from windlass.engine.gate import record as verdicts
+from windlass.engine.gate import record as gate_record
 from windlass.engine.gate import reviews
 from windlass.engine.messages import log
 from windlass.engine.records.messages import say as real_say
@@ -121,7 +121,7 @@ def lose_mail(patch: Patch) -> None:
 
 def lose_a_refused_change(patch: Patch) -> None:
     """The author of a refused change is not told."""
-    patch.setattr(verdicts, "tell_agent", lambda *_, **__: None)
+    patch.setattr(gate_record, "tell_agent", lambda *_, **__: None)
 
 
 def object_to_nothing(patch: Patch) -> None:

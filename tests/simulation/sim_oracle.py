@@ -172,7 +172,7 @@ class Oracle:
         resumes = PROVIDERS.get(mail.agent.provider).resumes
         limits = self.world.settings.settings.limits
         return policy.decide_wake(
-            mail.agent, mail.runs, mail.letters, limits, past=mail.past, idle=mail.idle, resumes=resumes, now=now
+            mail.agent, mail.runs, mail.items, limits, past=mail.past, idle=mail.idle, resumes=resumes, now=now
         )
 
     def _waiting_change(self, change: Change) -> Iterator[str]:

@@ -67,7 +67,7 @@ def _read(line: str) -> LineReading:
             return LineReading(usage=Usage(1, 1, 0.25))
         case "result":
             return LineReading(result=rest, ended=True)
-        case "hitch":
+        case "trouble":
             trouble, _, until = rest.partition(" ")
             return LineReading(trouble=RunTrouble(TroubleKind(trouble), "so it said", float(until) if until else None))
     return LineReading(text=line)

@@ -70,8 +70,8 @@ def hear(world: World, which: int, how: int) -> None:
     if run := _run(world, which):
 
         async def act(engine: Engine) -> None:
-            for letter in await engine.talk.read(await engine.talk.speaker(run.id), limit=how % 3):
-                world.witness.heard.append((letter.message.id, letter.delivery.reader))
+            for item in await engine.talk.read(await engine.talk.speaker(run.id), limit=how % 3):
+                world.witness.heard.append((item.message.id, item.delivery.reader))
 
         world.call("hear", act, _ignore)
 
@@ -95,9 +95,9 @@ def acknowledge(world: World, which: int, how: int) -> None:
 
     async def act(engine: Engine) -> None:
         speaker = await engine.talk.speaker("")
-        letter = _pick(await engine.talk.inbox("human"), which)
-        if letter is not None:
-            await engine.talk.ack(speaker, letter.message.id)
+        item = _pick(await engine.talk.inbox("human"), which)
+        if item is not None:
+            await engine.talk.ack(speaker, item.message.id)
 
     world.call("acknowledge", act, _ignore)
 

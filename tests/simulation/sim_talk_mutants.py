@@ -9,7 +9,7 @@ from typing import Any
 from sim_mutants import Patch
 
 from windlass.core.nouns.message import Delivery, Receipt
-from windlass.engine.messages import log
+from windlass.engine.messages import log, sending
 from windlass.engine.records import closing
 from windlass.engine.records.messages import put
 
@@ -42,7 +42,7 @@ def lose_a_reader(patch: Patch) -> None:
         sent = put(store, replace(message, to=message.to[:-1] or message.to), **given)
         return replace(sent, to=message.to)
 
-    patch.setattr(log, "put", careless)
+    patch.setattr(sending, "put", careless)
 
 
 TALK_MUTANTS: dict[Callable[[Patch], None], str] = {

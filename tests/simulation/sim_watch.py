@@ -20,6 +20,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Identity, Run
 from windlass.core.nouns.task import TaskState
 from windlass.core.ports.processes import Launch
+from windlass.core.runs.sandbox import Sandbox
 from windlass.core.settings.schema import CheckSettings
 from windlass.engine.gate.comments import said_about
 
@@ -180,11 +181,18 @@ class WatchedChecks(FakeChecks):
         self.calm = False
 
     async def run(
-        self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
+        self,
+        project: Project,
+        candidate: Candidate,
+        settings: CheckSettings,
+        started_at: float,
+        /,
+        *,
+        sandbox: Sandbox | None,
     ) -> tuple[CheckResult, str]:
         if not self.calm:
             await asyncio.sleep(self.chance.choice((0, 0, 0.5, 3)))
-        result, output = await super().run(project, candidate, settings, started_at)
+        result, output = await super().run(project, candidate, settings, started_at, sandbox=sandbox)
         if not judge(self.git.objects.files(candidate.before))[0]:
             self.witness.fair.add(result.tree)
         if self.flakes > 0:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from windlass.core.display import some, word
+from windlass.core.display import one_name, some, word
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, CheckResult
 from windlass.core.nouns.run import Run
@@ -30,13 +30,18 @@ def fenced(text: str) -> str:
     return f"{fence}text\n{text.rstrip(chr(10))}\n{fence}"
 
 
+def quoted(text: str) -> str:
+    """Somebody else's text within a message, a mark before each of its lines."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
 def rejection(change: Change, result: CheckResult, output: str) -> str:
     """The message to an author about failed checks: the reason, the commands to repeat them, and the output."""
     reason = result.reason or f"exit code {result.exit_code}"
     merge = f"git fetch origin && git merge --no-edit {change.candidate.before}\n" if change.candidate else ""
     return _paragraphs(
         f"Your change {change.id} ({change.title}) did not land: the checks did not pass ({reason}).\n"
-        "They ran on the tree that main would have with your commits. To see it in your worktree:",
+        f"They ran on the tree that main would have with your commits{_where(result)}. To see it in your worktree:",
         fenced(f"{merge}{result.command}"),
         _shown(output),
         "Fix it, commit to your branch, and signal done again.",
@@ -55,11 +60,17 @@ def learnings(change: Change, refusals: Sequence[str]) -> str:
 def red_main(main: str, result: CheckResult, output: str) -> str:
     """The message to whoever fixes main: what fails there, and that all others wait for it."""
     return _paragraphs(
-        f"The checks fail on {main} itself ({result.reason}), so nothing else lands until it is green again.\n"
+        f"The checks fail on {main} itself ({result.reason}){_where(result)}, so nothing else lands until it is green"
+        " again.\n"
         "Find out why, and fix it with as small a change as you can. Do not weaken or skip a test. To see it:",
         fenced(result.command),
         _shown(output),
     )
+
+
+def _where(result: CheckResult) -> str:
+    """A check may fail for want of what its sandbox hides."""
+    return ", in a sandbox without the person's home and services (sandbox.checks)" if result.sandbox else ""
 
 
 def escalation(change: Change, reason: str) -> str:
@@ -93,6 +104,13 @@ def taken_back_note(change: Change, main: str, commits: str) -> str:
     )
 
 
+def unfit_note(change: Change, problem: str, remedy: str) -> str:
+    """The message to an author whose change could not land on any main."""
+    return _paragraphs(
+        f"Your change {change.id} ({change.title}) did not land: {problem}.", remedy, "Then signal done again."
+    )
+
+
 def conflict_note(change: Change, main: str, conflict: str) -> str:
     """The message to an author whose change conflicts with main."""
     return _paragraphs(
@@ -106,7 +124,7 @@ def conflict_note(change: Change, main: str, conflict: str) -> str:
 
 def collision_note(collision: Collision, other: str, main: str) -> str:
     """The message to an agent whose work collides with that of another agent, or with main."""
-    names = fenced("\n".join(collision.files[:MOST_NAMED]))
+    names = fenced("\n".join(map(one_name, collision.files[:MOST_NAMED])))
     if collision.with_main:
         merge = fenced(f"git fetch origin && git merge {word(f'origin/{main}')}")
         moved = f"Your work conflicts with {main}, which has moved since you began, in:"

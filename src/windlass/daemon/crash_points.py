@@ -25,11 +25,11 @@ RECORD = "WINDLASS_STEPS"
 EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": (
         *("main", "renew", "worktree", "hide", "record_extra_files", "look"),
-        *("stage", "land", "receipt", "take", "branch", "checkout", "revert", "remove_worktree"),
+        *("stage", "mixed", "land", "receipt", "take", "branch", "checkout", "revert", "remove_worktree"),
     ),
     "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "gather", "mirror"),
-    "chats": ("append", "replace"),
+    "chats": ("append", "keep", "replace"),
     "setups": ("prepare",),
     "checks": ("run",),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
@@ -41,6 +42,10 @@ class ChatFiles:
         """Add to the end in one write, which the kernel puts behind whatever others have added."""
         return await asyncio.to_thread(_append, top, name, text.encode("utf-8", "replace"), read)
 
+    async def keep(self, top: str, name: str, to: str, /) -> bool:
+        """Move a file in one step, of a link the link itself, beside those that were kept there before."""
+        return await asyncio.to_thread(_keep, top, name, Path(to))
+
     async def replace(self, top: str, name: str, text: str, /, *, expecting: bytes | None) -> bool:
         """Put a file in place, if its content is what was expected."""
         return await asyncio.to_thread(_replace, top, name, text.encode("utf-8", "replace"), expecting)
@@ -48,7 +53,9 @@ class ChatFiles:
     def follow(self, top: str, changed: Callable[[], None], /) -> Callable[[], None] | None:
         """Listen to the `.windlass` of a folder, if it has one; changes elsewhere are found by looking."""
         folder = Path(top, FOLDER)
-        return self._listen(folder, changed) if self._listen and folder.is_dir() else None
+        with suppress(OSError):  # its agent may have closed it to us
+            return self._listen(folder, changed) if self._listen and folder.is_dir() else None
+        return None
 
     def notification(self, text: str, /) -> Notification:
         """Read a text as a task notification. Raises BadInput for any other text."""
@@ -76,6 +83,20 @@ def _append(top: str, name: str, content: bytes, read: int) -> bool:
         return False
     except OSError as error:
         raise Unavailable(f"{top}/{name} cannot be written: {error}.") from error
+    return True
+
+
+def _keep(top: str, name: str, to: Path) -> bool:
+    *folders, last = _parts(name)
+    try:
+        to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with files.open_folder(top, *folders) as where:
+            names = (to, *(to.with_name(f"{to.name}.{number}") for number in range(2, 100)))
+            os.rename(last, next(name for name in names if not os.path.lexists(name)), src_dir_fd=where)
+    except FileNotFoundError:
+        return os.path.lexists(to)  # a daemon that has died since may have moved it
+    except OSError as error:
+        raise Unavailable(f"{top}/{name} cannot be kept as {to}: {error.strerror}.") from error
     return True
 
 

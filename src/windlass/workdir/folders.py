@@ -125,7 +125,7 @@ class RunFolders:
         try:
             with open_folder(worktree, ".windlass") as where:
                 content = read_file(where, STATUS, LARGEST + 1)
-            return read_status(content, *json.loads((self.path(run) / WHOSE).read_bytes()))
+            return read_status(content, *json.loads(read_file(None, self.path(run) / WHOSE, LARGEST)))
         except OSError:
             return None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from windlass.core.messages.loop_guard import LONGEST_CHAIN, LoopStop, circle_of, decide_brake, linked, remedy
-from windlass.core.nouns.message import Delivery, Letter, Message
+from windlass.core.nouns.message import Delivery, MailItem, Message
 from windlass.core.nouns.run import Cause, Outcome, Run
 from windlass.core.settings.schema import Limits
 
@@ -18,8 +18,8 @@ LIMITS = Limits(hops=5, wakes=3)
 
 
 def braked(*messages: Message, runs: list[Run] | None = None, now: float = NOW) -> LoopStop | None:
-    letters = [Letter(message, Delivery(message=message.id, reader="alice")) for message in messages]
-    return decide_brake(runs or [], letters, LIMITS, now=now)
+    items = [MailItem(message, Delivery(message=message.id, reader="alice")) for message in messages]
+    return decide_brake(runs or [], items, LIMITS, now=now)
 
 
 def test_each_agent_that_speaks_is_one_hop_more_and_a_person_begins_anew() -> None:
@@ -49,8 +49,8 @@ def test_a_person_s_word_is_never_held_up(sender: str) -> None:
 
 def test_what_wakes_nobody_is_not_braked() -> None:
     """Someone who is only told has no brake to be released from."""
-    letter = Letter(replace(SAID, hops=99), Delivery(message="m1", reader="alice", wakes=False))
-    assert decide_brake([], [letter], LIMITS, now=NOW) is None
+    item = MailItem(replace(SAID, hops=99), Delivery(message="m1", reader="alice", wakes=False))
+    assert decide_brake([], [item], LIMITS, now=NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from windlass.library import prompt_blocks
 AGENT = Agent(name="quick-otter", project="p", provider="command")
 TASK = Task(id="t1", project="p", title="Fix the login race", brief="Two logins at once fail.\nSee login.py.")
 MESSAGE = Message(
-    id="m7", channel="task/t1", sender="system", to=("quick-otter",), body="Checks failed.", kind=Kind.NUDGE
+    id="m7", channel="task/t1", sender="system", to=("quick-otter",), body="Checks failed.", kind=Kind.REMINDER
 )
 SHIPPED = prompt_blocks()
 
@@ -215,7 +215,7 @@ class TestLaterRuns:
 
         text = prompt(Cause.MAIL, MESSAGE, second)
 
-        assert "## m7 from system (nudge)\n\n```text\nChecks failed.\n```" in text
+        assert "## m7 from system (reminder)\n\n```text\nChecks failed.\n```" in text
         assert "## m9 from human (answer, in reply to m8)\n\n```text\nYes.\n```" in text
         assert text.index("m7") < text.index("m9")
 

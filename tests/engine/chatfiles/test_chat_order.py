@@ -28,7 +28,7 @@ def test_what_was_written_first_is_said_first(stage: ChatStage, dies: bool) -> N
         await stage.engine.talk.send(speaker, third)
         assert await stage.bodies() == ["First.", "Second.", "Third."]
         add(file, f"{stage.two}]: Fifth.\n")
-        await stage.engine.callers.ask(await stage.engine.callers.identify(run), "Sixth?", agent=stage.two)
+        await stage.engine.callers.ask(await stage.engine.callers.identify(speaker), "Sixth?", agent=stage.two)
         await stage.pass_time()
         assert await stage.bodies() == ["First.", "Second.", "Third.", "Fifth.", "Sixth?"]
 
@@ -70,8 +70,8 @@ def test_good_lines_between_the_bad_ones_wake_nobody_for_ever(stage: ChatStage) 
                     add(file, f"[{stage.one}-to-{to}]: {number}\n")
                     await stage.pass_time()
             await stage.engine.talk.send(HUMAN, NewMessage(body="mind the form", project=project, to=(stage.one,)))
-        letters = await stage.engine.talk.inbox(stage.one, everything=True)
-        woken = [letter.delivery.wakes for letter in letters if letter.message.sender == "system"]
+        items = await stage.engine.talk.inbox(stage.one, everything=True)
+        woken = [item.delivery.wakes for item in items if item.message.sender == "system"]
         assert woken == [True, True, True, False, False] * 2
 
     play(story)

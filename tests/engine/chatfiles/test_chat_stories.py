@@ -174,9 +174,9 @@ class TestIn:
                 add(await stage.file(stage.one), "nonsense\n")
                 await stage.pass_time()
             notes = await stage.said(system=True)
-            letters = await stage.engine.talk.inbox(stage.one, everything=True)
-            assert [letter.delivery.wakes for letter in letters] == [True, True, True, False, False]
-            assert [letter.message for letter in letters] == notes
+            items = await stage.engine.talk.inbox(stage.one, everything=True)
+            assert [item.delivery.wakes for item in items] == [True, True, True, False, False]
+            assert [item.message for item in items] == notes
 
         play(story)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from chat_stage import HUMAN, ChatStage, add, text
 from stage import play
@@ -57,6 +59,31 @@ def test_a_last_line_without_its_end_is_said_when_its_writer_is_gone(stage: Chat
         await stage.pass_time()
         assert (await stage.agent(stage.one)).retired_at is not None and not file.exists()
         assert (await stage.bodies())[0] == "mind\nthe lock"
+
+    play(story)
+
+
+def test_a_pipe_in_the_place_of_a_finished_agents_file_is_let_be(stage: ChatStage) -> None:
+    """While its agent runs, each try is a trouble; later nobody could put it right, and it is not tried for ever."""
+
+    async def story() -> None:
+        await stage.begin()
+        file = await stage.file(stage.one)
+        file.unlink()
+        os.mkfifo(file)
+        await stage.engine.talk.send(HUMAN, NewMessage(body="all hear this", project=(await stage.project()).id))
+
+        async def tries() -> int:
+            stage.clock.time += 10
+            await stage.move(troubled=True)
+            return sum(trouble.times for trouble in stage.engine.troubles.all())
+
+        assert 0 < await tries() < await tries(), "its agent is at work"
+        await stage.signal(stage.one, '{"status": "error", "error": "Too hard."}')
+        await stage.exit(stage.one)
+        known = await tries()
+        assert [await tries() for _ in range(3)] == [known] * 3
+        assert "all hear this" in (await stage.file(stage.two)).read_text()
 
     play(story)
 

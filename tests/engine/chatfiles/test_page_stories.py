@@ -20,7 +20,7 @@ from windlass.engine.messages.documents import LARGEST
 HUMAN, CODER = Speaker("human"), Speaker("coder@pr-7")
 
 
-class Halt(Exception):
+class Halt(BaseException):
     """The daemon dies here."""
 
 

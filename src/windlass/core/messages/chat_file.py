@@ -51,6 +51,10 @@ class Chats(Protocol):
         """
         ...
 
+    async def keep(self, top: str, name: str, to: str, /) -> bool:
+        """Move a file to a path outside of its folder, which is about to go. False: there is no such file."""
+        ...
+
     async def replace(self, top: str, name: str, text: str, /, *, expecting: bytes | None) -> bool:
         """Put a file into place in one step, unless it is not what it was thought to be (None: not there)."""
         ...
@@ -94,6 +98,14 @@ class ReadPosition:
     """What was refused, and its writer was not told of yet: the first few."""
     wrongs: int = 0
     """How many there were."""
+    run: str = ""
+    """The run of its writer in which it was last read."""
+    heard: int = 0
+    """How many messages were taken from it in that run."""
+    mute_to: int = 0
+    """The offset before which nothing is sent: its writer was stopped, or has said too much in one run."""
+    muted: str = ""
+    """The last run of which something was not sent: people were told."""
 
     def fits(self, found: Slice) -> bool:
         """Whether what stands before the place is what stood there."""
@@ -126,11 +138,19 @@ class ReadPosition:
 
     def at_the_top(self) -> ReadPosition:
         """The same, before all that stands in the file."""
-        return replace(self, offset=0, line=1, mark="", skipping=False, known=())
+        return replace(self, offset=0, line=1, mark="", skipping=False, known=(), mute_to=0)
 
     def anew(self) -> ReadPosition:
         """The same for a file in which nothing of the old one stands: whatever is written there is new."""
-        return replace(self.at_the_top(), first="", recent=())
+        return replace(self.at_the_top(), first="", recent=(), muted="")
+
+    def in_run(self, run: str) -> ReadPosition:
+        """The same for a writer that is in this run."""
+        return self if run == self.run else replace(self, run=run, heard=0)
+
+    def is_mute(self, item: Item) -> bool:
+        """Whether a message that was found from here on is not to be sent."""
+        return self.offset + item.end <= self.mute_to
 
     def blamed(self, told: int, *, pardoned: bool) -> ReadPosition:
         """The same, after a message told of refused lines; `pardoned`: a person has written since the one before."""

@@ -19,7 +19,7 @@ from windlass.core.errors import BadInput
 from windlass.core.runs.output_lines import NOT_TEXT
 
 EVERYONE = "all"
-"""Who is told where a line names it, unless an agent is called so."""
+"""Who is told where a line names it; no agent can be called so."""
 PEOPLE = frozenset({str(HUMAN), "developer", "user"})
 """Names for the person."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.display import some
-from windlass.core.nouns.message import Letter, Message
+from windlass.core.nouns.message import MailItem, Message
 from windlass.core.nouns.run import Cause, Run
 from windlass.core.settings.schema import Limits
 
@@ -51,9 +51,9 @@ def linked(sender: str, before: Sequence[Message]) -> tuple[int, tuple[str, ...]
     return hops + 1, (*chain, sender)[-LONGEST_CHAIN:]
 
 
-def decide_brake(runs: Sequence[Run], letters: Sequence[Letter], limits: Limits, *, now: float) -> LoopStop | None:
+def decide_brake(runs: Sequence[Run], items: Sequence[MailItem], limits: Limits, *, now: float) -> LoopStop | None:
     """Whether agents alone want to wake this one, and have done so too often."""
-    calling = [letter.message for letter in letters if letter.calls]
+    calling = [item.message for item in items if item.calls]
     if not calling or any(message.sender in (str(HUMAN), str(SYSTEM)) for message in calling):
         return None
     worst = max(calling, key=lambda message: message.hops)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from windlass.core.address import HUMAN, SYSTEM, Address
+from windlass.core.address import HUMAN, SYSTEM, Address, own_name
 from windlass.core.agents.definition import Roster, home_of, is_home
 from windlass.core.agents.triggers import called_by, candidates
 from windlass.core.did_you_mean import near_miss
@@ -183,11 +183,13 @@ class Members:
 
     def _check_new(self, speaker: Speaker, address: Address, names: Mapping[str, str]) -> None:
         """Refuse an agent that no file defines, and an instance that an agent would begin: only a person may."""
-        if address.instance and f"@{address.instance}" not in self.instances() and not speaker.is_person:
-            raise NotAllowed(
-                f"There is no instance @{address.instance}, and only a person begins one.",
-                hint=f"Write to {address.name}, or ask a person.",
-            )
+        if address.instance and f"@{address.instance}" not in self.instances():
+            if not speaker.is_person:
+                raise NotAllowed(
+                    f"There is no instance @{address.instance}, and only a person begins one.",
+                    hint=f"Write to {address.name}, or ask a person.",
+                )
+            own_name(address.instance)
         self.roster.check(address.name)
         if self.roster.find(address.name) is None:
             listed = f"There are: {', '.join(sorted(names))}."

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from windlass.core.agents.definition import filled
-from windlass.core.display import word
+from windlass.core.display import hanging, word
 from windlass.core.errors import BadInput
 from windlass.core.gate.reviews import place_of
 from windlass.core.nouns.agent import Agent
@@ -213,17 +213,23 @@ def _task(task: Task) -> str:
 
 
 def _timeline(recent: Sequence[Message], mail: Sequence[Message]) -> str:
-    """The latest messages of the channel, for an agent that joins; without its mail."""
+    """The latest messages of the channel, for an agent that joins; without its mail. Each has a fence of its own."""
     told = {message.id for message in mail}
-    lines = [f"{message.sender}: {message.body}" for message in recent if message.id not in told]
-    return fenced(_defused("\n".join(lines))) if lines else ""
+    return "\n\n".join(_overheard(message) for message in recent if message.id not in told)
+
+
+def _overheard(message: Message) -> str:
+    return f"## {message.id} from {_origin(message)}\n\n{fenced(hanging(_defused(message.body)))}"
+
+
+def _origin(message: Message) -> str:
+    return f"{message.sender}, who claims to be {_defused(message.claims)}" if message.claims else message.sender
 
 
 def _message(message: Message) -> str:
     reply = f", in reply to {message.reply_to}" if message.reply_to else ""
     place = f", on {_defused(place_of(message))}" if place_of(message) else ""
-    origin = f"{message.sender}, who claims to be {_defused(message.claims)}" if message.claims else message.sender
-    head = f"## {message.id} from {origin} ({message.kind}{reply}{place})"
+    head = f"## {message.id} from {_origin(message)} ({message.kind}{reply}{place})"
     parts = [head, fenced(_defused(message.body))]
     if message.kind is Kind.ASK:
         answer = f'`windlass answer --conversation-id {message.id} "…"`'

@@ -13,21 +13,20 @@ from windlass.core.messages.chat_file import ReadPosition
 from windlass.core.messages.chat_line import EVERYONE, digest_of, write_line
 from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
+from windlass.core.nouns.run import Outcome
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.messages.log import place
-from windlass.engine.records.documents import revised
-from windlass.engine.records.messages import home_channel, put
+from windlass.engine.records.messages import home_channel, put, tell_person
 
 LONGEST_SHOWN = 16_000
 """Characters of a message that a chat file shows."""
 AT_FIRST = 50
 """How many messages a new file shows of those that were sent before."""
 AT_ONCE = 200
-_UNSHOWN = (Kind.NUDGE, Kind.COMMENT)
+_UNSHOWN = (Kind.REMINDER, Kind.COMMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +39,9 @@ class ChatFile:
     top: str
 
     @property
-    def key(self) -> str:
-        """The name of the document that holds how far it was read."""
-        return f"system/chat/{self.writer}"
-
-    @property
     def mark(self) -> str:
-        """The id of that document. The keys of the file's messages begin with it: no other file's do."""
-        return f"{self.project.id}/{self.key}"
+        """The key of its position. The keys of the file's messages begin with it: no other file's do."""
+        return f"{self.project.id}/system/chat/{self.writer}"
 
     @property
     def writer(self) -> str:
@@ -73,19 +67,20 @@ async def chat_files(ports: Ports) -> list[ChatFile]:
     projects, agents = await ports.store.read(lambda store: (store.projects(), store.agents()))
     known = {project.id: project for project in projects}
     own = [ChatFile(project, None, project.path) for project in projects if ports.workdirs.has_mirrors(project.path)]
-    return own + _there(ports, ((known[key], agent) for agent in agents for key in agent.projects if key in known))
+    sites = [(known[key], agent) for agent in agents for key in agent.projects if key in known]
+    return own + await _there(ports, sites)
 
 
 async def of_speaker(ports: Ports, speaker: Speaker, project: Project) -> list[ChatFile]:
     """The files of whoever speaks: of the agent, one for each of its projects; or the person's in this project."""
     if speaker.run:
-        return _there(ports, await ports.store.read(partial(_own_sites, speaker)))
+        return await _there(ports, await ports.store.read(partial(_own_sites, speaker)))
     return [ChatFile(project, None, project.path)] if ports.workdirs.has_mirrors(project.path) else []
 
 
-def _there(ports: Ports, sites: Iterable[tuple[Project, Agent]]) -> list[ChatFile]:
+async def _there(ports: Ports, sites: Iterable[tuple[Project, Agent]]) -> list[ChatFile]:
     """The files of those whose worktrees are there."""
-    there = ((project, agent) for project, agent in sites if ports.git.has_worktree(project, agent))
+    there = [(project, agent) for project, agent in sites if await ports.git.has_worktree(project, agent)]
     return [ChatFile(project, agent, ports.git.worktree_path(project, agent)) for project, agent in there]
 
 
@@ -101,32 +96,32 @@ def newest(projects: Collection[str], store: Reading) -> dict[str, int]:
 
 def load(file: ChatFile, store: Reading) -> ReadPosition:
     """How far a file was read. A new file shows only the last few messages that were sent before."""
-    if found := store.find(Document, file.mark):
-        return codec.revive(ReadPosition, codec.decode(found.body))
+    if kept := store.position(file.mark):
+        return codec.revive(ReadPosition, codec.decode(kept))
     said = store.said(file.project.id, viewer=file.viewer, home=_home(file, store), limit=AT_FIRST + 1)
     return ReadPosition(shown=place(said[0].id) if len(said) > AT_FIRST else 0)
 
 
-def save(store: Writing, file: ChatFile, position: ReadPosition, now: float) -> None:
+def save(store: Writing, file: ChatFile, position: ReadPosition) -> None:
     """Within a transaction: keep how far a file was read."""
-    text = codec.encode(position).decode()
-    store.record("chat.read", file.mark, revised(store, file.project.id, file.key, text, now=now))
+    store.set_position(file.mark, codec.encode(position).decode())
 
 
-def begin(project: Project, agent: Agent, now: float, store: Writing) -> None:
+def begin(project: Project, agent: Agent, store: Writing) -> None:
     """Within a transaction: an agent gets a new worktree, and so a new file of which nothing was read."""
     file = ChatFile(project, agent, "")
     before = load(file, store)
     if before.anew() != before:
-        save(store, file, before.anew(), now)
+        save(store, file, before.anew())
 
 
-def speaker_of(file: ChatFile, store: Reading) -> Speaker:
-    """Who speaks in a file: the person, or the agent in its latest run."""
+def speaker_of(file: ChatFile, store: Reading) -> tuple[Speaker, bool]:
+    """Who speaks in a file: the person, or the agent in its latest run; and whether that run was stopped."""
     if file.agent is None:
-        return Speaker(str(HUMAN))
+        return Speaker(str(HUMAN)), False
     latest = store.latest_runs([file.agent.id]).get(file.agent.id)
-    return Speaker(file.agent.id, file.agent.project, latest.id if latest else "")
+    stopped = latest is not None and (bool(latest.stopping) or latest.outcome is Outcome.STOPPED)
+    return Speaker(file.agent.id, file.agent.project, latest.id if latest else ""), stopped
 
 
 def unshown(file: ChatFile, position: ReadPosition, store: Reading) -> list[Message]:
@@ -159,6 +154,11 @@ def line_of(message: Message) -> tuple[str, str]:
 def owed(position: ReadPosition, store: Reading) -> list[Message]:
     """The messages that are still to be written into a file."""
     return [message for _, key in position.owed if (message := store.find(Message, key)) is not None]
+
+
+def tell_of_rest(store: Writing, file: ChatFile, body: str, now: float) -> None:
+    """Within a transaction: tell the person that some of a file is not sent."""
+    tell_person(store, body, channel=_home(file, store), project=file.project.id, now=now, direct=True)
 
 
 def tell_writer(store: Writing, file: ChatFile, position: ReadPosition, body: str, now: float) -> ReadPosition:

@@ -41,6 +41,8 @@ EMPTIED = 4.0
 """Seconds after which whoever has emptied a file begins anew. An editor that only writes it again takes less."""
 PATIENCE = 60.0
 """Seconds that a line which can't be sent now may hold up those below it."""
+MOST_HEARD = 500
+"""Messages of one file that are sent in one run of its agent."""
 MOST_WRONG = 5000
 """Refused lines after which a writer that never stops is told of them."""
 _BLANK = b" \t\r\n"
@@ -84,6 +86,8 @@ class KnownFile:
     """The newest message of the log when all that the file shows was written there."""
     stuck: tuple[str, float] = ("", 0.0)
     """The key of the line that could not be sent, and since when."""
+    barred: bool = False
+    """The last try to add to it failed: a pipe is in its place, or a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,8 @@ class _Author:
 
     speaker: Speaker
     names: Names
+    stopped: bool
+    """Its latest run was stopped: it says nothing more."""
 
 
 class ChatReader:
@@ -140,19 +146,29 @@ class ChatReader:
         return kept.position
 
     async def save(
-        self, file: ChatFile, position: ReadPosition, refused: Sequence[str] = (), *, tell: bool = False
+        self,
+        file: ChatFile,
+        position: ReadPosition,
+        refused: Sequence[str] = (),
+        *,
+        tell: bool = False,
+        unsent: str = "",
     ) -> None:
-        """Keep the position; and, once a file is read through, tell its writer in the same step what was refused."""
+        """Keep the position; and, once a file is read through, tell its writer in the same step what was refused.
+
+        `unsent` is what the person is told of a rest that is not sent."""
         now, noted = self.clock.now(), position.found_wrong(refused)
         tells = bool(noted.wrongs) and (tell or noted.wrongs >= MOST_WRONG)
 
         def step(store: Writing) -> ReadPosition:
             after = files.tell_writer(store, file, noted, _told(file, noted), now) if tells else noted
-            files.save(store, file, after, now)
+            files.save(store, file, after)
+            if unsent:
+                files.tell_of_rest(store, file, unsent, now)
             return after
 
         self.kept(file).position = await self.store.write(step)
-        if tells:
+        if tells or unsent:
             self.bell.ring()
         else:
             self.bell.hum()
@@ -169,8 +185,8 @@ class ChatReader:
             urgency = Urgency.GONE if gone else Urgency.SPEAKS if looks == LOOKS - 1 else Urgency.NONE
             async with self.kept(file).lock:
                 rest = await self._take_up_to(file, found.size, urgency)
-            if rest in (Remainder.NOTHING, Remainder.HALF):
-                return
+            if rest in _THROUGH or (await self.position(file)).mute_to >= found.size:
+                return  # nothing is there that is to be sent
             if rest is Remainder.OPEN:
                 looks += 1
                 await asyncio.sleep(QUIET)  # the last message may still grow
@@ -213,6 +229,9 @@ class ChatReader:
                 await self.save(file, position.anew())  # it stays empty: the same lines may be sent again
             return Remainder.NOTHING, 0
         author = await self._author_of(file)
+        position = position.in_run(author.speaker.run)
+        if file.agent and (author.stopped or position.heard >= MOST_HEARD):
+            position = replace(position, mute_to=found.size)
         reading = partial(self._read, file, position, names=author.names, urgency=urgency, most=most)
         part = await reading(found, SLICE)
         if position.skipping or (part.is_full and not part.items):  # one message, or a line, is longer
@@ -271,8 +290,13 @@ class ChatReader:
     async def _accept(self, file: ChatFile, position: ReadPosition, part: _Part, author: _Author) -> None:
         """Send what is said there, tell the writer what could not be, and save how far we are."""
         refused: list[str] = []
-        end = 0
+        end, unsent = 0, ""
         for item in part.items:
+            if position.is_mute(item):
+                if position.muted != position.run and isinstance(item, ChatEntry):
+                    unsent, position = _left(file, item, author), replace(position, muted=position.run)
+                position, end = position.past(item), item.end
+                continue
             try:
                 reason = await self._reason(file, item, position.key(item), author)
             except Unavailable:
@@ -281,7 +305,11 @@ class ChatReader:
                 raise
             refused += [f"line {item.line} {reason}"] if reason else []
             position, end = position.past(item), item.end
-        await self.save(file, position.at(part.found, end), refused, tell=part.rest in _THROUGH)
+            if isinstance(item, ChatEntry) and file.agent:
+                heard = position.heard + 1
+                mute_to = part.found.size if heard >= MOST_HEARD else position.mute_to
+                position = replace(position, heard=heard, mute_to=mute_to)
+        await self.save(file, position.at(part.found, end), refused, tell=part.rest in _THROUGH, unsent=unsent)
 
     async def _skip(self, file: ChatFile, position: ReadPosition, found: Slice) -> None:
         """Go past a line that is too long for a message, or past the rest of it."""
@@ -304,7 +332,7 @@ class ChatReader:
         if file.agent and entry.sender not in file.names:
             return f"says that it is from {entry.sender}, and this file is written by {file.writer}"
         try:
-            await self.talk.put(author.speaker, self._post(file, entry, key, author), file.project)
+            await self.talk.put(author.speaker, self._post(file, entry, key), file.project)
         except Conflict as error:
             # where its key is known, it was said before, and other secrets were taken out of it
             known = await self.store.read(lambda store: store.keyed(file.writer, key))
@@ -323,8 +351,8 @@ class ChatReader:
         kept.stuck = kept.stuck if kept.stuck[0] == key else (key, now)
         return now - kept.stuck[1] < PATIENCE
 
-    def _post(self, file: ChatFile, entry: ChatEntry, key: str, author: _Author) -> NewMessage:
-        everyone = EVERYONE in entry.to and EVERYONE not in author.names.known
+    def _post(self, file: ChatFile, entry: ChatEntry, key: str) -> NewMessage:
+        everyone = EVERYONE in entry.to
         return NewMessage(
             body=entry.body,
             to=() if everyone else entry.to,
@@ -334,10 +362,10 @@ class ChatReader:
         )
 
     async def _author_of(self, file: ChatFile) -> _Author:
-        speaker = await self.store.read(partial(files.speaker_of, file))
+        speaker, stopped = await self.store.read(partial(files.speaker_of, file))
         known = (await self.talk.directory.members(file.project)).names(speaker)
         instances = {f"@{name.partition('@')[2]}" for name in known if "@" in name}
-        return _Author(speaker, Names(frozenset(known) | instances, file.names))
+        return _Author(speaker, Names(frozenset(known) | instances, file.names), stopped)
 
 
 def _others(items: Sequence[Item]) -> int:
@@ -359,6 +387,12 @@ def _told(file: ChatFile, position: ReadPosition) -> str:
         f"Some of {FILE} was not sent:\n\n{listed}\n\n"
         f"A message is one line, `{form}`; further lines of it are indented. Write what matters again."
     )
+
+
+def _left(file: ChatFile, item: Item, author: _Author) -> str:
+    """What the person is told of the rest of a file that is not sent."""
+    said = "was stopped" if author.stopped else f"has written {MOST_HEARD} messages into {FILE} in one run"
+    return f"{file.writer} {said}. From line {item.line} on, {file.top}/{FILE} is kept and not sent."
 
 
 def _unsent(error: WindlassError) -> str:

@@ -25,7 +25,6 @@ from windlass.core.workflows.instance import Instance
 from windlass.engine.chatfiles.quiet_files import QuietFiles
 from windlass.engine.messages.documents import LARGEST, NOTES, Documents
 from windlass.engine.messages.log import place
-from windlass.engine.records.documents import revised, text_of
 from windlass.engine.records.messages import tell_person
 from windlass.engine.troubles import Troubles
 
@@ -108,9 +107,9 @@ class Shared:
         return f"@{self.name}" if self.name else "main"
 
     @property
-    def record(self) -> str:
-        """The name of the document that says when file and page last agreed."""
-        return f"system/notes/{self.name or 'main'}"
+    def mark(self) -> str:
+        """The key of its position: when file and page last agreed."""
+        return f"{self.project.id}/system/notes/{self.name or 'main'}"
 
 
 class Pages:
@@ -263,8 +262,7 @@ class Pages:
         now = self.clock.now()
 
         def step(store: Writing) -> None:
-            key = f"{shared.project.id}/{shared.record}"
-            store.record("page.synced", key, revised(store, shared.project.id, shared.record, str(synced), now=now))
+            store.set_position(shared.mark, str(synced))
             if told:
                 tell_person(store, told, channel=shared.channel, project=shared.project.id, now=now, direct=True)
 
@@ -314,12 +312,12 @@ def _said(shared: Shared, after: int, store: Reading) -> list[Message]:
 
 def _is_shown(message: Message) -> bool:
     """Whether channel.md shows a message: one that is for all in the channel."""
-    return not message.direct and message.kind is not Kind.NUDGE
+    return not message.direct and message.kind is not Kind.REMINDER
 
 
 def _page(shared: Shared, store: Reading) -> tuple[Document | None, Synced]:
     document = _document(shared, NOTES, store)
-    return document, Synced.parse(text_of(store, f"{shared.project.id}/{shared.record}"))
+    return document, Synced.parse(store.position(shared.mark))
 
 
 def _document(shared: Shared, name: str, store: Reading) -> Document | None:

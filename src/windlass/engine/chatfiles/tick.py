@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from windlass.core.address import HUMAN
 from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
@@ -59,12 +60,15 @@ class Chat:
         self._watch(known)
         changed, self._changed = self._changed, set()
         newest = await self.store.read(partial(files.newest, {file.project.id for file in known}))
+        barred = any(self.reader.kept(file).barred for file in known)
+        running = await self.store.read(lambda store: {run.agent for run in store.live_runs()}) if barred else set()
         for file in known:
             look = everything or file.top in changed or self._follows.get(file.top) is None
             with self.troubles.noted("chat"):
                 async with self.reader.kept(file).lock:
                     if file.writer not in self._leaving:
-                        await self._update(file, newest[file.project.id], look=look)
+                        cared_for = file.writer in (str(HUMAN), *running) or file.top in changed
+                        await self._update(file, newest[file.project.id], look=look, cared_for=cared_for)
         await self._refresh(known, changed, everything=last != self._seen or everything)
         self._seen, self._looked = last, now if everything else self._looked
         return False
@@ -83,8 +87,17 @@ class Chat:
         known = await files.chat_files(self.ports)
         for file in [file for file in known if file.agent and file.agent.id == agent.id]:
             await self.reader.take_in(file, gone=True)
+            await self._keep_rest(file)
             self.reader.forget(file)
         self._leaving[agent.id] = self.clock.monotonic()
+
+    async def _keep_rest(self, file: ChatFile) -> None:
+        """Keep a file of which something was not sent beside the output of its run, and tell where."""
+        position = await self.reader.position(file)
+        kept = f"{self.ports.home}/runs/{position.muted}/chat.md"
+        if position.muted and await self.chats.keep(file.top, FILE, kept):
+            words = f"{file.writer} is finished. Its {FILE}, of which not all was sent, is kept as {kept}."
+            await self.reader.save(file, replace(position, muted=""), unsent=words)
 
     async def catch_up(self, speaker: Speaker, project: Project, gone: bool) -> None:
         """Send what someone has written who now speaks in another way, or has gone."""
@@ -111,22 +124,28 @@ class Chat:
                 end()
         for top in tops:
             if self._follows.get(top) is None:
-                self._follows[top] = self.chats.follow(top, partial(self._note_change, top))
+                with self.troubles.noted("chat"):
+                    self._follows[top] = self.chats.follow(top, partial(self._note_change, top))
 
     def _note_change(self, top: str) -> None:
         self._changed.add(top)
         self.ear.set()
 
-    async def _update(self, file: ChatFile, newest: int, *, look: bool) -> None:
-        """Read a file if it may have changed, and add to it if anything was said since: `newest` is the last."""
+    async def _update(self, file: ChatFile, newest: int, *, look: bool, cared_for: bool) -> None:
+        """Read a file if it may have changed, and add to it if anything was said since: `newest` is the last.
+
+        What could not be added is tried again if someone may have put the file right: it is `cared_for`.
+        """
         kept, position = self.reader.kept(file), await self.reader.position(file)
         is_new = file.agent is not None and kept.told is None
-        if is_new:  # from now on it is read: what is said while we are away is left there
-            await self.chats.append(file.top, FILE, "")
+        if is_new and (cared_for or not kept.barred):  # from now on it is read: what is said meanwhile is left there
+            await self._append(file, "")
         rest = await self.reader.turn(file) if look or position.owed else Remainder.NOTHING
         if rest is Remainder.MORE:
             self._note_change(file.top)
         is_behind = kept.told != newest or bool((await self.reader.position(file)).owed)
+        if kept.barred and not cared_for:
+            return
         if rest is Remainder.NOTHING and is_behind and await self._show(file, newest):
             kept.told = newest
 
@@ -144,8 +163,15 @@ class Chat:
             await self.reader.save(file, position)
         self.reader.kept(file).position = position
         text, read = "".join(text for text, _, _ in lines), 0 if position.skipping else position.offset
-        if text and await self.chats.append(file.top, FILE, text, read):
+        if text and await self._append(file, text, read):
             self._note_change(file.top)
         if len(said) == files.AT_ONCE:
             self.ear.set()
         return not (more or len(position.owed) >= files.AT_ONCE)
+
+    async def _append(self, file: ChatFile, text: str, read: int = 0) -> bool:
+        kept = self.reader.kept(file)
+        kept.barred = True
+        added = await self.chats.append(file.top, FILE, text, read)
+        kept.barred = False
+        return added
