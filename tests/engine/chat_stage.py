@@ -68,5 +68,5 @@ def text(file: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-class Halt(Exception):
+class Halt(BaseException):
     """The daemon dies here."""

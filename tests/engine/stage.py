@@ -28,7 +28,8 @@ from windlass.git import HubGit
 from windlass.library import prompt_blocks
 from windlass.library.agent_files import RepositoryLibrary
 from windlass.process.sandbox.bubblewrap import Bubblewrap
-from windlass.process.shell import run_shell
+from windlass.process.shell import CommandShell
+from windlass.process.starting.spawner import Spawner
 from windlass.providers import FoundProviders, load
 from windlass.store.sqlite import SqliteStore
 from windlass.workdir import RunFolders
@@ -96,6 +97,7 @@ class Stage:
     def build(self) -> Engine:
         """A new engine on the same facts, as after a restart."""
         git = HubGit(self.home, environment=os.environ, now=self.clock.now)
+        shell = CommandShell(Bubblewrap(), Spawner())
         return Engine(
             Ports(
                 store=self.store,
@@ -103,14 +105,14 @@ class Stage:
                 processes=self.processes,
                 workdirs=RunFolders(self.home),
                 chats=ChatFiles(),
-                checks=CommandChecks(self.home, HOME_ID, trees=git.trees, shell=run_shell, environment=os.environ),
+                checks=CommandChecks(self.home, HOME_ID, trees=git.trees, shell=shell, environment=os.environ),
                 providers=load(),
                 settings=self.settings,
                 clock=self.clock,
                 random=random.Random(7).random,
                 uuid=lambda: f"project-{next(self.numbers)}",
                 library=RepositoryLibrary(prompt_blocks()),
-                setups=WorktreeSetup(HOME_ID, shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
+                setups=WorktreeSetup(HOME_ID, shell=shell, environment=os.environ),
                 home=str(self.home),
             )
         )

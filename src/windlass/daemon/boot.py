@@ -18,19 +18,25 @@ from windlass.core.ports import Ports
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.crash_points import Steps, stepped
 from windlass.daemon.doctor import Doctor
+from windlass.daemon.lifecycle import STORE, TRACES
 from windlass.daemon.serving.mcp_loader import LateTools
+from windlass.daemon.serving.server import Identify
+from windlass.daemon.serving.shares import raise_file_limit
 from windlass.daemon.serving.tokens import Tokens
 from windlass.daemon.settings import SettingsFileEditor, SettingsFiles
 from windlass.engine import Engine
 from windlass.git import HubGit
 from windlass.library import prompt_blocks
 from windlass.library.agent_files import RepositoryLibrary
-from windlass.process.caller_run import trace
+from windlass.process.caller_run import CallerTrace
 from windlass.process.detached import DetachedProcesses
 from windlass.process.sandbox.bubblewrap import Bubblewrap
-from windlass.process.shell import run_shell, sweep
+from windlass.process.shell import CommandShell, sweep
+from windlass.process.stamp import refuse_inside_a_run
+from windlass.process.starting.spawner import Spawner
 from windlass.providers import load
 from windlass.providers.presence import look
+from windlass.store.copies import refuse_lost
 from windlass.store.sqlite import SqliteStore
 from windlass.web.authentication import SocketAuthenticator, TokenAuthenticator
 from windlass.web.request import AppContext
@@ -49,6 +55,8 @@ class Program:
     port_authenticator: TokenAuthenticator
     tools: LateTools
     settings: SettingsFiles
+    store: SqliteStore
+    identify: Identify
 
     def fall_silent(self) -> None:
         """Disconnect all subscribers."""
@@ -66,26 +74,28 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Program]
     providers.described = lambda: settings.at("").providers
     providers.models = lambda: settings.at("").models
     providers.environment = os.environ
-    store = SqliteStore(str(home / "windlass.db"), clock)
-    await sweep(store.home_id, "check-")
-    processes = DetachedProcesses(home / "runs", store.home_id)
+    refuse_lost(home / STORE, [home / name for name in TRACES])
+    store = SqliteStore(str(home / STORE), clock)
+    spawner = Spawner(files=raise_file_limit())
+    processes = await _processes(home, store, spawner)
     git = HubGit(home, environment=os.environ, now=clock.now, step=step)
     await git.sweep()
     tokens = Tokens(home)
+    shell = CommandShell(Bubblewrap(), spawner)
     ports = Ports(
         store=store,
         git=git,
         processes=processes,
         workdirs=RunFolders(home),
         chats=ChatFiles(processes.listen),
-        checks=CommandChecks(home, store.home_id, trees=git.trees, shell=run_shell, environment=os.environ),
+        checks=CommandChecks(home, store.home_id, trees=git.trees, shell=shell, environment=os.environ),
         providers=providers,
         settings=settings,
         clock=clock,
         random=random.random,
         uuid=lambda: str(uuid.uuid4()),
         library=RepositoryLibrary(prompt_blocks()),
-        setups=WorktreeSetup(store.home_id, shell=run_shell, wrap=Bubblewrap().wrapped, environment=os.environ),
+        setups=WorktreeSetup(store.home_id, shell=shell, environment=os.environ),
         home=str(home),
         pid=os.getpid(),
         processors=len(os.sched_getaffinity(0)),
@@ -104,12 +114,25 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Program]
         check=doctor.check,
         leave=leave,
     )
-    authenticator = SocketAuthenticator(os.getuid(), partial(trace, home_id=store.home_id))
     tools = LateTools(engine)
+    identify = CallerTrace(processes.leaders).identify
     try:
-        yield Program(engine, context, authenticator, TokenAuthenticator(tokens.owner), tools, settings)
+        authenticators = SocketAuthenticator(), TokenAuthenticator(tokens.owner)
+        yield Program(engine, context, *authenticators, tools, settings, store, identify)
     finally:
         await tools.close()
         await engine.close()
         processes.close()
+        spawner.close()
         await store.close()
+
+
+async def _processes(home: Path, store: SqliteStore, spawner: Spawner) -> DetachedProcesses:
+    """The processes of runs; those of an earlier daemon are known before anybody can call, and its checks are ended."""
+    refuse_inside_a_run(store.home_id)
+    processes = DetachedProcesses(home / "runs", store.home_id, spawner)
+    for run in await store.read(lambda reading: reading.live_runs()):
+        if run.identity:
+            processes.know(run.id, run.identity)
+    await sweep(store.home_id)
+    return processes

@@ -14,9 +14,11 @@ from windlass.core.display import age
 from windlass.core.errors import WindlassError
 from windlass.core.invariants import Finding
 from windlass.core.nouns.agent import Confinement
-from windlass.core.runs.sandbox import UNENFORCED, decide_sandbox
+from windlass.core.runs.sandbox import UNENFORCED, wanted_for_checks
+from windlass.daemon.lifecycle import STORE
 from windlass.engine import Engine
 from windlass.library.safe_files import is_top
+from windlass.store.copies import copy_of
 
 LEAST_FREE = 500_000_000
 """Bytes on the home's disk below which work will soon stop."""
@@ -40,6 +42,7 @@ class Doctor:
             self._home(),
             self._disk(),
             await self._journal(),
+            self._copy(),
             await self._runs(),
             self._ticks(),
             await self._sandbox(),
@@ -71,6 +74,15 @@ class Doctor:
         hint = "Keep the home folder as it is; the journal was changed by something else." if problem else ""
         return Finding(name="journal", ok=not problem, detail=detail, hint=hint)
 
+    def _copy(self) -> Finding:
+        """How old the copy is that `--restore` would put back."""
+        copy = copy_of(self.home / STORE)
+        try:
+            ago = f"made {age(time.time() - copy.stat().st_mtime)} ago"
+        except OSError:
+            ago = "not made yet"
+        return Finding(name="copy", ok=True, detail=f"{copy}, {ago}")
+
     async def _runs(self) -> Finding:
         live = await self.engine.ports.store.read(lambda store: store.live_runs())
         alive = await self.engine.ports.processes.alive(*(run.identity for run in live if run.identity))
@@ -91,17 +103,22 @@ class Doctor:
         return Finding(name="ticks", ok=False, detail=detail, hint=newest.hint or "See `windlass daemon logs`.")
 
     async def _sandbox(self) -> Finding:
-        """Whether agents are kept in their place; that they are not is no fault where the user said so."""
+        """Whether agents and checks are kept in their place; that they are not is no fault where the user said so."""
         keeper = await self.engine.ports.processes.sandbox_keeper()
-        mode = self.engine.ports.settings.at("").sandbox.mode
+        settings = self.engine.ports.settings.at("").sandbox
         live = await self.engine.ports.store.read(lambda store: store.live_runs())
         loose = sorted(run.agent for run in live if not run.sandbox)
         running = f"; without one now: {', '.join(loose)}" if loose else ""
-        if decide_sandbox(mode, keeper) and not keeper.problem:
-            return Finding(name="sandbox", ok=True, detail=f"{keeper.name} keeps agents in their place{running}")
-        why = f"sandbox.mode is {mode}" if mode is Confinement.OFF else keeper.problem
-        told = f"{UNENFORCED}: agents run with your own rights ({why}){running}"
-        return Finding(name="sandbox", ok=mode is not Confinement.ON, detail=told, hint=keeper.hint)
+        modes = {"agents": settings.mode, "checks": wanted_for_checks(settings)}
+        kept = [who for who, mode in modes.items() if mode is not Confinement.OFF and not keeper.problem]
+        free = [who for who in modes if who not in kept]
+        off = "sandbox.mode" if settings.mode is Confinement.OFF else "sandbox.checks"
+        why = f"{off} is off" if Confinement.OFF in modes.values() else keeper.problem
+        told = [f"{keeper.name} keeps {' and '.join(kept)} in their place"] if kept else []
+        told += [f"{UNENFORCED}: {' and '.join(free)} run with your own rights ({why})"] if free else []
+        wrong = bool(keeper.problem) and Confinement.ON in modes.values()
+        hint = keeper.hint if free else ""
+        return Finding(name="sandbox", ok=not wrong, detail="; ".join(told) + running, hint=hint)
 
     async def _repository(self, path: str) -> list[Finding]:
         if not _in_repository(Path(path)):

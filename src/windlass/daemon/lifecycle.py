@@ -12,6 +12,10 @@ from types import TracebackType
 from windlass.core.errors import Conflict, NotAllowed, Unavailable
 from windlass.core.runs.sandbox import DOOR, SOCKET
 
+STORE = "windlass.db"
+TRACES = ("hubs", "worktrees", "runs")
+"""Folders of the home that show that there was a store."""
+
 
 def prepare_home(home: Path) -> None:
     """Make the home, for its owner only."""

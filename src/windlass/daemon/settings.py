@@ -13,14 +13,14 @@ from typing import Any
 
 from windlass.core.errors import BadInput, Unavailable
 from windlass.core.nouns.project import Project
-from windlass.core.settings.schema import Settings, build, check_key, keys, parse_value
+from windlass.core.settings.schema import Settings, build, check_key, keys, parse_value, shown
 from windlass.system.files import NotPlain, read_file, write_whole
 
 ENVIRONMENT = {"WINDLASS_PROVIDER": "work.provider", "WINDLASS_SANDBOX": "sandbox.mode"}
 """Variables that stand for a setting."""
-STRICTER = {"sandbox.mode": "on", "sandbox.network": False}
+STRICTER = {"sandbox.mode": "on", "sandbox.checks": "on", "sandbox.network": False, "checks.network": False}
 """The only values of these settings that a project's file may have: it may protect the user more, never less."""
-FOR_ALL = ("daemon.", "sandbox.", "work.environment")
+FOR_ALL = ("daemon.", "sandbox.", "work.environment", "checks.network")
 """Beginnings of the settings that belong in the home's file."""
 
 _HOME_ONLY = {
@@ -30,8 +30,10 @@ _HOME_ONLY = {
 }
 """Tables that a project's file must not have, and why."""
 
-LARGEST = 1_000_000
+LARGEST = 200_000
 """Bytes of a settings file."""
+MOST_DOTS = 500
+"""Dots in one of its lines: the time to read a key grows with the square of them."""
 
 IGNORED = """\
 # What Windlass writes here while it works.
@@ -72,23 +74,18 @@ class SettingsFiles:
         self.accept = accept
         """Raises BadInput for settings that another module can judge."""
         self.environment = _from_environment(environment)
-        self._read: dict[Path, tuple[Stamp, dict[str, Any]]] = {}
+        self._read: dict[Path, tuple[Stamp, dict[str, Any] | BadInput]] = {}
         self._built: dict[str, tuple[tuple[Stamp, ...], Settings]] = {}
-        self.problems: dict[str, BadInput] = {}
-        """The error of the files as they are now, by path of the project."""
 
     def at(self, path: str, /) -> Settings:
         try:
-            settings = self._whole(path)
-        except BadInput as error:
-            self.problems[path] = error
+            return self._whole(path)
+        except (BadInput, Unavailable):
             if path in self._built:
                 return self._built[path][1]
             if path:
                 raise
             return Settings()
-        self.problems.pop(path, None)
-        return settings
 
     def check(self, path: str, /) -> None:
         self._whole(path)
@@ -133,7 +130,7 @@ class SettingsFiles:
         for key, value in ((f"{table}.{name}", tables[table][name]) for table in tables for name in tables[table]):
             if key.startswith(FOR_ALL) and (key not in STRICTER or value != STRICTER[key]):
                 raise BadInput(
-                    f"{source}: {key} = {_toml(value)} would let agents do more, so it belongs in {self.home_file}.",
+                    f"{source}: {key} = {shown(value)} would let agents do more, so it belongs in {self.home_file}.",
                     hint=f"Move it there; a project's file may only say {allowed}.",
                 )
 
@@ -141,7 +138,9 @@ class SettingsFiles:
         stamp = _stamp(file)
         known = self._read.get(file)
         if known is None or known[0] != stamp:
-            known = self._read[file] = (stamp, _parse(file, _read_text(file)))
+            known = self._read[file] = (stamp, _tried(file))
+        if isinstance(known[1], BadInput):
+            raise BadInput(str(known[1]), hint=known[1].hint)
         return known[1]
 
 
@@ -222,15 +221,26 @@ def _read_text(file: Path) -> str:
         raise BadInput(f"{file} is not UTF-8 text.") from error
 
 
+def _tried(file: Path) -> dict[str, Any] | BadInput:
+    """The values of a settings file, or what is wrong with it: a broken file is parsed once, too."""
+    try:
+        return _parse(file, _read_text(file))
+    except BadInput as error:
+        return error
+
+
 def _parse(file: Path, text: str) -> dict[str, Any]:
+    """The values of a settings file. Whatever its text does to the parser is that file's fault, and named so."""
+    dotted = next((number for number, line in enumerate(text.splitlines(), 1) if line.count(".") > MOST_DOTS), 0)
+    if dotted:
+        raise BadInput(f"{file}: line {dotted} has more than {MOST_DOTS} dots.", hint="Settings are short; cut it.")
     try:
         return tomllib.loads(text)
     except RecursionError as error:
         raise BadInput(f"{file} is nested too deeply.", hint="Settings are tables of plain values.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(
-            f"{file}: {error}.", hint="Correct that line; `windlass config path` names the files."
-        ) from error
+    except Exception as error:  # the parser lets Python's own errors through, such as one about a number's length
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        raise BadInput(f"{file}: {words}.", hint="Correct that; `windlass config path` names the files.") from error
 
 
 def _write(file: Path, text: str) -> None:

@@ -30,6 +30,7 @@ from windlass.engine.runs.own_checks import OwnChecks
 from windlass.engine.runs.start import Runs
 from windlass.engine.runs.watch import Watch
 from windlass.engine.slots import Slots
+from windlass.engine.stopping import Stopping
 from windlass.engine.tidy import Tidy
 from windlass.engine.troubles import Troubles
 from windlass.engine.views.audit import Audit
@@ -86,7 +87,7 @@ class Engine:
         seats: Seats = Seats(asyncio.Lock)
         self.changes = Changes(ports, bell, self.projects, moves)
         self.queue = Queue(ports, bell, self.projects, self.changes, moves)
-        self.reviews = Reviews(ports, bell, self.projects, self.tasks, self.changes, talk=self.talk)
+        self.reviews = Reviews(ports, bell, self.tasks, self.changes, talk=self.talk, troubles=self.troubles)
         self.rehearsals = OwnChecks(ports, self.projects)
         slots = Slots(ports)
         self.radar = Radar(ports, bell, self.troubles)
@@ -102,14 +103,15 @@ class Engine:
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
         self.workflows = Workflows(ports, bell, self.tasks, self._deliver, self.changes)
-        self.prospects = Outlook(ports, self._deliver)
+        self.outlook = Outlook(ports, self._deliver)
+        self.stopping = Stopping(ports, self.runs, self.changes, self.workflows)
         self.replies = Conversations(ports, bell, self._deliver)
         self._gate = Gate(
             ports, bell, self.tasks, self.reviews, background=self._landings, tests=self._tests, moves=moves
         )
-        self._mirrors = StatusFiles(ports, self.status)
+        self._mirrors = StatusFiles(ports, self.status, self.troubles)
         self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents, self.troubles), self.troubles)
-        self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, seats=seats)
+        self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, confinement=confinement, seats=seats)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:

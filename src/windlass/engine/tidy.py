@@ -9,7 +9,7 @@ from functools import partial
 from windlass.core.address import HUMAN
 from windlass.core.errors import NotAllowed, NotFound
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.message import Letter, Message
+from windlass.core.nouns.message import MailItem, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
@@ -18,6 +18,7 @@ from windlass.core.runs.sandbox import own_folder
 from windlass.engine.background import Seats
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles.tick import Chat
+from windlass.engine.confinement import Confinements
 from windlass.engine.records import instances
 from windlass.engine.records.closing import hush
 from windlass.engine.records.messages import channel_of, tell_person
@@ -46,9 +47,18 @@ class Tidy:
     """Removes only what is saved elsewhere, and says where."""
 
     def __init__(
-        self, ports: Ports, bell: Bell, mirrors: StatusFiles, chat: Chat, troubles: Troubles, *, seats: Seats
+        self,
+        ports: Ports,
+        bell: Bell,
+        mirrors: StatusFiles,
+        chat: Chat,
+        troubles: Troubles,
+        *,
+        confinement: Confinements,
+        seats: Seats,
     ) -> None:
         self.ports = ports
+        self.confinement = confinement
         self.store = ports.store
         self.bell = bell
         self.mirrors = mirrors
@@ -79,6 +89,8 @@ class Tidy:
         await self.chat.collect(agent)
         rescues, kept = await self._clear_all(finished) if finished.landed else ({}, "its work has not landed")
         first = next(iter(rescues.values()), "")
+        if finished.landed and kept:
+            log.warning("%s", kept)
         now = self.ports.clock.now()
 
         def step(store: Writing) -> None:
@@ -99,7 +111,13 @@ class Tidy:
         kept = " ".join(why for _, why in cleared.values() if why)
         if not kept:
             await self.ports.processes.discard(own_folder(self.ports.home, finished.agent))
-        return {project: ref for project, (ref, _) in cleared.items() if ref}, kept
+        return {project: ref for project, (ref, _) in cleared.items() if ref}, await self._redacted(finished, kept)
+
+    async def _redacted(self, finished: Finished, text: str) -> str:
+        """A text that names files of an agent's, without the secrets of its last run."""
+        latest = await self.store.read(lambda store: store.latest_runs([finished.agent.id]))
+        run = latest.get(finished.agent.id)
+        return (await self.confinement.redactor(run, finished.projects[0])).text(text) if run else text
 
     async def _clear(self, project: Project, agent: Agent) -> tuple[str, str]:
         """Remove one worktree. Returns the ref that brings it back, or why it was kept."""
@@ -110,7 +128,6 @@ class Tidy:
         except NotFound:
             return "", ""
         except NotAllowed as error:
-            log.warning("%s", error)
             return "", f"{error} {error.hint}".strip()
 
 
@@ -119,7 +136,7 @@ def _is_called(finished: Finished, store: Reading) -> bool:
     task = store.task_of(finished.agent.id)
     owed = store.undelivered(reader=finished.agent.id)
     mail = ((store.find(Message, delivery.message), delivery) for delivery in owed)
-    called = (Letter(said, one).calls and said.spawns for said, one in mail if said and said.sender == str(HUMAN))
+    called = (MailItem(said, one).calls and said.spawns for said, one in mail if said and said.sender == str(HUMAN))
     return task is None or task.id != finished.task or not task.ended or any(called)
 
 

@@ -75,7 +75,7 @@ class Troubles:
             yield
         except Conflict:
             return
-        except WindlassError as error:
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one project or agent, the others go on
             self.report(tick, error)
 
     def all(self) -> list[DaemonTrouble]:

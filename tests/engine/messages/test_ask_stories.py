@@ -129,7 +129,7 @@ class TestSlots:
             await room.send(to=("alice",), body="Begin.")
             await room.move()
             sent = await room.send(to=("bob",), body="And you.")
-            [(receipt, outlook)] = await room.engine.prospects.of(sent.id)
+            [(receipt, outlook)] = await room.engine.outlook.of(sent.id)
             assert (receipt.reader, outlook) == ("bob", "waits: no slot is free (limits.runs)")
             await room.move()
             assert (await room.receipts(sent))["bob"] == ("pending", "no slot is free (limits.runs)")

@@ -6,6 +6,8 @@ import pytest
 from talk_room import Room, play
 
 from windlass.core.errors import BadInput, NotFound
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.project import Project
 
 
@@ -32,6 +34,19 @@ def test_a_name_stands_for_one_or_is_refused(room: Room) -> None:
         with pytest.raises(BadInput, match="@pr-7 is everyone there") as refused_all:
             await directory.find(project, room.person, "@pr-7")
         assert "--channel @pr-7" in refused_all.value.hint
+
+    play(story)
+
+
+def test_a_project_that_is_named_and_unknown_is_named(room: Room) -> None:
+    """Its id is what is wrong: no folder was meant."""
+
+    async def story() -> None:
+        new = NewMessage(body="Hello.", project="p9")
+        with pytest.raises(NotFound, match=r"There is no project p9\."):
+            await room.engine.talk.send(Speaker("human"), new)
+        with pytest.raises(NotFound, match=r"There is no project p9\."):
+            await room.engine.callers.identify(Speaker("human"), project="p9")
 
     play(story)
 

@@ -9,6 +9,7 @@ from stage import Stage, play
 from windlass.core.errors import Conflict
 from windlass.core.nouns.agent import Status
 from windlass.core.nouns.task import TaskState
+from windlass.engine.records.closing import end_task
 
 
 class TestOneAfterTheOther:
@@ -43,6 +44,27 @@ class TestOneAfterTheOther:
             assert coder.retired_at is None
             (view,) = [each for each in await stage.engine.status.every() if each.agent.name == "coder"]
             assert view.status is Status.COMPLETED
+
+        play(story)
+
+    def test_an_agent_whose_run_is_alive_begins_nothing_else(self, stage: Stage) -> None:
+        """Its task may end under it, as a review does when all is settled: the next one waits for the process."""
+
+        async def story() -> None:
+            first, _ = await give(stage, "First")
+            second, _ = await give(stage, "Second")
+            await stage.move()
+            active = await stage.engine.tasks.get(first.id)
+            await stage.store.write(
+                lambda store: end_task(store, active, TaskState.DONE, now=1_000.0, reason="settled")
+            )
+            await stage.move()
+            runs = await stage.store.read(lambda store: store.runs_of("coder"))
+            assert [(run.number, run.live) for run in runs] == [(1, True)]
+            assert await state(stage, second) is TaskState.OPEN
+            await stage.exit("coder")
+            await stage.move()
+            assert (await stage.run_of("coder")).task == second.id
 
         play(story)
 

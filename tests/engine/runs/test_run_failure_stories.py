@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stage import Stage, play
 
+from windlass.core.display import short
 from windlass.core.errors import Conflict
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
 from windlass.core.runs.workdir import WorktreeState
+from windlass.core.settings.schema import WorkSettings
 
 
 class TestTrouble:
@@ -42,7 +45,7 @@ class TestTrouble:
         play(story)
 
     def test_a_worktree_that_is_gone_ends_the_run(self, repo: Path, tmp_path: Path) -> None:
-        """The agent is stopped, and the reason says what was lost and what was not."""
+        """The agent is stopped, and the reason does not promise a branch that has nothing of it."""
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
@@ -52,7 +55,49 @@ class TestTrouble:
             await stage.move()
             run = await stage.run_of(name)
             assert run.outcome is Outcome.FAILED
-            assert "its worktree is gone; its branch is kept" in run.reason
+            assert run.reason == "its worktree is gone, and it had no commits that could be kept"
+
+        play(story)
+
+    def test_commits_outlive_the_worktree_they_were_made_in(self, repo: Path, tmp_path: Path) -> None:
+        """They are taken in while their agent works: the reason names the commit, and the branch has it."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            await stage.commit(name, "a.txt", "hours of work\n")
+            stage.clock.time += 2
+            await stage.move()
+            shutil.rmtree(await stage.worktree(name))
+            await stage.move()
+            run, agent = await stage.run_of(name), await stage.agent(name)
+            project = await stage.engine.projects.get(agent.project)
+            kept = await stage.engine.ports.git.branch(project, agent)
+            assert run.outcome is Outcome.FAILED
+            assert run.reason == f"its worktree is gone; its branch is kept: {agent.branch} at {short(kept)}"
+            assert "+hours of work" in await stage.engine.ports.git.diff(project, agent)
+
+        play(story)
+
+    def test_a_secret_is_not_kept_because_it_is_the_name_of_a_file(self, repo: Path, tmp_path: Path) -> None:
+        """Neither in the evidence nor in what the agent is told, nor where a branch is called so."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            stage.settings.settings = replace(stage.settings.settings, work=WorkSettings(environment=("MY_TOKEN",)))
+            stage.processes.variables["MY_TOKEN"] = "tell-nobody-4711"
+            name = await stage.order()
+            await stage.move()
+            tree = await stage.worktree(name)
+            (tree / "tell-nobody-4711.txt").write_text("x\n")
+            (tree / ".git/HEAD").write_text("ref: refs/heads/tell-nobody-4711\n")
+            await stage.signal(name)
+            await stage.exit(name)
+            await stage.move()
+            first, second = await stage.store.read(lambda store: store.runs_of(name))
+            assert "untracked: ****************.txt" in first.evidence and "on ****************" in first.reason
+            assert "tell-nobody" not in f"{first}{stage.prompt_of(second)}"
 
         play(story)
 

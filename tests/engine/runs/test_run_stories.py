@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from windlass.core.nouns.agent import Permissions
 from windlass.core.nouns.run import Cause, Identity, Outcome
 from windlass.core.nouns.task import TaskState
 from windlass.core.runs.sandbox import SandboxKeeper
+from windlass.core.settings.schema import WorkSettings
 from windlass.engine.projects.tasks import Order
 
 
@@ -238,6 +240,33 @@ class TestEnding:
             await stage.move()
             chunks = [chunk async for _, chunk in stage.engine.output.read(name, number=1)]
             assert b"".join(each.content for each in chunks) == b"half a line\nand \xff more\n"
+
+        play(story)
+
+    @pytest.mark.parametrize("first", [b"", b"my own words\n"])
+    def test_a_foreign_file_in_the_place_of_the_output_is_named_and_left_alone(
+        self, repo: Path, tmp_path: Path, first: bytes
+    ) -> None:
+        """What the agent said before is kept; the file of someone else is neither taken in nor redacted."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            stage.settings.settings = replace(stage.settings.settings, work=WorkSettings(environment=("MY_TOKEN",)))
+            stage.processes.variables["MY_TOKEN"] = "tell-nobody-4711"
+            name = await stage.order()
+            await stage.move()
+            begun = await stage.run_of(name)
+            process = stage.processes.started[begun.id]
+            stage.processes.say(begun.id, first)
+            await stage.move()
+            process.output[:], process.shared = b"the user's tell-nobody-4711\n", True
+            await stage.exit(name)
+            await stage.move()
+            [run] = [run for run in await stage.store.read(lambda store: store.runs_of(name)) if run.number == 1]
+            chunks = [chunk async for _, chunk in stage.engine.output.read(name, number=1)]
+            assert b"".join(chunk.content for chunk in chunks) == first
+            assert any("second name elsewhere" in fact for fact in run.evidence)
+            assert bytes(process.output) == b"the user's tell-nobody-4711\n"
 
         play(story)
 

@@ -20,11 +20,10 @@ from windlass.providers.output.prices import OPENAI, price
 
 
 def read(line: str) -> LineReading:
-    """Each line is a reading as JSON: a hitch by kind, a session, a session's total of input tokens, calls, tools."""
+    """Each line is a reading as JSON: a trouble by kind, a session, a session's total of input tokens, calls, tools."""
     said = json.loads(line)
-    trouble = (
-        RunTrouble(TroubleKind(said["hitch"]), said.get("words", ""), said.get("until")) if "hitch" in said else None
-    )
+    kind = said.get("trouble")
+    trouble = RunTrouble(TroubleKind(kind), said.get("words", ""), said.get("until")) if kind else None
     counted = {"total": "input_tokens", "calls": "calls", "tools": "tool_uses"}
     usage = Usage(**{field: said[key] for key, field in counted.items() if key in said})
     return LineReading(
@@ -91,7 +90,7 @@ def test_an_account_without_quota_goes_on_by_itself_at_its_reset(stage: TalkerSt
 
     async def story() -> None:
         await stage.begin()
-        await stage.end(session="s1", hitch="quota", words="resets 8pm", until=stage.clock.time + 600)
+        await stage.end(session="s1", trouble="quota", words="resets 8pm", until=stage.clock.time + 600)
         run = await stage.latest()
         assert (run.number, run.outcome) == (1, Outcome.EXHAUSTED)
         assert "resets 8pm" in run.reason
@@ -114,10 +113,10 @@ def test_the_end_of_a_quota_is_remembered_from_line_to_line(stage: TalkerStage) 
     async def story() -> None:
         await stage.begin()
         until = stage.clock.time + 600
-        await stage.say(hitch="quota", until=until)
-        await stage.end(hitch="quota", words="resets 8pm", ended=True)
-        hitch = (await stage.latest()).hitch
-        assert hitch == RunTrouble(TroubleKind.QUOTA, "resets 8pm", until)
+        await stage.say(trouble="quota", until=until)
+        await stage.end(trouble="quota", words="resets 8pm", ended=True)
+        trouble = (await stage.latest()).trouble
+        assert trouble == RunTrouble(TroubleKind.QUOTA, "resets 8pm", until)
 
     play(story)
 
@@ -127,7 +126,7 @@ def test_a_lost_session_is_left(stage: TalkerStage) -> None:
 
     async def story() -> None:
         await stage.begin()
-        await stage.end(session="s1", hitch="lost", words="No conversation found")
+        await stage.end(session="s1", trouble="lost", words="No conversation found")
         run = await stage.latest()
         assert (run.number, run.live, run.session) == (2, True, "")
 
@@ -141,7 +140,7 @@ def test_a_busy_server_is_tried_ever_later_with_one_word_about_it(stage: TalkerS
         await stage.begin()
         for seconds in (30, 60, 120):
             number = (await stage.latest()).number
-            await stage.end(hitch="throttle", words="429")
+            await stage.end(trouble="throttle", words="429")
             await stage.pass_time(seconds - 1)
             assert (await stage.latest()).number == number
             await stage.pass_time(1)
@@ -156,7 +155,7 @@ def test_who_is_not_logged_in_asks_a_person_and_goes_on_when_answered(stage: Tal
 
     async def story() -> None:
         await stage.begin()
-        await stage.end(hitch="auth", words="Please run /login")
+        await stage.end(trouble="auth", words="Please run /login")
         assert (await stage.task_of(stage.name)).state is TaskState.WAITING
         assert await stage.status() is Status.WAITING
         asked = (await stage.engine.status.page(stage.name)).questions
@@ -177,11 +176,11 @@ def test_a_trouble_that_the_program_overcame_is_forgotten(stage: TalkerStage) ->
 
     async def story() -> None:
         await stage.begin()
-        await stage.say(hitch="overload", words="Reconnecting 1/5")
-        assert (await stage.latest()).hitch is not None
+        await stage.say(trouble="overload", words="Reconnecting 1/5")
+        assert (await stage.latest()).trouble is not None
         await stage.end(0, ended=True)
         runs = await stage.store.read(lambda store: store.runs_of(stage.name))
-        assert (runs[0].outcome, runs[0].hitch, runs[0].reason) == (
+        assert (runs[0].outcome, runs[0].trouble, runs[0].reason) == (
             Outcome.CRASHED,
             None,
             "it ended without a signal",
@@ -198,14 +197,14 @@ def test_what_a_program_says_because_we_end_it_is_no_trouble(stage: TalkerStage)
         stop = stage.processes.stop
 
         async def complaining(run: str, identity: Identity | None, *, grace: float, gently: str = "TERM") -> int:
-            stage.processes.say(run, b'{"hitch": "error", "words": "interrupted"}\n')
+            stage.processes.say(run, b'{"trouble": "error", "words": "interrupted"}\n')
             return await stop(run, identity, grace=grace, gently=gently)
 
         stage.processes.stop = complaining  # type: ignore[method-assign]  # a program that complains when it is ended
         await stage.engine.runs.stop(stage.name, "stopped by hand")
         await stage.move()
         run = await stage.latest()
-        assert (run.outcome, run.reason, run.hitch) == (Outcome.STOPPED, "stopped by hand", None)
+        assert (run.outcome, run.reason, run.trouble) == (Outcome.STOPPED, "stopped by hand", None)
         assert not any("interrupted" in each for each in run.evidence)
 
     play(story)
@@ -223,7 +222,9 @@ def test_silence_is_ended_with_its_reason_and_tried_again(stage: TalkerStage) ->
         assert (await stage.latest()).live
         await stage.pass_time(11)
         runs = await stage.store.read(lambda store: store.runs_of(stage.name))
-        assert (runs[0].outcome, runs[0].hitch.kind if runs[0].hitch else None) == (Outcome.CRASHED, TroubleKind.STALL)
+        assert runs[0].outcome is Outcome.CRASHED
+        assert runs[0].trouble is not None
+        assert runs[0].trouble.kind is TroubleKind.STALL
         assert "no output for 10 min" in runs[0].reason
         assert "run.halted" in await stage.kinds(runs[0].id)
         assert (runs[1].live, runs[1].session) == (True, "s1")

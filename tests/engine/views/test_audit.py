@@ -293,8 +293,8 @@ class TestProcesses:
             unknown = look(past, tmp_path, "DELETE FROM runs WHERE id = 'r1'")
         finally:
             past.processes.started["r1"].alive = False
-        assert ended["I9"].detail == f"pid {pid} belongs to run r1, which has ended"
-        assert f"pid {pid} belongs to a run r1, which nobody knows" in unknown["I9"].detail
+        words = f"pid {pid} was started by a run that is over"
+        assert (ended["I9"].detail, words in unknown["I9"].detail) == (words, True)
 
     def test_what_was_only_on_its_way_is_no_fault(self, past: Past, tmp_path: Path) -> None:
         """I9: a process that goes while we look again was only leaving."""

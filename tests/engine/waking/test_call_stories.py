@@ -127,7 +127,7 @@ class TestJustSpokenTo:
             await room.send(to=("tester",), body="Begin.")
             await room.move()
             cast = await room.send(everyone=True, body="Main is red.")
-            outlook = {receipt.reader: words for receipt, words in await room.engine.prospects.of(cast.id)}
+            outlook = {receipt.reader: words for receipt, words in await room.engine.outlook.of(cast.id)}
             assert outlook["coder"] == "waits: busy; it is told when it next works"
             await room.exit("coder")
             await room.move()

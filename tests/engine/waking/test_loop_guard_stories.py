@@ -39,8 +39,8 @@ async def pass_on(room: Room, names: str, *, times: int) -> Message:
 
 async def told(room: Room) -> list[Message]:
     """What the system has told the person."""
-    letters = await room.engine.talk.inbox("human")
-    return [letter.message for letter in letters if letter.message.sender == "system"]
+    items = await room.engine.talk.inbox("human")
+    return [item.message for item in items if item.message.sender == "system"]
 
 
 class TestBrakes:

@@ -9,13 +9,13 @@ import pytest
 from stage import play
 from workflow_stage import PAIR, WorkflowStage
 
-from windlass.core.errors import Conflict
+from windlass.core.errors import BadInput, Conflict
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.message import Kind
-from windlass.core.nouns.task import TaskState
-from windlass.core.workflows.instance import InstanceEnding, Motion
+from windlass.core.nouns.task import Task, TaskState
+from windlass.core.workflows.instance import Instance, InstanceEnding, Motion
 from windlass.engine.projects.tasks import Hiring
 
 BOTH = PAIR.replace("@coder please", "@coder @reviewer please")
@@ -176,6 +176,25 @@ class TestQuiet:
 
         play(story)
 
+    def test_a_chain_of_needs_ends_at_once(self, stage: EndingStage) -> None:
+        """One tick gives up all tasks behind a failed one, however long the chain is and in whatever order."""
+
+        async def story() -> None:
+            project = await stage.engine.projects.at(str(stage.repo))
+            needs = {"t1": "t3", "t2": "t4", "t3": "t2", "t4": "t9"}
+            failed = Task(id="t9", project=project.id, title="x", agent="coder", state=TaskState.FAILED)
+            behind = replace(failed, state=TaskState.OPEN)
+            tasks = [failed, *(replace(behind, id=key, needs=(need,)) for key, need in needs.items())]
+            started = Instance(name="x", project=project.id, workflow="x", source="x.yaml", agents=("coder",))
+            await stage.store.write(lambda store: store.record("tasks.added", "x", started, *tasks))
+
+            await stage.engine.workflows.tick()
+
+            ended = await stage.store.read(lambda store: [store.find(Task, key) for key in needs])
+            assert [task.state for task in ended if task] == [TaskState.FAILED] * 4
+
+        play(story)
+
     def test_who_asks_a_person_holds_the_others_and_that_is_said(self, stage: EndingStage) -> None:
         """It waits; with an answer, both go on."""
 
@@ -254,6 +273,20 @@ class TestStartingAgain:
                 await stage.begin()
 
         play(story)
+
+
+@pytest.mark.parametrize(("name", "instance"), [("all", ""), ("main", ""), ("user", ""), ("helper", "all")])
+def test_nobody_takes_a_reserved_word(stage: EndingStage, name: str, instance: str) -> None:
+    """A line to all, or a channel's name, would mean that agent or instance from then on."""
+
+    async def story() -> None:
+        made = Hiring(path=str(stage.repo), name=name, instance=instance, provider="command", options={"command": "x"})
+        with pytest.raises(BadInput, match="is reserved"):
+            await stage.engine.tasks.hire(made)
+        with pytest.raises(BadInput, match="is reserved"):
+            await stage.begin(instance=instance or name)
+
+    play(story)
 
 
 def test_an_agent_that_was_made_by_hand_keeps_its_terms(stage: EndingStage) -> None:

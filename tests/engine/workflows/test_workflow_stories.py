@@ -368,7 +368,7 @@ class TestRules:
         async def story() -> None:
             await stage.begin(OWN + "limits: {runs: 1}\n")
             coder = await stage.speaker("coder@default")
-            caller = await stage.engine.callers.identify(coder.run)
+            caller = await stage.engine.callers.identify(coder)
             await stage.engine.callers.ask(caller, "Which port?", agent="reviewer")
             await stage.move()
             assert await stage.runs("reviewer@default") == 1

@@ -7,19 +7,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core.address import HUMAN, Address
+from windlass.core.agents.grants import Grant, check_call, covers
+from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.message import Kind
+from windlass.core.nouns.change import Change
+from windlass.core.nouns.message import Kind, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.engine.messages.directory import Directory
-from windlass.engine.messages.talk import Sent, Talk
+from windlass.engine.messages.talk import Sent, Talk, speaker_of
 from windlass.engine.projects.projects import Projects
-from windlass.engine.records.lookup import project_here
+from windlass.engine.records.lookup import get
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +46,18 @@ class Callers:
         self.directory = directory
         self.talk = talk
 
+    async def admit(self, run: str, grant: Grant, key: str = "") -> Speaker:
+        """Say who calls, if they may: an agent by its run, and a person. `key` names what the call is about.
+
+        Raises NotAllowed for a call that is not theirs to make. What belongs to another project does not exist for an
+        agent: NotFound.
+        """
+        check_call(grant, run=bool(run))
+        return await self.store.read(partial(_admitted, run, grant, key)) if run else Speaker(str(HUMAN))
+
     async def identify(
         self,
-        run: str,
+        speaker: Speaker,
         *,
         path: str = "",
         project: str = "",
@@ -60,17 +72,16 @@ class Callers:
         NotAllowed for an agent under another name, NotFound for a project or name that does not exist, and BadInput
         if no project is named.
         """
-        if run:
-            speaker = await self.talk.speaker(run)
-            found = await self.store.read(lambda store: project_here(store, speaker.project))
+        if speaker.run:
+            found = await self.store.read(lambda store: get(store, Project, speaker.project))
             if name and str(Address.parse(name)) not in speaker.own_names:
                 raise NotAllowed(f"You are {speaker.address}, and can't speak as {name}.", hint="Leave `from` out.")
             return CallerInProject(speaker=speaker, project=found)
-        speaker, hint = Speaker(str(HUMAN)), ""
+        hint = ""
         if path and not project:
             found = await self._at(path, register=register)
         elif project:
-            found = await self.store.read(lambda store: project_here(store, project))
+            found = await self.store.read(lambda store: get(store, Project, project))
         else:
             found, hint = await self.store.read(partial(_project_of_readers, [*readers], task))
         claims = str(Address.parse(name)) if name else ""
@@ -85,10 +96,10 @@ class Callers:
             raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
         return found
 
-    async def here(self, run: str, path: str) -> str:
+    async def here(self, speaker: Speaker, path: str) -> str:
         """The id of the project in which a caller stands, or nothing."""
-        if run:
-            return (await self.talk.speaker(run)).project
+        if speaker.run:
+            return speaker.project
         found = await self.projects.known_at(path) if path else None
         return found.id if found else ""
 
@@ -103,12 +114,11 @@ class Callers:
         known = await self.store.read(lambda store: store.page(Project, after=0, limit=2))
         return known[0][1].id if len(known) == 1 else ""
 
-    async def reader(self, run: str, name: str, path: str) -> Speaker:
+    async def reader(self, own: Speaker, name: str, path: str) -> Speaker:
         """Whose mail a caller may look at: one's own, or, for a person, that of any agent. Raises NotFound."""
-        own = await self.talk.speaker(run)
-        if run and name and str(Address.parse(name)) not in own.own_names:
+        if own.run and name and str(Address.parse(name)) not in own.own_names:
             raise NotAllowed(f"You are {own.address}, and can't read as {name}.", hint="Leave the name out.")
-        if run or name in ("", own.address):
+        if own.run or name in ("", own.address):
             return own
         if path:
             project = await self._at(path, register=False)
@@ -135,6 +145,30 @@ class Callers:
         return await self.say(caller, NewMessage(body=body, to=(target,), kind=Kind.ASK, key=key, about=about))
 
 
+def _admitted(run: str, grant: Grant, key: str, store: Reading) -> Speaker:
+    speaker = speaker_of(run, store)
+    if not covers(grant, speaker.project, _owners(grant, key, store)):
+        known = [agent.id for agent in store.agents(project=speaker.project)] if grant is Grant.AGENT else []
+        raise NotFound(f"There is no {grant} {key[:200]}.", hint=f"{near_miss(key, known)} {NotFound.hint}".strip())
+    return speaker
+
+
+def _owners(grant: Grant, key: str, store: Reading) -> set[str]:
+    """The projects of what a call names: of a change also its author's, who may belong to another than it lands in."""
+    found: list[Agent | Task | Change | Message | None] = []
+    match grant:
+        case Grant.AGENT:
+            found = [store.find(Agent, key)]
+        case Grant.TASK:
+            found = [store.find(Task, key)]
+        case Grant.CONVERSATION:
+            found = [store.find(Message, key)]
+        case Grant.CHANGE:
+            change = store.find(Change, key)
+            found = [change, store.find(Agent, change.agent) if change and change.agent else None]
+    return {noun.project for noun in found if noun}
+
+
 def _project_of_readers(readers: list[str], task: str, store: Reading) -> tuple[Project, str]:
     """The project of the agents whom a person names who stands in none, and a sentence that says so."""
     found = store.find(Task, task) if task else None
@@ -145,7 +179,7 @@ def _project_of_readers(readers: list[str], task: str, store: Reading) -> tuple[
             "It is not clear which project is meant: path is missing.",
             hint='Stand in a folder of the project. Over HTTP, name one: `?path=/folder`, or "path" in the body.',
         )
-    project = project_here(store, agents[0].project)
+    project = get(store, Project, agents[0].project)
     verb = "is an agent" if len(agents) == 1 else "are agents"
     return project, f"{', '.join(agent.id for agent in agents)} {verb} of {project.name}, in {project.path}."
 

@@ -19,7 +19,7 @@ from windlass.core.ports.store import Reading, Writing
 from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.records.instances import check_pages
-from windlass.engine.records.lookup import project_here
+from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import home_channel
 
 NOTES = "notes"
@@ -141,7 +141,7 @@ class Documents:
 
 def _revised(page: Document, made: Make, store: Writing) -> Document:
     """Within a transaction: write the next revision of a page; `page` says which, by whom and when."""
-    project_here(store, page.project)
+    get(store, Project, page.project)
     before = store.find(Document, page.id)
     body = made(before, store)
     if len(body.encode("utf-8", "surrogatepass")) > LARGEST:

@@ -9,8 +9,9 @@ from windlass.core.errors import BadInput, Conflict, NotFound
 from windlass.core.messages.loop_guard import linked
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.questions import compose_answer
-from windlass.core.nouns.message import Delivery, Kind, Letter, Message, Receipt
+from windlass.core.nouns.message import Delivery, Kind, MailItem, Message, Receipt
 from windlass.core.ports.store import Reading, Writing
+from windlass.core.render import quoted
 from windlass.engine.messages.sending import heard
 from windlass.engine.records.messages import current_task, open_questions, put, say
 
@@ -65,7 +66,7 @@ def reply(agent: str, words: Sequence[str], key: str, now: float, store: Writing
         store,
         sender=str(HUMAN),
         to=(agent,),
-        body=body if ask.sender == agent else f"{body}\n\n{ask.body}",  # then it was not asked by the agent
+        body=body if ask.sender == agent else f"{body}\n\n{quoted(ask.body)}",  # then it was not asked by the agent
         direct=ask.direct,
         project=ask.project,
         channel=ask.channel,
@@ -76,35 +77,35 @@ def reply(agent: str, words: Sequence[str], key: str, now: float, store: Writing
     )
 
 
-def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[Letter]:
+def inbox(store: Reading, reader: str, *, everything: bool = False) -> list[MailItem]:
     """The mail that a reader has not acknowledged, or all that it ever got."""
     owed = store.deliveries_to(reader, acked=everything)
     found = ((store.find(Message, delivery.message), delivery) for delivery in owed)
-    return [Letter(message, delivery) for message, delivery in found if message is not None]
+    return [MailItem(message, delivery) for message, delivery in found if message is not None]
 
 
-def unread(speaker: Speaker, channel: str, after: int, limit: int, store: Reading) -> list[Letter]:
+def unread(speaker: Speaker, channel: str, after: int, limit: int, store: Reading) -> list[MailItem]:
     """The mail after a message that waits for the speaker, as it is once acknowledged; not what a prompt told it."""
     before = told(store, speaker, channel)
-    waiting = [letter for letter in _in_channel(store, speaker, channel) if letter.delivery.owed]
-    new = [letter for letter in waiting if letter not in before and place(letter.message.id) > after]
-    return [_acked(letter, speaker) for letter in new[:limit]]
+    waiting = [item for item in _in_channel(store, speaker, channel) if item.delivery.owed]
+    new = [item for item in waiting if item not in before and place(item.message.id) > after]
+    return [_acked(item, speaker) for item in new[:limit]]
 
 
-def _acked(letter: Letter, speaker: Speaker) -> Letter:
-    return Letter(letter.message, letter.delivery.move(Receipt.ACKED, run=speaker.run))
+def _acked(item: MailItem, speaker: Speaker) -> MailItem:
+    return MailItem(item.message, item.delivery.move(Receipt.ACKED, run=speaker.run))
 
 
-def read(speaker: Speaker, channel: str, after: int, limit: int, store: Writing) -> list[Letter]:
+def read(speaker: Speaker, channel: str, after: int, limit: int, store: Writing) -> list[MailItem]:
     """The same, acknowledged together with all that a prompt told the speaker."""
-    before = [_acked(letter, speaker) for letter in told(store, speaker, channel)]
+    before = [_acked(item, speaker) for item in told(store, speaker, channel)]
     new = unread(speaker, channel, after, limit, store)
     if before or new:
-        store.record("message.acked", speaker.address, *(letter.delivery for letter in (*before, *new)))
+        store.record("message.acked", speaker.address, *(item.delivery for item in (*before, *new)))
     return new
 
 
-def told(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
+def told(store: Reading, speaker: Speaker, channel: str) -> list[MailItem]:
     """The mail in the prompt of the speaker's run, or of an earlier one that ended well, and not acknowledged yet."""
 
     def is_told(delivery: Delivery) -> bool:
@@ -112,11 +113,11 @@ def told(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
             delivery.receipt is Receipt.DELIVERED and delivery.run == speaker.run
         )
 
-    return [letter for letter in _in_channel(store, speaker, channel) if is_told(letter.delivery)]
+    return [item for item in _in_channel(store, speaker, channel) if is_told(item.delivery)]
 
 
-def _in_channel(store: Reading, speaker: Speaker, channel: str) -> list[Letter]:
-    return [letter for letter in inbox(store, speaker.address) if channel in ("", letter.message.channel)]
+def _in_channel(store: Reading, speaker: Speaker, channel: str) -> list[MailItem]:
+    return [item for item in inbox(store, speaker.address) if channel in ("", item.message.channel)]
 
 
 def ack(speaker: Speaker, messages: Sequence[str], before: bool, store: Writing) -> list[Delivery]:

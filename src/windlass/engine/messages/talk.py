@@ -14,7 +14,7 @@ from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage, decide_readers
 from windlass.core.messages.task_notification import is_notification, write_notification
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.message import Delivery, Kind, Letter, Message
+from windlass.core.nouns.message import Delivery, Kind, MailItem, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task
@@ -26,7 +26,7 @@ from windlass.engine.messages import log
 from windlass.engine.messages.directory import Directory, members
 from windlass.engine.messages.handoffs import HandoffRule, handoff_rule
 from windlass.engine.messages.sending import Sending, check_channel, read_facts
-from windlass.engine.records.lookup import get, get_question, project_here
+from windlass.engine.records.lookup import get, get_question
 from windlass.engine.records.messages import home_channel, open_questions
 
 MOST = 10_000
@@ -89,7 +89,7 @@ class Talk:
 
     async def send(self, speaker: Speaker, new: NewMessage) -> Message:
         """Send a message in the project whose id it has. See `say`."""
-        project = await self.store.read(lambda store: project_here(store, new.project))
+        project = await self.store.read(lambda store: get(store, Project, new.project))
         return (await self.say(speaker, new, project)).message
 
     async def say(self, speaker: Speaker, new: NewMessage, project: Project) -> Sent:
@@ -184,7 +184,7 @@ class Talk:
         after = log.place(since)
 
         def question(store: Reading) -> list[Message]:
-            found, agent = project_here(store, project), store.find(Agent, speaker.address)
+            found, agent = get(store, Project, project), store.find(Agent, speaker.address)
             _check_readable(store, found, channel)
             home = home_channel(store, agent) if agent else "main"
             which = {"channel": channel, "viewer": "" if speaker.is_person else speaker.address, "home": home, "to": to}
@@ -192,18 +192,20 @@ class Talk:
 
         return await self.store.read(question)
 
-    async def inbox(self, reader: str, *, everything: bool = False) -> list[Letter]:
+    async def inbox(self, reader: str, *, everything: bool = False) -> list[MailItem]:
         """The mail that a reader has not acknowledged, or all that it ever got, oldest first."""
         return await self.store.read(lambda store: log.inbox(store, reader, everything=everything))
 
-    async def read(self, speaker: Speaker, *, channel: str = "", since: str = "", limit: int = MOST) -> list[Letter]:
+    async def read(self, speaker: Speaker, *, channel: str = "", since: str = "", limit: int = MOST) -> list[MailItem]:
         """The mail that the speaker has not read, after a message: acknowledged with all that its prompt told it."""
         found = await self.store.write(partial(log.read, speaker, channel, log.place(since), limit))
         if found:
             self.bell.ring()
         return found
 
-    async def unread(self, speaker: Speaker, *, channel: str = "", since: str = "", limit: int = MOST) -> list[Letter]:
+    async def unread(
+        self, speaker: Speaker, *, channel: str = "", since: str = "", limit: int = MOST
+    ) -> list[MailItem]:
         """The same, not acknowledged: whoever has shown it does that."""
         return await self.store.read(partial(log.unread, speaker, channel, log.place(since), limit))
 
@@ -211,7 +213,7 @@ class Talk:
         """How far each message got with each of its readers, by the id of the message."""
         return await self.store.read(lambda store: {each.id: store.receipts(each.id) for each in messages})
 
-    async def told(self, speaker: Speaker, *, channel: str = "") -> list[Letter]:
+    async def told(self, speaker: Speaker, *, channel: str = "") -> list[MailItem]:
         """The mail that the speaker's prompt told it: its next `read` acknowledges that, too."""
         return await self.store.read(lambda store: log.told(store, speaker, channel))
 
@@ -267,7 +269,7 @@ class Talk:
         """Answer the open questions of an agent, as one text or by their ids; the answer wakes it.
 
         The same key finds the answer that was given then. Raises Conflict if the agent has no open question."""
-        found = await self.store.read(lambda store: project_here(store, get(store, Agent, agent).project))
+        found = await self.store.read(lambda store: get(store, Project, get(store, Agent, agent).project))
         await self.catch_up(Speaker(str(HUMAN)), found)
         return await self.bell.ring_after(
             self.store.write(partial(log.reply, agent, words, key, self.ports.clock.now()))
@@ -275,10 +277,10 @@ class Talk:
 
 
 def speaker_of(run: str, store: Reading) -> Speaker:
-    """The agent whose run it is. Raises NotAllowed if the run is over."""
+    """The agent whose run it is. Raises NotAllowed if the run is over, or was stopped."""
     found = store.find(Run, run)
     agent = store.find(Agent, found.agent) if found else None
-    if found is None or agent is None or not found.live:
+    if found is None or agent is None or not found.live or found.stopping:
         raise NotAllowed("This run is over; nobody speaks for it any more.")
     return Speaker(agent.id, agent.project, run)
 
@@ -315,4 +317,4 @@ def _question(speaker: Speaker, conversation: str, store: Reading) -> tuple[Mess
         raise NotAllowed(f"{conversation} was not asked of {speaker.address}.")
     if str(SYSTEM) == ask.sender:
         raise NotAllowed(f"{conversation} is a question of the gate.", hint="Answer it with `windlass answer NAME`.")
-    return ask, project_here(store, ask.project), store.find(Run, speaker.run) if speaker.run else None
+    return ask, get(store, Project, ask.project), store.find(Run, speaker.run) if speaker.run else None

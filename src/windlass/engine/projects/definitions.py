@@ -27,7 +27,7 @@ class Definitions:
         return replace(roster, problems=(*roster.problems, *unknown))
 
     def _unknown(self, definition: Definition) -> FileProblem | None:
-        """A provider that is not there. Only a warning: it may be one that others describe in their settings."""
+        """A warning about an unknown provider: others may describe it in their settings."""
         try:
             if definition.provider:
                 self.providers.get(definition.provider)
@@ -39,7 +39,7 @@ class Definitions:
         return None
 
     async def find(self, checkout: str, name: str) -> Definition:
-        """One of them, or a refusal that says which there are, or what is wrong with its file."""
+        """The definition of an agent. Raises NotFound with the known names, or BadInput with the fault in its file."""
         roster = await self.library.roster(checkout)
         found = roster.find(name)
         if found is not None:

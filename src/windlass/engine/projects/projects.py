@@ -37,7 +37,7 @@ class Projects:
         return project if project == known else await self.store.write(lambda store: _register(store, project))
 
     async def used_at(self, path: str) -> Project:
-        """The same, but a repository that was registered before is not inspected: it is enough to talk there."""
+        """The same, but a registered repository is not inspected: talking there needs no sound repository."""
         top = await self.locate(path)
         wanted = self.settings.at(top).project
         known = await self.store.read(lambda store: store.project_at(top))
@@ -45,7 +45,7 @@ class Projects:
         return known if known and same else await self.at(path)
 
     async def _identity(self, wanted: str) -> str:
-        """The one that its settings name, unless another checkout has it: settings are cloned with the rest."""
+        """The id in its settings file; a new id if another checkout has that one, because a clone copies the file."""
         other = await self.store.read(lambda store: store.find(Project, wanted)) if wanted else None
         taken = other is not None and await self._is_there(other)
         return self.uuid() if taken or not wanted else wanted
@@ -57,7 +57,7 @@ class Projects:
             return False  # it was moved or removed
 
     async def others(self, project: Project) -> list[Project]:
-        """The other repositories that agents of a project change, too; each is a project with checks of its own."""
+        """The other repositories that a project's agents change; each is a project with its own checks."""
         paths = self.settings.at(project.path).project.repositories
         found = [await self.at(str(PurePath(project.path, path))) for path in paths]
         names = [PurePath(each.path).name for each in (project, *found)]
@@ -91,8 +91,8 @@ class Projects:
 
 
 def _register(store: Writing, project: Project) -> Project:
-    """A moved or renamed project keeps its id, and all that belongs to it; so does one that was registered meanwhile,
-    by someone who asked for the same repository at the same time."""
+    """Store a project. One with the same id was moved or renamed, or registered by another caller at the same time: it
+    keeps all that belongs to it."""
     other = store.project_at(project.path) or store.find(Project, project.id)
     kept = replace(other, name=project.name, path=project.path, main=project.main) if other else project
     if kept != other:

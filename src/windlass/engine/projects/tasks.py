@@ -1,4 +1,4 @@
-"""What there is to do: adding a task, with the agent that will do it."""
+"""Tasks: add one together with the agent that does it, and find one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from windlass.core.address import RESERVED, Address, check_name
+from windlass.core.address import Address, own_name
 from windlass.core.agents import names
 from windlass.core.agents.definition import Definition, homes
 from windlass.core.errors import BadInput, Conflict, NotFound, WindlassError
@@ -38,7 +38,7 @@ class Order:
     title: str
     brief: str = ""
     paths: tuple[str, ...] = ()
-    """What it is to change, as far as that is known."""
+    """The files, folders or patterns that it will change, as far as known."""
     agent: str = ""
     """The agent that shall do it, by the name in its file; nothing: a new one."""
     provider: str = ""
@@ -50,11 +50,11 @@ class Order:
     """Nothing: what its file says, or else the setting."""
     options: Mapping[str, str] = field(default_factory=dict)
     reviews: str = ""
-    """The change that it is to look at."""
+    """The change that it reviews."""
     mode: Mode = Mode.EXECUTE
-    """What is wanted otherwise."""
+    """The mode of a task that reviews nothing."""
     phase: str = ""
-    """The task that it belongs to."""
+    """The id of the phase that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Tasks:
         self.random = ports.random
 
     async def add(self, order: Order) -> tuple[Task, Agent]:
-        """A task for a new agent, or for one that the repository defines; or a refusal before anything is created."""
+        """Add a task for a new agent, or for one that the repository defines. What is refused creates nothing."""
         title, paths = _check_title(order.title), path_patterns.checked(order.paths)
         project = await self.projects.at(order.path)
         self.settings.check(project.path)
@@ -122,18 +122,18 @@ class Tasks:
                 return added
 
     async def enlist(self, project: Project, name: str, defined: Definition | None = None) -> Agent:
-        """An agent that the repository defines, as it is when it begins; nothing is kept yet."""
+        """An agent that the repository defines, as its file says now; nothing is stored yet."""
         defined = defined or await self.definitions.find(project.path, name)
         agent = self._engaged(Order(path=project.path, title="", agent=name), project, defined)
         await self.confinement.check(agent, project)
         return agent
 
     def terms(self, project: Project, defined: Definition, options: Mapping[str, str]) -> Agent:
-        """An agent as a file describes it, on today's terms; nothing is kept yet."""
+        """An agent as a file and the settings describe it now; nothing is stored yet."""
         return self._engaged(Order(path=project.path, title="", options=options), project, defined)
 
     async def renewed(self, agent: Agent) -> Agent:
-        """One from a file, as that file and the settings say today; as it was, where they can't be used any more."""
+        """An agent from a file, as the file and the settings say now; unchanged if they can't be used any more."""
         project = await self.store.read(lambda store: store.find(Project, agent.project))
         if agent.source in (WORK, NEW) or agent.workflow or project is None:
             return agent
@@ -153,8 +153,9 @@ class Tasks:
 
     async def hire(self, wanted: Hiring) -> Agent:
         """A new agent that waits to be spoken to."""
-        if check_name(wanted.name) in RESERVED:
-            raise BadInput(f"{wanted.name} is reserved.", hint="Choose another name.")
+        own_name(wanted.name)
+        if wanted.instance:
+            own_name(wanted.instance)
         project = await self.projects.at(wanted.path)
         self.settings.check(project.path)
         role = wanted.role or f"{wanted.name}, who helps where it is asked"
@@ -171,7 +172,7 @@ class Tasks:
         return await self.store.read(lambda store: get(store, Task, key))
 
     def _engaged(self, order: Order, project: Project, defined: Definition | None) -> Agent:
-        """The agent on the terms of its file and of what was typed, which is stronger. A new one has no name yet."""
+        """The agent as its file says, overridden by the typed options. A new agent has no name yet."""
         work = self.settings.at(project.path).work
         order = self._by_model(order, work, defined)
         provider, options = self._choose(order, work, defined)
@@ -198,8 +199,7 @@ class Tasks:
         )
 
     def _by_model(self, order: Order, work: WorkSettings, defined: Definition | None) -> Order:
-        """The order with the provider that its model names, unless one was named; such names may also be those of a
-        coding CLI that the user has described."""
+        """The order with the provider that its model names; as it is, if a provider is named otherwise."""
         if (
             order.provider
             or (defined and defined.provider)
@@ -229,7 +229,7 @@ class Tasks:
         return provider, options
 
     def _nameless(self, defined: Definition | None) -> BadInput:
-        """Nobody said which provider: who sends a message to an agent can say so only in its file."""
+        """The error about a missing provider. For an agent from a file, only the file can name one."""
         known = ", ".join(sorted(each.name for each in self.providers.all()))
         setting = "or run `windlass config set work.provider NAME`."
         if defined:
@@ -249,7 +249,7 @@ class Tasks:
 
 
 def _model(typed: str, of_file: str, provider: Provider) -> str:
-    """The model that was typed, which a provider must be able to take; or else that of its file, if it can."""
+    """The typed model, refused if the provider takes none; else the model of its file, if the provider takes one."""
     if typed and not provider.models:
         flag = f", or write its flag into providers.{provider.name}.model_flag" if provider.own else ""
         raise BadInput(
@@ -262,7 +262,7 @@ def _model(typed: str, of_file: str, provider: Provider) -> str:
 
 
 def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task, Agent] | None:
-    """Nothing, if another agent got the name of a new one since it was chosen."""
+    """Store a task and its agent. None if another agent took the chosen name meanwhile."""
     if wanted.parent:
         _check_phase(store, wanted)
     if agent.stays:
@@ -275,7 +275,7 @@ def _add(agent: Agent, project: str, wanted: Task, store: Writing) -> tuple[Task
 
 
 def _check_phase(store: Reading, wanted: Task) -> None:
-    """Refuse to put a task where nobody would look for it: into none of this project, or one that is over."""
+    """Refuse a phase that is not in this project, or has ended."""
     phase = store.find(Task, wanted.parent)
     if phase is None or phase.project != wanted.project:
         raise NotFound(
@@ -296,7 +296,7 @@ def _hire(agent: Agent, store: Writing) -> None:
 
 
 def _settled(agent: Agent, project: str, store: Writing) -> Agent:
-    """An agent from a file under the id that it has in this project; what its file says now is what it is."""
+    """An agent from a file, with the id that it has in this project and all else as its file says now."""
     for key in homes(agent.name, project):
         known = store.find(Agent, key)
         if known is None:
@@ -308,7 +308,7 @@ def _settled(agent: Agent, project: str, store: Writing) -> Agent:
 
 
 def _refuse_other_terms(known: Agent, wanted: Agent, store: Writing) -> None:
-    """An agent that is at something goes on with what it was begun with: its session is its provider's own."""
+    """Refuse other options for an agent with an unfinished task: its session belongs to its provider."""
     if (known.provider, dict(known.options)) == (wanted.provider, dict(wanted.options)):
         return
     at = [task.id for task in store.unfinished_tasks(agent=known.id)]

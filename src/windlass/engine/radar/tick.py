@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from windlass.core.errors import BadInput, NotFound, WindlassError
+from windlass.core.errors import NotFound, WindlassError
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
@@ -19,7 +19,6 @@ from windlass.core.radar.collisions import Act, Collision, QuickLook, Severity, 
 from windlass.core.render import collision_note
 from windlass.engine.bell import Bell
 from windlass.engine.radar.merges import Collisions
-from windlass.engine.records.documents import revised, text_of
 from windlass.engine.records.messages import tell_agent
 from windlass.engine.troubles import Troubles
 
@@ -157,8 +156,18 @@ class Radar:
             looks=[(each, self._seen.get(each.key)) for each in shown],
         )
 
-    def held(self, store: Reading, task: Task) -> str:
-        """Why the radar keeps a task from beginning, or nothing."""
+    async def unseen(self) -> frozenset[Key]:
+        """The agents at work that were not looked at yet, in projects where the radar holds tasks."""
+        targets = [target for target in await self.store.read(self._holding) if target.key not in self._seen]
+        return frozenset([each.key for each in targets if await self.git.has_worktree(each.project, each.agent)])
+
+    def _holding(self, store: Reading) -> list[Target]:
+        """Every agent at work in a project where the radar holds tasks."""
+        projects = {project.id for project in store.projects() if self._act(project) is Act.HOLD}
+        return [target for target in _at_work(store) if target.project.id in projects] if projects else []
+
+    def held(self, store: Reading, task: Task, unseen: Container[Key]) -> str:
+        """Why the radar keeps a task from beginning beside the agents at work, some of them unseen; or nothing."""
         project = store.find(Project, task.project)
         if not task.paths or project is None or self._act(project) is not Act.HOLD:
             return ""
@@ -166,26 +175,26 @@ class Radar:
             agent = store.find(Agent, other.agent) if other.state in AT_WORK and other.agent != task.agent else None
             if agent is not None and agent.permissions is not Permissions.READ and project.id in agent.projects:
                 paths = other.paths if other.project == project.id else ()
-                if reason := foreseen.hold_reason(task.paths, agent.id, paths, self._files(project, agent)):
+                files = self._files((project.id, agent.id), unseen)
+                if reason := foreseen.hold_reason(task.paths, agent.id, paths, files):
                     return reason
         return ""
 
-    def _files(self, project: Project, agent: Agent) -> frozenset[str] | None:
+    def _files(self, agent: Key, unseen: Container[Key]) -> frozenset[str] | None:
         """The files that an agent has changed; None before the first look."""
-        seen = self._seen.get((project.id, agent.id))
-        if seen is None:
-            return None if self.git.has_worktree(project, agent) else frozenset()
-        return seen.look.files if seen.look else frozenset()
+        seen = self._seen.get(agent)
+        if seen is None and agent in unseen:
+            return None
+        return seen.look.files if seen and seen.look else frozenset()
 
     async def _targets(self) -> list[Target]:
         found = await self.store.read(_at_work)
-        return [each for each in found if self.git.has_worktree(each.project, each.agent)]
+        return [each for each in found if await self.git.has_worktree(each.project, each.agent)]
 
     def _act(self, project: Project) -> Act:
-        try:
+        with self.troubles.noted("radar"):
             return self.settings.at(project.path).radar.act
-        except BadInput:  # a file that was never whole: others say so, and nothing is started there
-            return Act.SHOW
+        return Act.SHOW  # its file was never whole, so nothing is started there
 
     def _may_have_changed(self, target: Target, stale: float) -> bool:
         """Whether an agent has news, or runs silently and its last look is so many seconds old."""
@@ -291,13 +300,11 @@ class Note:
     def tell(self, store: Writing) -> bool:
         """Within a transaction: tell the agent, and remember the files, unless it was told of all of them before."""
         other = next((agent for agent in self.collision.agents if agent != self.reader), self.project.main)
-        name = f"radar/{self.reader}/{other}"
-        told = set(text_of(store, f"{self.project.id}/{name}").splitlines())
+        key = f"{self.project.id}/radar/{self.reader}/{other}"
+        told = set(store.position(key).splitlines())
         if told.issuperset(self.collision.files):
             return False
-        body = "\n".join(sorted(told.union(self.collision.files)))
-        kept = revised(store, self.project.id, name, body, now=self.now)
-        store.record("document.written", kept.id, kept)
+        store.set_position(key, "\n".join(sorted(told.union(self.collision.files))))
         words = collision_note(self.collision, other, self.project.main)
         tell_agent(store, self.reader, words, task=self.task, now=self.now)
         return True

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from windlass.core.address import HUMAN
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.agent import Agent, Permissions
-from windlass.core.nouns.message import Kind, Letter
+from windlass.core.nouns.message import Kind, MailItem
 from windlass.core.nouns.run import Cause, Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Reading, Writing
@@ -34,10 +34,10 @@ def enter(run: Run, agent: Agent, store: Writing) -> str | None:
     return instance.start_of(agent)
 
 
-def admits(store: Reading, agent: Agent, letters: Iterable[Letter], task: Task | None) -> bool:
+def admits(store: Reading, agent: Agent, items: Iterable[MailItem], task: Task | None) -> bool:
     """Whether an agent may be started, as far as its instance goes."""
     instance = of_agent(store, agent)
-    return instance is None or instance.admits(agent.id, letters, task)
+    return instance is None or instance.admits(agent.id, items, task)
 
 
 def writer_beside(agent: Agent, store: Reading) -> Agent | None:
@@ -80,7 +80,7 @@ def holds(store: Reading, agent: Agent) -> bool:
     return instance is not None and agent.id in instance.heads
 
 
-def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str:
+def turn_of(store: Reading, agent: Agent, items: Sequence[MailItem] = ()) -> str:
     """Whom of its instance an agent has to wait for: one that shares its worktree, or one too many at once."""
     instance = of_agent(store, agent)
     if instance is None:
@@ -93,7 +93,7 @@ def turn_of(store: Reading, agent: Agent, letters: Sequence[Letter] = ()) -> str
             return live[0]
     busy = {task.agent for task in store.unfinished_tasks(project=agent.project) if begins(task)} | {*live}
     found = (store.find(Agent, each) for each in sorted(busy))
-    asks = [letter.message.sender for letter in letters if letter.message.kind is Kind.ASK]
+    asks = [item.message.sender for item in items if item.message.kind is Kind.ASK]
     return decide_turn(agent, [each for each in found if each], asks)
 
 

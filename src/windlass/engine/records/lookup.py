@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from windlass.core.errors import NotFound
 from windlass.core.nouns.message import Kind, Message
-from windlass.core.nouns.project import Project
 from windlass.core.ports.store import N, Reading
 
 
@@ -13,14 +12,6 @@ def get(store: Reading, kind: type[N], key: str, *, hint: str = "") -> N:
     found = store.find(kind, key)
     if found is None:
         raise NotFound(f"There is no {kind.__name__.lower()} {key}.", hint=hint)
-    return found
-
-
-def project_here(store: Reading, key: str) -> Project:
-    """The project that a caller's folder belongs to. Raises NotFound where it belongs to none."""
-    found = store.find(Project, key)
-    if found is None:
-        raise NotFound("This folder belongs to no project.", hint="Run `windlass init` there first.")
     return found
 
 

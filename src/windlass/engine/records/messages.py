@@ -89,7 +89,7 @@ def tell_person(
 
 
 def tell_agent(store: Writing, agent: str, body: str, *, task: str, now: float, kind: Kind = Kind.SAY) -> Message:
-    """Within a transaction: the system tells an agent something about its task; with Kind.NUDGE, to go on."""
+    """Within a transaction: the system tells an agent something about its task; with Kind.REMINDER, to go on."""
     return say(store, sender=str(SYSTEM), to=(agent,), body=body, channel=channel_of(task), now=now, kind=kind)
 
 

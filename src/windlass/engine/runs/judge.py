@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from windlass.core import policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.errors import WindlassError
+from windlass.core.gate.rules import rates
+from windlass.core.gate.stacks import may_be_chance
 from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.change import Change, ChangeState, Hold
@@ -21,6 +23,7 @@ from windlass.core.policy import EndedRun, RunVerdict, Then
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs import retry_rules
+from windlass.core.runs.redact import Redactor
 from windlass.core.runs.signal import Signal, read_signal
 from windlass.core.runs.workdir import Site, WorktreeState
 from windlass.engine.bell import Bell
@@ -29,9 +32,9 @@ from windlass.engine.gate.comments import conclude
 from windlass.engine.gate.record import IN_QUEUE
 from windlass.engine.messages.talk import Talk
 from windlass.engine.records import instances
-from windlass.engine.records.changes import queue_change
+from windlass.engine.records.changes import queue_change, recent_changes
 from windlass.engine.records.closing import close_change, end_task
-from windlass.engine.records.messages import asked_about, channel_of, say, tell_agent
+from windlass.engine.records.messages import ask_about, asked_about, channel_of, say, tell_agent
 from windlass.engine.records.sites import site_of
 from windlass.engine.runs.own_checks import own_result
 from windlass.engine.runs.start import delay
@@ -59,16 +62,18 @@ class Judge:
         """Gather the facts, judge, and record what follows; again, if the run was stopped or spoke meanwhile."""
         site, task, before, joins = await self.store.read(partial(_history, run))
         await self.talk.catch_up(Speaker(run.agent, site.project.id, run.id), site.project, gone=True)
+        redactor = await self.confinement.redactor(run, site.project)
         while True:
             limits = self.ports.settings.at(site.project.path).limits
-            trees = await self._look(site, run)
+            trees, kept = await self._look(site, run, redactor)
             found = zip(site.projects, trees.values(), strict=False)
             ending = EndedRun(
                 exit_code=await self.ports.processes.exit_code(run.id),
-                signal=await self._signal(run, site),
+                signal=redactor.whole(await self._signal(run, site)),
                 tree=policy.joined(trees, site.agent.branch) if trees else None,
+                kept=kept,
                 stopping=run.stopping,
-                trouble=run.hitch,
+                trouble=run.trouble,
                 tries=retry_rules.tries_before(before),
                 waits=retry_rules.waits_before(before),
                 patience=limits.restarts if site.agent.persistent else 0,
@@ -79,34 +84,44 @@ class Judge:
                 called=any(other.cause is Cause.CALL for other in (*before, run)),
                 joins=joins,
             )
-            verdict = policy.judge(ending, limits)
+            verdict = redactor.whole(policy.judge(ending, limits))  # a file's name may be a secret, too
             changed = await self.store.write(partial(record, run, verdict, ending, self.ports.clock.now()))
             if changed is None:
                 break
             run = changed
         self.bell.ring()
 
-    async def _look(self, site: Site, run: Run) -> dict[str, WorktreeState]:
-        """The states of its worktrees, by name; nothing if one is gone, or if a stopped run can't be looked at now."""
-        if not all(self.ports.git.has_worktree(project, site.agent) for project in site.projects):
-            return {}
+    async def _look(self, site: Site, run: Run, redactor: Redactor) -> tuple[dict[str, WorktreeState], tuple[str, ...]]:
+        """The states of its worktrees, by name; if one is gone, the commits that are kept of its agent instead.
+
+        Neither of a stopped run that can't be looked at now.
+        """
+        git = self.ports.git
         try:
             async with self._looks:
-                trees = [await self.ports.git.look(project, site.agent, run.id) for project in site.projects]
-                return dict(zip(site.names, trees, strict=True))
+                if not all([await git.has_worktree(project, site.agent) for project in site.projects]):
+                    return {}, await self._kept(site)
+                trees = [await git.look(project, site.agent, run.id) for project in site.projects]
+                return dict(zip(site.names, trees, strict=True)), ()
         except WindlassError as error:
-            log.warning("run %s: %s", run.id, error)
-            await self.store.write(partial(delay, run.id, f"can't be judged yet: {error}"))
+            words = redactor.text(str(error))
+            log.warning("run %s: %s", run.id, words)
+            await self.store.write(partial(delay, run.id, f"can't be judged yet: {words}"))
             if run.stopping:
-                return {}
+                return {}, ()
             raise
+
+    async def _kept(self, site: Site) -> tuple[str, ...]:
+        """The commits, not in main, that are kept of an agent whose worktree is gone."""
+        git = self.ports.git
+        heads = [(project, await git.branch(project, site.agent)) for project in site.projects]
+        return tuple([head for project, head in heads if head and not await git.landed(project, head)])
 
     async def _signal(self, run: Run, site: Site) -> Signal | None:
         if run.said:
             return read_signal(run.said.encode())
         folder = site.folder(self.ports.home, self.ports.git.worktree_path(site.project, site.agent))
-        redactor = await self.confinement.redactor(run, site.project)
-        return redactor.whole(await self.ports.workdirs.signal(run.id, folder))
+        return await self.ports.workdirs.signal(run.id, folder)
 
 
 def _history(run: Run, store: Reading) -> tuple[Site, Task | None, list[Run], bool]:
@@ -124,9 +139,9 @@ def record(judged: Run, verdict: RunVerdict, ending: EndedRun, now: float, store
     run = store.find(Run, judged.id)
     if run is None or not run.live:
         return None
-    if (run.stopping, run.said, run.hitch) != (judged.stopping, judged.said, judged.hitch):
+    if (run.stopping, run.said, run.trouble) != (judged.stopping, judged.said, judged.trouble):
         return run
-    cut_short = ending.signal is None and run.hitch is not None
+    cut_short = ending.signal is None and run.trouble is not None
     ended = run.end(
         verdict.outcome,
         now=now,
@@ -135,7 +150,7 @@ def record(judged: Run, verdict: RunVerdict, ending: EndedRun, now: float, store
         exit_code=ending.exit_code,
         result=verdict.result,
     )
-    ended = replace(ended, hitch=run.hitch if cut_short else None)
+    ended = replace(ended, trouble=run.trouble if cut_short else None)
     seen = verdict.outcome is not Outcome.CRASHED and not cut_short
     mail = [delivery.move(Receipt.READ) for delivery in store.deliveries_of(run.id)] if seen else []
     store.record(EVENTS.get(verdict.outcome, "run.finished"), run.id, ended, *mail)
@@ -159,7 +174,7 @@ def _follow_up(
             store.record("task.paused", task.id, task.move(TaskState.WAITING, now=now, reason=verdict.reason))
             _tell(store, run, body, now, kind=Kind.ASK)
         case Then.REMIND if not _is_owed(store, run.agent, verdict.note):
-            tell_agent(store, run.agent, verdict.note, task=task.id, now=now, kind=Kind.NUDGE)
+            tell_agent(store, run.agent, verdict.note, task=task.id, now=now, kind=Kind.REMINDER)
         case Then.REMIND:
             pass
         case Then.REST:
@@ -170,15 +185,43 @@ def _follow_up(
             end_task(store, task, TaskState.DONE, now=now, reason=verdict.reason)
             if report := verdict.result or verdict.reason:
                 _tell(store, run, report, now)
+        case _ if unlucky := _unlucky(store, task, heads):
+            _leave_to_a_person(store, run, task, unlucky, now)
         case _:
             end_task(store, task, TaskState.FAILED, now=now, reason=verdict.reason)
             _tell(store, run, f"{run.agent} could not finish: {verdict.reason}", now)
 
 
+def _unlucky(store: Reading, task: Task, heads: Mapping[str, str]) -> list[Change]:
+    """The changes of a task that went back, are as they were, and may have failed by chance each time."""
+    refused = [change for change in store.changes_of_task(task.id) if change.state is ChangeState.REJECTED]
+    return [each for each in refused if heads.get(each.project) == each.head and _may_be_chance(store, each)]
+
+
+def _may_be_chance(store: Reading, change: Change) -> bool:
+    failed = sum(not check.passed and check.stack == (change.id,) for check in change.checks)
+    return failed > 0 and may_be_chance(rates(recent_changes(change.project, store)), failed)
+
+
+def _leave_to_a_person(store: Writing, run: Run, task: Task, changes: Sequence[Change], now: float) -> None:
+    """Hold what its author can't mend: there may be nothing to mend. The author is not started for it again."""
+    mail = [delivery.move(Receipt.READ) for delivery in store.deliveries_of(run.id)]
+    store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now), *mail)
+    for change in changes:
+        reason = f"its checks fail, perhaps by chance, and {run.agent} could not mend it"
+        held = change.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
+        store.record("change.held", held.id, held)
+        ask = (
+            f"{change.id} ({change.title}): {reason} ({run.reason}). `windlass queue retry {change.id}` tests it again"
+            f" as it is, `windlass queue drop {change.id}` gives it up."
+        )
+        ask_about(store, held, ask, now)
+
+
 def _is_owed(store: Reading, agent: str, note: str) -> bool:
     """Whether an agent has yet to hear just this from us."""
     owed = (store.find(Message, delivery.message) for delivery in store.undelivered(reader=agent))
-    return any(message and message.kind is Kind.NUDGE and message.body == note for message in owed)
+    return any(message and message.kind is Kind.REMINDER and message.body == note for message in owed)
 
 
 def _submit(store: Writing, run: Run, task: Task, heads: Mapping[str, str], now: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from windlass.core.errors import NotFound
@@ -28,6 +28,7 @@ LOOK_BACK = 64_000
 """Bytes in which an unfinished line is looked for after a restart."""
 MARK = 64
 """Bytes before the reading position that must not have changed."""
+FOREIGN = "its file has a second name elsewhere: what stands there now is not taken for its words"
 CUT = "its file was emptied or replaced, and what it had not given away by then is lost"
 
 
@@ -58,6 +59,10 @@ class OutputPosition:
     """Something has stirred that was not looked at to the end, because that failed: the next tick does it again."""
     ending: bool = False
     """It has given its signal, is to stop, or has gone: every tick looks at it until it is judged."""
+    taken: dict[str, str] = field(default_factory=dict)
+    """The agent's last commit that was taken in, by project."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Its commits that were not, yet."""
 
     def keep(self, content: bytes, lines: LineSplitter, now: float) -> None:
         """Remember what has been read."""
@@ -145,7 +150,11 @@ class Intake:
         """The next bytes of the output. `> /dev/stderr` in a script empties the file: then those that it has now."""
         place = tail.offset - tail.cut - len(tail.mark)
         content = await self.processes.output(run.id, place, len(tail.mark) + STEP)
-        if content.startswith(tail.mark):
+        same = content.startswith(tail.mark)
+        if (not same or not tail.mark) and await self.processes.output_shared(run.id):
+            tail.lines = replace(tail.lines, odd=tail.lines.odd | {FOREIGN})
+            return b""
+        if same:
             return content[len(tail.mark) :]
         tail.begin_anew()
         return await self.processes.output(run.id, 0, STEP)
@@ -180,7 +189,7 @@ class NewLines:
             session=reading.session or run.session,
             model=reading.model or run.model,
             result=reading.result or run.result,
-            hitch=_trouble(run, reading),
+            trouble=_trouble(run, reading),
         )
         return replace(known, usage=self._usage(store, known, reading)) if reading.usage else known
 
@@ -206,8 +215,8 @@ def _trouble(run: Run, reading: LineReading) -> RunTrouble | None:
     """The newest trouble; one is over when the program ends its turn without it. What we saw ourselves stays, and what
     a program says because we end it is none."""
     if was_halted(run) or run.stopping:
-        return run.hitch
-    new, old = reading.trouble, run.hitch
+        return run.trouble
+    new, old = reading.trouble, run.trouble
     if new and old and new.kind is old.kind and new.until is None:
         return replace(new, until=old.until)  # of several lines about one trouble, only one tells its end
     return new or (None if reading.ended else old)

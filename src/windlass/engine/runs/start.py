@@ -12,7 +12,7 @@ from typing import Any
 from windlass.core import codec
 from windlass.core.errors import BadInput, Conflict, NotAllowed, NotFound, Unavailable, WindlassError
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.message import Delivery, Letter, Message, Receipt
+from windlass.core.nouns.message import Delivery, MailItem, Message, Receipt
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cause, Outcome, Run
 from windlass.core.nouns.task import Mode, Task, TaskState, title_of
@@ -191,12 +191,6 @@ class Runs:
             self.stir(stopping.id)
         return bool(stopping)
 
-    async def stop_all(self, reason: str) -> list[str]:
-        """Stop every agent that has an unfinished task. Returns those that had something to stop."""
-        tasks = await self.store.read(lambda store: store.unfinished_tasks())
-        names = dict.fromkeys(task.agent for task in tasks if task.agent)
-        return [name for name in names if await self.stop(name, reason)]
-
     async def signal(self, run_id: str, value: Mapping[str, Any]) -> Run:
         """Take a run's signal by command instead of by file."""
         text = codec.encode(await self.unmarked(run_id, value))
@@ -275,12 +269,12 @@ class Claim:
         runs = store.runs_of(self.agent.id)
         if runs and runs[-1].live:
             raise Conflict(f"{self.agent.id} is running already.")
-        if turn := instances.turn_of(store, self.agent, self._letters(store)):
+        if turn := instances.turn_of(store, self.agent, self._mail_items(store)):
             raise Conflict(f"{self.agent.id} waits for {turn}.")
         task = store.find(Task, self.task) if self.task else self._called(store)
         if task is None or task.ended:
             raise Conflict(f"The task of {self.agent.id} is over.")
-        if not instances.admits(store, self.agent, self._letters(store), task):
+        if not instances.admits(store, self.agent, self._mail_items(store), task):
             raise Conflict(f"The instance of {self.agent.id} starts nobody any more.")
         if not self.fits(store, self.agent):
             raise Conflict(f"There is no slot for {self.agent.id}.")
@@ -309,9 +303,9 @@ class Claim:
         found = (store.find(Delivery, delivery.id) for delivery in self.mail)
         return [delivery for delivery in found if delivery and delivery.owed]
 
-    def _letters(self, store: Reading) -> list[Letter]:
+    def _mail_items(self, store: Reading) -> list[MailItem]:
         owed = self._owed(store)
-        return [Letter(found, delivery) for delivery in owed if (found := store.find(Message, delivery.message))]
+        return [MailItem(found, delivery) for delivery in owed if (found := store.find(Message, delivery.message))]
 
     def _wanted(self, store: Reading) -> Mode:
         """The mode of a called agent's new task: a plan that was not finished stays a plan."""
@@ -321,7 +315,7 @@ class Claim:
 
     def _called(self, store: Writing) -> Task | None:
         """Make a task of the first message that starts the agent; None if all has been read meanwhile."""
-        mail = [letter.message for letter in self._letters(store) if letter.calls]
+        mail = [item.message for item in self._mail_items(store) if item.calls]
         calling = next((message for message in mail if message.spawns), mail[0] if mail else None)
         if calling is None:
             return None

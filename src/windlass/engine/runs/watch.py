@@ -29,13 +29,13 @@ LOOKS = 8
 class Watch:
     """Looks after each live run in the background; each time, it reads the facts anew."""
 
-    def __init__(self, ports: Ports, runs: Runs, intake: Intake, finish: Judge, background: Background) -> None:
+    def __init__(self, ports: Ports, runs: Runs, intake: Intake, judge: Judge, background: Background) -> None:
         self.ports = ports
         self.store = ports.store
         self.processes = ports.processes
         self.runs = runs
         self.intake = intake
-        self.finish = finish
+        self.judge = judge
         self.background = background
         self._tails: dict[str, OutputPosition] = {}
         self._turns: Iterator[str] = iter(())
@@ -78,9 +78,28 @@ class Watch:
         return ending + [key for key, tail in known if tail and await self._is_due(key, tail)]
 
     async def _is_due(self, key: str, tail: OutputPosition) -> bool:
-        """Whether a run has given its signal, lost its worktree, or taken too long."""
-        lost = not self._has_worktrees(tail.site)
-        return lost or await self._has_signal(key, tail) or self._overdue(tail) is not None
+        """Whether a run has given its signal, lost its worktree, committed something, or taken too long."""
+        with self.background.troubles.noted("watch"):
+            lost = not await self._has_worktrees(tail.site)
+            moved = await self._has_moved(tail)
+            return lost or moved or await self._has_signal(key, tail) or self._overdue(tail) is not None
+        return False  # its own trouble; the others have their turn
+
+    async def _has_moved(self, tail: OutputPosition) -> bool:
+        """Whether the agent has committed since its commits were last taken in."""
+        agent, start = tail.site.agent, {tail.site.project.id: tail.run.base}
+        there = {each.id: await self.ports.git.commit_there(each, agent) for each in tail.site.projects}
+        known = start | tail.taken
+        tail.moved = {key: commit for key, commit in there.items() if commit and commit != known.get(key)}
+        return bool(tail.moved)
+
+    async def _take_commits(self, tail: OutputPosition) -> None:
+        """Take the agent's commits in while it works, so that they outlive its worktree."""
+        moved, tail.moved = tail.moved, {}
+        for project in tail.site.projects:
+            if project.id in moved:
+                await self.ports.git.branch(project, tail.site.agent)
+        tail.taken |= moved
 
     async def _attend(self, key: str) -> None:
         """One repeatable step for one run; a tick repeats it if it fails, also if it was the first."""
@@ -111,8 +130,10 @@ class Watch:
             await self._conclude(run, tail)
         elif await self._is_over(run, tail) or await self._halt(run, tail):
             await self._end(run, run.identity)
-        elif more:
-            self.stir(run.id)
+        else:
+            await self._take_commits(tail)
+            if more:
+                self.stir(run.id)
 
     async def _tail(self, run: Run) -> OutputPosition:
         """The reading position of this run; after a restart, from the store."""
@@ -139,7 +160,7 @@ class Watch:
 
     async def _is_over(self, run: Run, tail: OutputPosition) -> bool:
         """Whether a process that still lives should not: it was asked to stop, or has given its signal."""
-        if run.stopping or retry_rules.was_halted(run) or not self._has_worktrees(tail.site):
+        if run.stopping or retry_rules.was_halted(run) or not await self._has_worktrees(tail.site):
             tail.ending = True
             return True
         if not run.said and not await self._has_signal(run.id, tail):
@@ -149,8 +170,8 @@ class Watch:
         tail.signalled_at = tail.signalled_at or now
         return now - tail.signalled_at >= self._grace
 
-    def _has_worktrees(self, site: Site) -> bool:
-        return all(self.ports.git.has_worktree(project, site.agent) for project in site.projects)
+    async def _has_worktrees(self, site: Site) -> bool:
+        return all([await self.ports.git.has_worktree(project, site.agent) for project in site.projects])
 
     async def _has_signal(self, key: str, tail: OutputPosition) -> bool:
         return not isinstance(await self.ports.workdirs.signal(key, tail.folder), BadSignal | None)
@@ -175,7 +196,7 @@ class Watch:
     async def _conclude(self, run: Run, tail: OutputPosition) -> None:
         """Its process has gone: end what it left behind, read to the end, and have it judged."""
         await self.processes.stop(run.id, run.identity, grace=self._grace)
-        await self.finish.run(await self.intake.take_last(run, tail))
+        await self.judge.run(await self.intake.take_last(run, tail))
         self._let_go(run.id)
 
     @property
@@ -186,4 +207,4 @@ class Watch:
 def _record_halt(key: str, trouble: RunTrouble, store: Writing) -> None:
     run = store.find(Run, key)
     if run is not None and run.live and not retry_rules.was_halted(run):
-        store.record("run.halted", key, replace(run, hitch=trouble))
+        store.record("run.halted", key, replace(run, trouble=trouble))

@@ -12,7 +12,6 @@ from typing import Any
 from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
-from windlass.core.nouns.document import Document
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cause, Run
 from windlass.core.nouns.task import Task, TaskState
@@ -83,8 +82,8 @@ class WorktreeSetups:
             await self._renew(run, project, agent, at=newest or start)
         elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
-        if not self.git.has_worktree(project, agent):
-            await self.store.write(partial(begin, project, agent, self.clock.now()))
+        if not await self.git.has_worktree(project, agent):
+            await self.store.write(partial(begin, project, agent))
         worktree, main = await self.git.worktree(project, agent)
         base = seen.head if seen else main
         settings = self.ports.settings.at(project.path).worktree
@@ -106,7 +105,7 @@ class WorktreeSetups:
             return {}
         own = await self.store.read(lambda store: _ports_of(store, agent))
         if own is None or not own.fits(settings):
-            own = await self.store.write(partial(_give_ports, agent, settings, self.clock.now()))
+            own = await self.store.write(partial(_give_ports, agent, settings))
         if own is None:
             log.warning("no ports are left for %s", agent.id)
             return {}
@@ -185,16 +184,20 @@ def setup_document(agent: Agent) -> str:
 
 
 def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
-    kept = store.find(Document, f"{agent.project}/ports/{agent.id}")
-    return PortRange.parse(kept.body) if kept else None
+    kept = store.position(_ports_key(agent))
+    return PortRange.parse(kept) if kept else None
 
 
-def _give_ports(agent: Agent, settings: WorktreeSettings, now: float, store: Writing) -> PortRange | None:
+def _ports_key(agent: Agent) -> str:
+    return f"{agent.project}/ports/{agent.id}"
+
+
+def _give_ports(agent: Agent, settings: WorktreeSettings, store: Writing) -> PortRange | None:
     others = (_ports_of(store, other) for other in store.agents() if other.id != agent.id)
     given = pick_ports(settings, [other for other in others if other])
     if given is not None:
-        document = revised(store, agent.project, f"ports/{agent.id}", str(given), now=now)
-        store.record("agent.numbered", agent.id, document, ports=str(given))
+        store.set_position(_ports_key(agent), str(given))
+        store.record("agent.numbered", agent.id, ports=str(given))
     return given
 
 

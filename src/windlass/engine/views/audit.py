@@ -1,9 +1,10 @@
-"""Every promise, looked at on the real store, repositories and processes. Nothing is changed, and nobody waits."""
+"""Check every promise on the real store, repositories and processes, without blocking anyone. Only damaged objects are
+put back; nothing else is changed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -22,6 +23,7 @@ from windlass.core.ports import Ports
 from windlass.core.ports.archive import Proof, Saved
 from windlass.core.ports.store import Reading
 from windlass.engine.records.messages import current_task
+from windlass.engine.views.hub_audit import HubAudit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,28 +35,28 @@ CHUNKS = 8
 SHORT, MANY_CHUNKS = 64_000, 1000
 """Output of at most so many bytes and pieces is read together with its run, because most runs say little."""
 PROOFS = 1000
-"""Landings that are proven together: what is asked of a whole repository is asked once for them."""
+"""Landings that are proven together, so that git is asked about the whole repository once for all of them."""
 LOOK_EVERY = 0.5
-"""Seconds between two looks at something that may only be on its way."""
+"""Seconds between two looks at a run that seems wrong and may just be ending."""
 LEAST_PATIENCE = 3.0
 
 Rivals = Callable[[], Sequence[str]]
-"""Why another daemon may be, or may come to be, at work on this home."""
+"""Gives the reasons why another daemon may work on this home, now or soon."""
 
 
 @dataclass(slots=True)
 class JournalFacts:
-    """What the journal tells that no row does."""
+    """Facts that only the journal has."""
 
     output: dict[str, int] = field(default_factory=dict)
-    """How many bytes of each run's output."""
+    """How many bytes of output each run has, by the journal."""
     rescues: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """The projects and refs that removals have named, by agent; no project means the agent's own."""
     done: set[str] = field(default_factory=set)
     undone: list[str] = field(default_factory=list)
-    """Tasks that were done and then something else."""
+    """Sentences about tasks that left the state done."""
     seq: int = 0
-    """The last event that was heard."""
+    """The number of the last event that was read."""
 
     def hear(self, event: Event) -> None:
         if event.kind == "run.output":
@@ -87,24 +89,24 @@ class KeptOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """An agent, and what it may still have in its hands."""
+    """An agent, and the work that it may still have."""
 
-    agent: str
-    project: str
-    bare: tuple[str, ...]
-    """The projects in which it has no worktree."""
+    agent: Agent
+    projects: Mapping[str, Project | None]
+    """The projects in which it may have a worktree, by id; None for one that the store does not have."""
     at_risk: bool
     """It has work that has not landed."""
     told_lost: bool
-    """Its worktree was taken away by someone, and that was said."""
+    """Someone removed its worktree, and the outcome of its run says so."""
 
 
 class Audit:
-    """Looks at all that is promised."""
+    """Checks every promise."""
 
     def __init__(self, ports: Ports, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self.store = ports.store
         self.git = ports.git
+        self.hubs = HubAudit(ports)
         self.processes = ports.processes
         self.settings = ports.settings
         self.pause = pause
@@ -123,6 +125,7 @@ class Audit:
             "I10": partial(self._work, told),
             "I11": _errors,
             "I12": self._sound,
+            "I13": self.hubs.findings,
         }
         for key, look in looks.items():
             try:
@@ -190,7 +193,7 @@ class Audit:
     # ── output ──
 
     async def _output(self, told: JournalFacts) -> list[Finding]:
-        """What is kept is looked at first, and the journal after it: it can only tell of more, of runs that go on."""
+        """Read the kept output first and the journal second: a live run may then only have more in the journal."""
         problems: list[str] = []
         kept: list[KeptOutput] = []
         async for run, length, first in self._walk(Run, _beginning):
@@ -222,7 +225,7 @@ class Audit:
         return end, ""
 
     async def _hear(self, told: JournalFacts) -> None:
-        """Listen to the journal, from where the last listening ended."""
+        """Read the journal on, from the last event that was read."""
         while events := await self.store.read(lambda store: store.events(after=told.seq, limit=PAGE)):
             for event in events:
                 told.hear(event)
@@ -242,7 +245,7 @@ class Audit:
     # ── processes ──
 
     async def _living(self) -> list[Finding]:
-        """Look again and again at what seems wrong: a run that has just ended is judged within moments."""
+        """Look several times at a run that seems wrong: one that has just ended is judged within moments."""
         problems, count = await self._strange()
         patience = LEAST_PATIENCE + 2 * self.settings.at("").daemon.stop_grace_seconds
         while problems and patience > 0:
@@ -253,8 +256,7 @@ class Audit:
         return [finding("I9", counted(count, "live run"), problems.values())]
 
     async def _strange(self) -> tuple[dict[object, str], int]:
-        """Runs without their process, and processes without their run; and how many runs there are."""
-        marked = await self.processes.marked()  # before the store: a process of a new run is known when it is seen
+        """Sentences about live runs without a process and processes without a live run; and the number of live runs."""
         live = {each.id: each for each in await self.store.read(lambda store: store.live_runs())}
         alive = await self.processes.alive(*(run.identity for run in live.values() if run.identity))
         found: dict[object, str] = {}
@@ -263,53 +265,33 @@ class Audit:
                 found[run.id, run.identity] = (
                     f"{run.id} of {run.agent} counts as running; pid {run.identity.pid} is gone"
                 )
-        known = await self.store.read(lambda store: {key for key in marked if store.find(Run, key)})
-        for key, pids in marked.items():
-            if key not in live:
-                why = f"run {key}, which has ended" if key in known else f"a run {key}, which nobody knows"
-                found |= {(key, pid): f"pid {pid} belongs to {why}" for pid in pids}
-        return found, len(live)
+        strays = await self.processes.strays(live.keys())  # a run that has just begun is no problem at the next look
+        return found | {pid: f"pid {pid} was started by a run that is over" for pid in strays}, len(live)
 
     # ── work ──
 
     async def _work(self, told: JournalFacts) -> list[Finding]:
-        """Worktrees are looked for first and saved work after that: it is saved before a worktree is removed."""
+        """Look for worktrees first and for saved work second: work is saved before its worktree is removed."""
         await self._hear(told)
-        holdings = {each.agent: each async for each in self._walk(Agent, self._holding)}
+        holdings = {each.agent.id: each async for each in self._walk(Agent, _holding)}
+        gone = [(key, agent) for agent, each in holdings.items() if each.at_risk for key in await self._gone(each)]
         saved = await self._saved()
         held = {(project, each.agent) for project, found in saved.items() for each in found.values() if each.sound}
-        lost = [
-            holding
-            for holding in holdings.values()
-            if holding.at_risk and any((it, holding.agent) not in held for it in holding.bare)
-        ]
-        problems = [f"{each.agent}: its worktree is gone, and it is not saved" for each in lost if not each.told_lost]
-        notes = [f"{each.agent}: its worktree was taken away while it ran" for each in lost if each.told_lost]
+        lost = dict.fromkeys(agent for project, agent in gone if (project, agent) not in held)
+        problems = [f"{key}: its worktree is gone, and it is not saved" for key in lost if not holdings[key].told_lost]
+        notes = [f"{key}: its worktree was taken away while it ran" for key in lost if holdings[key].told_lost]
         rescues = [(agent, *ref) for agent, refs in told.rescues.items() for ref in refs if agent in holdings]
         problems += [
-            invariants.judge_rescue(agent, ref, saved.get(project or holdings[agent].project, {}))
+            invariants.judge_rescue(agent, ref, saved.get(project or holdings[agent].agent.project, {}))
             for agent, project, ref in rescues
         ]
         seen = f"{counted(len(holdings), 'agent')}, {counted(len(rescues), 'removed worktree')}"
         return [finding("I10", seen, filter(None, problems), notes)]
 
-    def _holding(self, store: Reading, agent: Agent) -> Holding:
-        runs = store.runs_of(agent.id)
-        task = current_task(store, agent.id)
-        change = store.change_of_task(task.id) if task else None
-        newest = store.task_of(agent.id)
-        begun = newest is not None and any(run.identity is not None for run in runs if run.task == newest.id)
-        # Where a task brought a further repository and no run of it began, that one never had a worktree.
-        projects = {
-            project: store.find(Project, project) for project in (agent.projects if begun else (agent.project,))
-        }
-        return Holding(
-            agent=agent.id,
-            project=agent.project,
-            bare=tuple(each for each, it in projects.items() if it is None or not self.git.has_worktree(it, agent)),
-            at_risk=invariants.has_work(runs, change),
-            told_lost=invariants.was_told_lost(runs),
-        )
+    async def _gone(self, holding: Holding) -> list[str]:
+        """The projects in which an agent has no worktree."""
+        known, agent = holding.projects.items(), holding.agent
+        return [key for key, project in known if project is None or not await self.git.has_worktree(project, agent)]
 
     async def _saved(self) -> dict[str, dict[str, Saved]]:
         projects = await self.store.read(lambda store: store.projects())
@@ -326,7 +308,7 @@ class Audit:
         return [finding("I12", seen, [problem] if problem else ())]
 
     async def _walk(self, kind: type[T], look: Callable[[Reading, T], R]) -> AsyncIterator[R]:
-        """Every noun of a kind with what else is asked in the same moment, by pages."""
+        """Look at every noun of a kind, a page in each transaction."""
         after = 0
         while page := await self.store.read(partial(_page, kind, look, after)):
             for _, answer in page:
@@ -343,7 +325,7 @@ async def _errors() -> list[Finding]:
 
 
 def _unseen(key: str, error: Exception) -> Finding:
-    """A promise that can't be looked at counts as broken. I1 stands for all three about landed changes."""
+    """A promise that can't be checked counts as broken. I1 stands for I1 to I3, I13 also for I14: one look for all."""
     known = isinstance(error, WindlassError)
     detail = f"could not be looked at: {error if known else repr(error)}"
     title, hint = invariants.PROMISES[key]
@@ -354,8 +336,24 @@ def _page(kind: type[T], look: Callable[[Reading, T], R], after: int, store: Rea
     return [(place, look(store, each)) for place, each in store.page(kind, after=after, limit=PAGE)]
 
 
+def _holding(store: Reading, agent: Agent) -> Holding:
+    runs = store.runs_of(agent.id)
+    task = current_task(store, agent.id)
+    change = store.change_of_task(task.id) if task else None
+    newest = store.task_of(agent.id)
+    begun = newest is not None and any(run.identity is not None for run in runs if run.task == newest.id)
+    # A further repository of a task has no worktree before the first run of that task begins.
+    projects = agent.projects if begun else (agent.project,)
+    return Holding(
+        agent=agent,
+        projects={project: store.find(Project, project) for project in projects},
+        at_risk=invariants.has_work(runs, change),
+        told_lost=invariants.was_told_lost(runs),
+    )
+
+
 def _readers(store: Reading, message: Message) -> list[str]:
-    """What is wrong with a message: whom it will not reach."""
+    """The readers of a message that have no delivery, as sentences."""
     held = [each for each in message.to if store.find(Delivery, Delivery(message=message.id, reader=each).id)]
     return invariants.judge_message(message, held)
 
@@ -377,7 +375,7 @@ def _undone(store: Reading, task: Task) -> list[str]:
 
 
 def _beginning(store: Reading, run: Run) -> tuple[Run, int, list[Chunk]]:
-    """A run with the length of its output, and the first of it: all, where it is short."""
+    """A run, the length of its output, and the first chunks: all of them, if the output is short."""
     end = store.output_end(run.id)
     return run, end, store.chunks(run.id, limit=MANY_CHUNKS if end <= SHORT else 1) if end else []
 

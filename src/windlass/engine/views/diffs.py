@@ -38,7 +38,7 @@ class Diffs:
 
 
 def _about(store: Reading, name: str) -> tuple[Site, dict[str, Landing]]:
-    """Where an agent works, and what of its task has landed, by project."""
+    """An agent's site, and the landings of its task, by project."""
     site, task = site_of(store, name), store.task_of(name)
     changes = store.changes_of_task(task.id) if task else []
     return site, {change.project: change.landing for change in changes if change.landing}

@@ -17,13 +17,13 @@ Owned = TypeVar("Owned", Agent, Change, Message, Task)
 """A noun that belongs to a project."""
 
 
-def concerns(event: Event, project: str, store: Reading) -> bool:
-    """Whether an event is about a project. Events of no project, such as the daemon's own, concern every project."""
-    found = {_of_row(row, store) for row in event.became} or {_of_subject(event, store)}
-    return project in found or found == {""}
+def projects_of(event: Event, store: Reading) -> set[str]:
+    """The ids of the projects that an event is about; an empty one for what is of no project, such as the daemon's."""
+    return {project_of_row(row, store) for row in event.became} or {_of_subject(event, store)}
 
 
-def _of_row(row: Mapping[str, Any], store: Reading) -> str:
+def project_of_row(row: Mapping[str, Any], store: Reading) -> str:
+    """The id of the project that a row belongs to."""
     match row["noun"]:
         case "project":
             return str(row["id"])

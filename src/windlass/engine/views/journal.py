@@ -1,4 +1,4 @@
-"""The journal, as those read it who follow it: each reader asks for the events after the last one it has seen."""
+"""The journal for those who follow it: each reader asks for the events after the last one it has seen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windlass.core.nouns.message import Message
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
 from windlass.core.workflows.instance import Instance
-from windlass.engine.views.event_projects import concerns
+from windlass.engine.views.event_projects import project_of_row, projects_of
 
 PAGE = 200
 MOST_PASSED = 2000
@@ -20,30 +20,31 @@ MOST_PASSED = 2000
 FEW = 8
 """Events that are in memory at once: some carry a megabyte."""
 LARGEST_PIECE = 256_000
-"""Bytes of events after which no more are put into one piece. One piece waits for a subscriber that does not read."""
+"""Bytes after which a piece takes no more events: for a slow subscriber, one piece waits in memory."""
 MOST_SAID = 1000
 """Messages of an instance that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """The part of the journal that a reader sees: one project's, or all; an agent nothing that is for others alone."""
+    """The events that a reader sees: of one project, or of all; without rows that an agent may not see."""
 
     agent: str = ""
     project: str = ""
     instance: str = ""
 
     def covers(self, event: Event, store: Reading) -> bool:
-        """Whether the event is about this reader's project."""
-        return not self.project or concerns(event, self.project, store)
+        """Whether the event is about this reader's project. What is of no project is for people."""
+        found = {""} if not self.project else projects_of(event, store)
+        return self.project in found or (found == {""} and not self.agent)
 
-    def of(self, event: Event) -> Event:
+    def of(self, event: Event, store: Reading) -> Event:
         """The event, without the rows that this reader may not see."""
         if not self.agent:
             return event
-        return replace(event, became=tuple(row for row in event.became if self._may_see(row)))
+        return replace(event, became=tuple(row for row in event.became if self._may_see(row, store)))
 
-    def _may_see(self, row: Mapping[str, Any]) -> bool:
+    def _may_see(self, row: Mapping[str, Any], store: Reading) -> bool:
         match row["noun"]:
             case "message":
                 mine = self.agent in (row["sender"], *row["to"])
@@ -55,9 +56,7 @@ class EventFilter:
                 folder, _, rest = str(row["name"]).partition("/")
                 own = rest.partition("/")[0] == (self.instance or "main")
                 return row["project"] == self.project and (folder != "context" or own)
-            case "task" | "agent" | "change" | "instance":
-                return bool(row["project"] == self.project)
-        return True
+        return project_of_row(row, store) == self.project
 
 
 class Journal:
@@ -71,14 +70,14 @@ class Journal:
         return await self.store.read(lambda store: store.last_seq())
 
     async def piece(self, after: int, seen: EventFilter, encode: Callable[[Event], bytes]) -> tuple[int, bytes, bool]:
-        """The next events that a reader sees, encoded one by one, and the number of the last that was looked at.
+        """The number of the last event that was read, a page of encoded events that the reader sees, and a flag.
 
-        A page of them, or fewer where they are large. The third is true if the last one is not among them.
+        A page has fewer events if they are large. The flag says that the reader does not see the last one.
         """
         return await self.store.read(partial(_piece, after, seen, encode))
 
     async def sent(self, after: int) -> tuple[int, list[tuple[str, Message]]]:
-        """The messages sent after an event, each with each of its readers; and the last event that was looked at."""
+        """The number of the last event that was read; and the messages sent after an event, once for each reader."""
         return await self.store.read(partial(_sent, after))
 
     async def said_in(self, instance: Instance, after: int) -> list[Message]:
@@ -98,7 +97,7 @@ def _piece(after: int, seen: EventFilter, encode: Callable[[Event], bytes], stor
             unseen = not seen.covers(event, store)
             if unseen:
                 continue
-            told.append(encode(seen.of(event)))
+            told.append(encode(seen.of(event, store)))
             room -= len(told[-1])
             if room < 0:
                 return after, b"".join(told), False

@@ -15,7 +15,7 @@ from windlass.core.ports.archive import Contents, Saved
 from windlass.core.ports.store import Reading
 
 MOST = 200
-"""How many are looked into for one list: the newest."""
+"""How many saved worktrees one list describes: the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +46,16 @@ class Rescue:
         self.git = ports.git
 
     async def every(self, *, project: str = "", landed: bool = False) -> Listing:
-        """What main does not have; with `landed`, all that is saved."""
+        """The saved work that main does not have; with `landed`, all saved work."""
         found = [each for each in reversed(await self._all()) if project in ("", each.project.id)]
         wanted = [each for each in found if each.saved.sound and (landed or not each.saved.landed)]
         described = [(each, await self._contents(each)) for each in wanted[:MOST]]
         items = tuple(each for each in described if landed or each[1].new or each[0].saved.also)
         return Listing(items=items, left_out=len(wanted[MOST:]))
 
-    async def show(self, key: str, *, exact: bool) -> tuple[Item, Contents, bytes]:
-        """One of them, and its difference from where its branch left main."""
-        item = await self._find(key)
+    async def show(self, key: str, *, exact: bool, project: str = "") -> tuple[Item, Contents, bytes]:
+        """One saved worktree, of all projects or of one, what is in it, and its diff since its branch left main."""
+        item = await self._find(key, project)
         difference = await self.git.archive.difference(item.project, item.saved.commit, exact=exact)
         return item, await self._contents(item), difference
 
@@ -75,8 +75,10 @@ class Rescue:
     async def _contents(self, item: Item) -> Contents:
         return await self.git.archive.contents(item.project, item.saved.commit)
 
-    async def _find(self, key: str) -> Item:
+    async def _find(self, key: str, project: str = "") -> Item:
         for item in await self._all():
+            if project not in ("", item.project.id):
+                continue
             if key in (str(item.number), item.saved.id, item.saved.ref):
                 return _sound(item)
             if key in item.saved.also:

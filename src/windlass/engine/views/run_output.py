@@ -17,13 +17,13 @@ from windlass.engine.bell import Bell
 from windlass.engine.records.lookup import get
 
 ROOM = 128_000
-"""Bytes that wait for one reader at once, or one chunk more."""
+"""About how many bytes wait for one reader; one chunk may go beyond that."""
 PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some output, and where it is for programs, what people should read of it."""
+    """Some output; and, if it is written for programs, its text for people."""
 
     run: Run
     chunk: Chunk
@@ -56,7 +56,7 @@ class RunOutput:
             yield unfinished
 
     def _said(self, run: Run, lines: list[str]) -> tuple[str, ...] | None:
-        """What people should read of these lines; nothing where they are for people already."""
+        """These lines as text for people; None if they are that already."""
         provider = self.providers.get(run.provider)
         if not provider.structured:
             return None
@@ -92,7 +92,7 @@ class RunOutput:
                     yield run, chunk
 
     async def check(self, name: str, number: int, *, viewer: str = "") -> None:
-        """Refuse an agent or a run that is not there, and to show an agent what another printed of what it was told."""
+        """Raises NotFound for an unknown agent or run, NotAllowed if an agent asks for the output of another."""
         if viewer not in ("", name):
             raise NotAllowed(
                 f"What {name} prints is for people.", hint=f'Ask it: `windlass ask --agent-id {name} "…"`.'
@@ -103,7 +103,7 @@ class RunOutput:
 
 
 def _after(run: str, offset: int, store: Reading) -> list[Chunk]:
-    """Some chunks, and few where they are large: they wait for a reader that may be slow, and for many of those."""
+    """Some chunks, and fewer if they are large: they stay in memory while a slow reader takes them."""
     found: list[Chunk] = []
     room = ROOM
     while room > 0 and len(found) < PAGE and (chunks := store.chunks(run, offset=offset, limit=1)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from windlass.core import display, policy
 from windlass.core.address import HUMAN
+from windlass.core.errors import WindlassError
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.message import Kind, Message
@@ -18,7 +19,7 @@ from windlass.core.ports import Ports
 from windlass.core.ports.archive import Saved
 from windlass.core.ports.store import Reading
 from windlass.core.runs import retry_rules
-from windlass.engine.radar.tick import Radar
+from windlass.engine.radar.tick import Key, Radar
 from windlass.engine.records.documents import text_of
 from windlass.engine.records.lookup import get
 from windlass.engine.records.messages import channel_of, current_task, open_questions
@@ -45,7 +46,7 @@ class View:
     run: Run | None
     change: Change | None
     paused: str = ""
-    """Why nothing lands where its change wants to, if that is so."""
+    """Why no change lands in its project, if none does."""
     cost: Cost = field(default_factory=Cost)
 
 
@@ -58,7 +59,7 @@ class Page:
     usage: Usage
     worktree: str
     output: str
-    """What the checks printed that its change did not pass."""
+    """The output of the checks that its change failed."""
     questions: Sequence[Message]
     reports: Sequence[Message]
     setup: str = ""
@@ -69,7 +70,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When we look, and what can be asked of the world then."""
+    """The time of a look, and the facts that the store does not have."""
 
     now: float
     gone: frozenset[str]
@@ -92,13 +93,13 @@ class Statuses:
 
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
-        gone = await self.slots.gone()
+        gone, unseen = await self.slots.gone(), await self.radar.unseen()
 
         def question(store: Reading) -> list[View]:
             agents = store.agents(project=project)
             if retired:
                 agents += store.agents(project=project, retired=True, limit=PAGE)
-            return _views(store, agents, self._moment(store, gone))
+            return _views(store, agents, self._moment(store, gone, unseen))
 
         return await self.store.read(question)
 
@@ -106,9 +107,9 @@ class Statuses:
         """The runs that have no outcome yet."""
         return await self.store.read(lambda store: store.live_runs())
 
-    def _moment(self, store: Reading, gone: frozenset[str]) -> Moment:
+    def _moment(self, store: Reading, gone: frozenset[str], unseen: Container[Key]) -> Moment:
         fits = partial(self.slots.fits, store, gone=gone)
-        return Moment(self.clock.now(), gone, fits, partial(self.radar.held, store))
+        return Moment(self.clock.now(), gone, fits, partial(self.radar.held, store, unseen=unseen))
 
     async def page(self, name: str, *, viewer: str = "") -> Page:
         """All about one agent, as far as another may see it."""
@@ -119,12 +120,12 @@ class Statuses:
         return replace(page, rescue=newest_removal(await self.git.archive.saved(project, page.view.agent)))
 
     async def _page(self, name: str, viewer: str) -> Page:
-        gone = await self.slots.gone()
+        gone, unseen = await self.slots.gone(), await self.radar.unseen()
 
         def question(store: Reading) -> Page:
             agent = get(store, Agent, name)
             project = store.find(Project, agent.project)
-            view = _views(store, [agent], self._moment(store, gone))[0]
+            view = _views(store, [agent], self._moment(store, gone, unseen))[0]
             runs = store.runs_of(agent.id)
             messages = store.messages(channel_of(view.task.id)) if view.task else []
             return Page(
@@ -230,7 +231,7 @@ _NOTHING = "nothing to do"
 
 
 def _mail(store: Reading, agent: Agent) -> str:
-    """Why it is not woken by what it was sent and is to wake it."""
+    """Why messages that should wake it do not."""
     reasons = (each.reason for each in store.undelivered(reader=agent.id) if each.wakes)
     return next((f"mail waits: {reason}" for reason in reasons if reason not in ("", policy.NEED_NOT)), "")
 
@@ -244,8 +245,11 @@ def _before_any_run(agent: Agent, task: Task | None, moment: Moment) -> str:
         return _NOTHING
     if task.ended:
         return task.reason
-    if not moment.fits(agent):
-        return "waits for a free slot"
+    try:
+        if not moment.fits(agent):
+            return "waits for a free slot"
+    except WindlassError as error:  # its project's files are broken; those of others are shown all the same
+        return f"can't start: {error}"
     return moment.held(task) or "about to start"
 
 

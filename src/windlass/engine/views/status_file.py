@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 
-from windlass.core.errors import WindlassError
 from windlass.core.nouns.agent import Status
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.core.render import ServerEntry, process_status
+from windlass.engine.troubles import Troubles
 from windlass.engine.views.status import Statuses
-
-log = logging.getLogger("windlass")
 
 STATUS_FILE = "process-status.json"
 
@@ -25,25 +22,25 @@ def utc(seconds: float) -> str:
 class StatusFiles:
     """Writes a file when what it shows has changed. What others write there is overwritten."""
 
-    def __init__(self, ports: Ports, status: Statuses) -> None:
+    def __init__(self, ports: Ports, status: Statuses, troubles: Troubles) -> None:
         self.store = ports.store
         self.workdirs = ports.workdirs
         self.status = status
+        self.troubles = troubles
         self.pid = ports.pid
         self.started_at = ports.clock.now()
 
     async def refresh(self, server: Status = Status.RUNNING) -> None:
         """Bring every project's files up to date."""
         for project in await self.store.read(lambda store: store.projects()):
-            if self.workdirs.has_mirrors(project.path):
-                await self._refresh(project, server)
+            with self.troubles.noted("tidy"):
+                if self.workdirs.has_mirrors(project.path):
+                    await self._refresh(project, server)
 
     async def leave(self) -> None:
         """Say that the daemon has stopped, as far as that is possible."""
-        try:
+        with self.troubles.noted("tidy"):
             await self.refresh(Status.STOPPED)
-        except WindlassError as error:
-            log.warning("the last status could not be shown: %s", error)
 
     async def _refresh(self, project: Project, server: Status) -> None:
         views = await self.status.every(retired=True, project=project.id)

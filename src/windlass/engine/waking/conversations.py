@@ -63,7 +63,7 @@ class Conversations:
         if mail is None:
             return f"nobody is called {reader} any more"
         latest = mail.past[-1] if mail.past else None
-        match self.deliver.decide(mail, self.clock.now()) if mail.letters else None:
+        match self.deliver.decide(mail, self.clock.now()) if mail.items else None:
             case policy.Wait(reason, None) if delivery.owed and reason != policy.BUSY:
                 return f"{reader} waits: {reason}"
             case policy.Wait(until=None) | None if latest and not latest.live:

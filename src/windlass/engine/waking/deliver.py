@@ -9,7 +9,7 @@ from windlass.core import policy
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.messages.loop_guard import LoopStop, remedy
 from windlass.core.nouns.agent import Agent
-from windlass.core.nouns.message import Delivery, Letter, Message
+from windlass.core.nouns.message import Delivery, MailItem, Message
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Cause, Run
 from windlass.core.nouns.task import Task, TaskState
@@ -38,7 +38,7 @@ class Mail:
     """The runs of that task."""
     past: tuple[Run, ...]
     """All its runs."""
-    letters: tuple[Letter, ...]
+    items: tuple[MailItem, ...]
     turn: str = ""
     """The agent whose turn comes first, where both share a worktree."""
     instance: Instance | None = None
@@ -88,10 +88,10 @@ class Deliver:
 
     async def _start(self, mail: Mail, session: str) -> None:
         """Start a run. One that is called is what its file says today; what goes on, goes on as it was begun."""
-        cause = policy.cause_of([letter.message for letter in mail.letters], mail.task)
+        cause = policy.cause_of([item.message for item in mail.items], mail.task)
         agent = await self.tasks.renewed(mail.agent) if cause is Cause.CALL else mail.agent
         same = (agent.provider, dict(agent.options)) == (mail.agent.provider, dict(mail.agent.options))
-        deliveries = [letter.delivery for letter in mail.letters]
+        deliveries = [item.delivery for item in mail.items]
         await self.runs.start(agent, mail.task, cause, mail=deliveries, session=session if same else "")
 
     def decide(self, mail: Mail, now: float) -> policy.Wake | policy.Wait:
@@ -102,7 +102,7 @@ class Deliver:
         decided = policy.decide_wake(
             mail.agent,
             mail.runs,
-            mail.letters,
+            mail.items,
             limits,
             past=mail.past,
             idle=mail.idle,
@@ -110,18 +110,18 @@ class Deliver:
             now=now,
             turn=mail.turn,
         )
-        barred = mail.instance and not mail.instance.admits(mail.agent.id, mail.letters, mail.task)
+        barred = mail.instance and not mail.instance.admits(mail.agent.id, mail.items, mail.task)
         return policy.Wait("its instance starts nobody any more") if barred and decided != _BUSY else decided
 
     async def _explain(self, mail: Mail, reason: str, brake: LoopStop | None = None) -> None:
         """Record why an agent waits. A wait that only a person can end is told to the person."""
-        if all(letter.delivery.reason == reason for letter in mail.letters):
+        if all(item.delivery.reason == reason for item in mail.items):
             return
         now = self.ports.clock.now()
 
         def step(store: Writing) -> None:
-            if _hold([letter.delivery.id for letter in mail.letters], reason, store) and brake and brake.until is None:
-                _report(mail.letters, brake, now, store)
+            if _hold([item.delivery.id for item in mail.items], reason, store) and brake and brake.until is None:
+                _report(mail.items, brake, now, store)
 
         await self.bell.ring_after(self.store.write(step))
 
@@ -135,14 +135,14 @@ def _hold(keys: list[str], reason: str, store: Writing) -> bool:
     return bool(held)
 
 
-def _report(letters: Sequence[Letter], brake: LoopStop, now: float, store: Writing) -> None:
+def _report(items: Sequence[MailItem], brake: LoopStop, now: float, store: Writing) -> None:
     """Tell the person of a chain that waits for their word; once, for all whom the same message does not wake."""
-    calling = (letter.message.id for letter in letters if letter.calls)
+    calling = (item.message.id for item in items if item.calls)
     stopped = store.find(Message, brake.message)
     if stopped is None or any(store.keyed(str(SYSTEM), _key(message)) for message in calling):
         return
     owed = (receipt.reader for receipt in store.receipts(stopped.id) if receipt.owed and receipt.wakes)
-    readers = dict.fromkeys((*(reader for reader in owed if reader != str(HUMAN)), letters[0].delivery.reader))
+    readers = dict.fromkeys((*(reader for reader in owed if reader != str(HUMAN)), items[0].delivery.reader))
     whom = "it" if len(readers) == 1 else "them"
     tell_person(
         store,
@@ -186,7 +186,7 @@ def mail_of(store: Reading, reader: str, deliveries: list[Delivery]) -> Mail | N
         task = next((other for other in mine if other.state is TaskState.ACTIVE), task)
     project = store.find(Project, agent.project)
     found = ((store.find(Message, delivery.message), delivery) for delivery in deliveries)
-    letters = tuple(Letter(message, each) for message, each in found if message is not None)
-    turn = instances.turn_of(store, agent, letters)
+    items = tuple(MailItem(message, each) for message, each in found if message is not None)
+    turn = instances.turn_of(store, agent, items)
     instance = instances.of_agent(store, agent)
-    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), letters, turn, instance)
+    return Mail(agent, project.path if project else "", task, tuple(runs), tuple(every), items, turn, instance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import partial
 
 from windlass.core.nouns.agent import Agent
@@ -10,7 +11,7 @@ from windlass.core.nouns.run import Cause
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
-from windlass.engine.radar.tick import Radar
+from windlass.engine.radar.tick import Key, Radar
 from windlass.engine.records import instances
 from windlass.engine.runs.start import Runs
 from windlass.engine.slots import Slots
@@ -32,23 +33,26 @@ class Dispatch:
         for task, agent in await self.store.read(_ready):
             with self.troubles.noted("dispatch"):
                 if await self.slots.free(agent):
-                    held, mail = await self.store.read(partial(self._look, task, agent))
+                    unseen = await self.radar.unseen() if task.paths else frozenset()
+                    held, mail = await self.store.read(partial(self._look, task, agent, unseen))
                     if not held:
                         await self.runs.start(agent, task, Cause.TASK, mail=mail)
         return False
 
-    def _look(self, task: Task, agent: Agent, store: Reading) -> tuple[str, list[Delivery]]:
+    def _look(self, task: Task, agent: Agent, unseen: Container[Key], store: Reading) -> tuple[str, list[Delivery]]:
         """Why the radar holds a task, if it does; and the mail that its agent is told with it."""
-        return self.radar.held(store, task), store.undelivered(reader=agent.id)
+        return self.radar.held(store, task, unseen), store.undelivered(reader=agent.id)
 
 
 def _ready(store: Reading) -> list[tuple[Task, Agent]]:
-    """Tasks that may begin, oldest first, with their agents. A busy agent begins nothing else."""
+    """Tasks that may begin, oldest first, with their agents; one of each agent, if no other task of its goes on.
+
+    An agent whose run is alive is refused when it is claimed.
+    """
     ready = store.ready_tasks()
     if not ready:
         return []
     busy = {task.agent for task in store.unfinished_tasks() if task.state is not TaskState.OPEN}
-    busy |= {agent for agent, run in store.latest_runs([task.agent for task in ready]).items() if run.live}
     found = []
     for task in ready:
         agent = None if task.agent in busy else store.find(Agent, task.agent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from windlass.core.address import HUMAN, RESERVED, check_name
+from windlass.core.address import HUMAN, own_name
 from windlass.core.agents.definition import is_home
 from windlass.core.errors import BadInput, Conflict
 from windlass.core.files.template import Template
@@ -172,7 +172,7 @@ def _fitting(what: str, text: str) -> str:
 def free_name(wanted: str, project: Project, workflow: Workflow, store: Reading) -> str:
     """The instance's name: the one that was typed, or the default, which each project has its own of."""
     if wanted:
-        if check_name(wanted) in RESERVED or is_home(wanted, project.name):
+        if own_name(wanted) and is_home(wanted, project.name):
             raise BadInput(f"An instance can't be called {wanted} here.", hint="Choose another --instance.")
         return wanted
     number, name = 1, DEFAULT_INSTANCE

@@ -258,8 +258,9 @@ class Workflows:
         instance = store.find(Instance, key)
         if instance is None or not instance.live:
             return
-        for task, to, reason in steps.hopeless(store, instance):
-            end_task(store, task, to, now=now, reason=reason)
+        while given_up := steps.hopeless(store, instance):  # what needs these is hopeless next
+            for task, to, reason in given_up:
+                end_task(store, task, to, now=now, reason=reason)
         if motion_of(self._facts(instance, now, store)) is not Motion.QUIET:
             return
         if instance.heads and instance.gate:

@@ -1,0 +1,64 @@
+"""Stopping agents: their runs end, and what they wanted to land does not land any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windlass.core.errors import WindlassError
+from windlass.core.nouns.change import Change
+from windlass.core.ports import Ports
+from windlass.engine.gate.changes import Changes
+from windlass.engine.gate.record import IN_QUEUE
+from windlass.engine.runs.start import Runs
+from windlass.engine.workflows.workflows import Workflows
+
+BY_HAND = "stopped by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The agents that were stopped, and the changes that go on all the same."""
+
+    agents: tuple[str, ...]
+    going_on: tuple[Change, ...] = ()
+
+
+class Stopping:
+    """Stops one agent, or all of them, in the same way."""
+
+    def __init__(self, ports: Ports, runs: Runs, changes: Changes, workflows: Workflows) -> None:
+        self.store = ports.store
+        self.runs = runs
+        self.changes = changes
+        self.workflows = workflows
+
+    async def agent(self, name: str) -> bool:
+        """End an agent's run, and close the changes that it wants to land. False: there was nothing to stop."""
+        stopped = await self.runs.stop(name, BY_HAND)
+        if name in await self._running():  # its changes are closed when its run is judged
+            return stopped
+        return await self.changes.withdraw(name, BY_HAND) or stopped
+
+    async def everyone(self) -> Stopped:
+        """End every instance, and stop every agent that has an unfinished task."""
+        ended = await self.workflows.stop_all()
+        tasks = await self.store.read(lambda store: store.unfinished_tasks())
+        names = dict.fromkeys(task.agent for task in tasks if task.agent)
+        stopped = [name for name in names if await self._is_stopped(name)]
+        running = await self._running()
+        changes = await self.store.read(lambda store: store.changes())
+        return Stopped(
+            tuple(dict.fromkeys((*ended, *stopped))),
+            tuple(change for change in changes if change.state in IN_QUEUE and change.agent not in running),
+        )
+
+    async def _running(self) -> set[str]:
+        return await self.store.read(lambda store: {run.agent for run in store.live_runs()})
+
+    async def _is_stopped(self, name: str) -> bool:
+        """Whether an agent was stopped. Where its change has landed meanwhile, or can't be asked about, the others
+        are stopped all the same."""
+        try:
+            return await self.agent(name)
+        except WindlassError:
+            return False

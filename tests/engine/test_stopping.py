@@ -1,0 +1,57 @@
+"""Stopping one agent, and stopping everyone: both end the same things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from stage import Stage, play
+
+from windlass.core.nouns.change import ChangeState
+from windlass.core.nouns.task import TaskState
+
+
+@pytest.mark.parametrize("everyone", [False, True], ids=["one", "everyone"])
+def test_what_a_stopped_agent_wanted_to_land_is_closed(repo: Path, tmp_path: Path, everyone: bool) -> None:
+    """An agent whose change waits in the queue has nothing else to stop."""
+    stage = Stage(repo, tmp_path / "home")
+
+    async def story() -> None:
+        name = await stage.order()
+        await stage.move()
+        await stage.engine.queue.pause(str(repo), "")
+        await stage.finish(name, "a.txt", "a\n")
+        await stage.move()
+        assert (await stage.change_of(name)).queued
+
+        if everyone:
+            assert (await stage.engine.stopping.everyone()).agents == (name,)
+        else:
+            assert await stage.engine.stopping.agent(name)
+        await stage.engine.queue.resume(str(repo))
+        await stage.move()
+
+        assert (await stage.change_of(name)).state is ChangeState.CLOSED
+        assert (await stage.task_of(name)).state is TaskState.CANCELLED
+
+    play(story)
+
+
+def test_a_persons_own_change_goes_on_and_is_named(repo: Path, tmp_path: Path, git: Callable[..., str]) -> None:
+    """Nobody was stopped who wanted it; those who run are stopped, and their work is not named."""
+    stage = Stage(repo, tmp_path / "home")
+    git("branch", "mine", cwd=repo)
+
+    async def story() -> None:
+        name = await stage.order()
+        await stage.move()
+        await stage.engine.queue.pause(str(repo), "")
+        mine = await stage.engine.queue.add(str(repo), "mine", "My own")
+
+        stopped = await stage.engine.stopping.everyone()
+
+        assert stopped.agents == (name,)
+        assert [change.id for change in stopped.going_on] == [mine.id]
+
+    play(story)

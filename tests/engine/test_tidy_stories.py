@@ -1,0 +1,61 @@
+"""The tidy tick: what it removes, what it keeps, and what the person is told of that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from stage import Stage, play
+
+from windlass.core.address import HUMAN
+from windlass.core.settings.schema import WorkSettings
+from windlass.engine.records.messages import channel_of
+
+
+async def told(stage: Stage, name: str) -> list[str]:
+    """What the person was told about a worktree that is kept."""
+    task = await stage.task_of(name)
+    said = await stage.store.read(lambda store: store.messages(channel_of(task.id)))
+    return [message.body for message in said if message.to == (str(HUMAN),) and "is kept" in message.body]
+
+
+class TestKeptWorktrees:
+    def test_the_person_is_told_of_a_worktree_that_is_kept_and_why(self, repo: Path, tmp_path: Path) -> None:
+        """A file that no snapshot has is named with the folder; a secret in its name is not."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            stage.settings.settings = replace(stage.settings.settings, work=WorkSettings(environment=("MY_TOKEN",)))
+            stage.processes.variables["MY_TOKEN"] = "tell-nobody-4711"
+            name = await stage.order()
+            await stage.move()
+            tree = await stage.worktree(name)
+            await stage.commit(name, ".gitignore", "*.log\n")
+            (tree / "results.log").write_text("hours of work\n")
+            (tree / "tell-nobody-4711.log").write_text("x\n")
+            await stage.signal(name)
+            await stage.exit(name)
+            await stage.move()
+            assert (await stage.agent(name)).retired_at is not None
+            assert (tree / "results.log").exists()
+            [said] = await told(stage, name)
+            assert all(part in said for part in (name, "results.log: ignored by git", str(tree)))
+            assert "****************.log" in said and "tell-nobody" not in said
+            events = await stage.store.read(lambda store: store.events(after=0, limit=1_000))
+            assert [event.data["kept"] for event in events if event.kind == "agent.retired"] == [said]
+
+        play(story)
+
+    def test_nothing_is_said_of_a_worktree_that_is_gone_and_saved(self, repo: Path, tmp_path: Path) -> None:
+        """There is nothing to look after."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            tree = await stage.worktree(name)
+            await stage.finish(name, "a.txt", "x\n")
+            await stage.move()
+            assert not tree.exists() and await told(stage, name) == []
+
+        play(story)
