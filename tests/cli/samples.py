@@ -11,6 +11,7 @@ CHECK: dict[str, Any] = {
     "exit_code": 0,
     "seconds": 1.25,
     "reason": "",
+    "sandbox": "bubblewrap",
 }
 CHANGE: dict[str, Any] = {
     "id": "c3",

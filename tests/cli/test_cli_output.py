@@ -270,7 +270,7 @@ class TestReceipt:
         assert "landed at once with c4, checked together as dddddddddd" in shown
         assert "7 ran, 1 skipped; 2 fewer ran than before" in shown
         assert "1 time before, with these commits" in shown
-        assert "pytest -q: passed in 1.2 s on tree cccccccccc" in shown
+        assert "pytest -q: passed in 1.2 s on tree cccccccccc (bubblewrap)" in shown
         assert "2: login.py, test_login.py" in shown
         assert shown.rstrip().endswith("windlass undo c3")
 

@@ -64,6 +64,16 @@ class TestWork:
         keyboard.type("work", "Fix it", "--command", "true", WINDLASS_PROVIDER="scripted")
         assert daemon.asked[-1][3]["provider"] == "command"
 
+    @pytest.mark.parametrize(("words", "sent"), [((), "on"), (("--sandbox", "off"), "off")])
+    def test_the_shells_word_about_the_sandbox_counts_where_no_option_does(
+        self, keyboard: Keyboard, daemon: FakeDaemon, words: tuple[str, ...], sent: str
+    ) -> None:
+        """The daemon may have been started in another shell, so the command sends it."""
+        keyboard.type("work", "Fix it", *words, WINDLASS_SANDBOX="on")
+        assert daemon.asked[-1][3]["sandbox"] == sent
+        keyboard.type("work", "Fix it")
+        assert "sandbox" not in daemon.asked[-1][3]
+
     def test_what_is_typed_about_the_agent_is_sent(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """Its name, provider, model, permissions and sandbox; an empty name is a slip, and nothing is sent."""
         typed = {"agent": "coder", "provider": "codex", "model": "gpt-5.5", "permissions": "read", "sandbox": "off"}
@@ -242,6 +252,15 @@ class TestStop:
         ended = keyboard.type("stop", "--all")
 
         assert (ended.returncode, ended.stdout) == (0, "Nothing was running.\n")
+
+    def test_all_names_the_changes_that_go_on(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """A person's own branch lands although every agent was stopped, unless it is dropped."""
+        daemon.teach("POST /stop", {"stopped": ["kind-yak"], "going_on": [{"id": "c7", "title": "Mine\x1b[2J"}]})
+
+        said = keyboard.type("stop", "--all").stdout
+
+        assert said.startswith("Stopped kind-yak.\nc7 (Mine\\x1b[2J) goes on")
+        assert "`windlass queue drop c7`" in said
 
 
 class TestUndo:

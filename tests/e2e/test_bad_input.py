@@ -324,8 +324,9 @@ class TestSettings:
         house.work("Add b", f"{house.waits_for(go)}; {adds('b.txt')}")
         house.event("run.started")
         file = house.state / "config.toml"
-        good = file.read_text()
-        file.write_text("nonsense\n")
+        good, draft = file.read_text(), file.with_name("draft.toml")
+        draft.write_text("nonsense\n")
+        draft.replace(file)  # in one step: an empty file would be settings without a check
         go.touch()
         house.event("change.landed")
         assert f"{file}: " in house.wl("doctor", code=1).out

@@ -93,7 +93,7 @@ def test_lines_are_heard_after_a_crash(house: Stage) -> None:
     name = house.work("Wait", lines(hears("three"), "echo a > a && git add a", "git commit -qm a"))
     own = house.repo / CHAT
     add(own, f"[human-to-{name}]: one\n")
-    house.event("chat.read")
+    until(partial(is_said, house, "one"), "the first line")
     os.kill(house.daemon, signal.SIGKILL)
     add(own, f"[human-to-{name}]: two\n[human-to-{name}]: three\n")
     house.wl("list")

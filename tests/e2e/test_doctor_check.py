@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from e2e_stage import Stage, adds, exact, lines, stage
 
 import patience
 from patience import until
+from windlass.process.stamp import run_stamp
+from windlass.process.starting.forker import LOCKS
 
 pytestmark = pytest.mark.xdist_group("doctor-check")  # one worker plays the story, once
 
 SETTINGS = "[daemon]\nstop_grace_seconds = 0.1\n[limits]\nretries = 0\n"
-NAMES = [f"I{number}" for number in range(1, 13)]
+NAMES = [f"I{number}" for number in range(1, 15)]
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +117,19 @@ def test_a_removed_rescue_ref_is_found(home: Stage) -> None:
 
 
 def test_a_process_that_no_run_knows_is_found_by_its_pid(home: Stage) -> None:
-    """It carries our marker, for a run that has ended or never was."""
+    """It bears our stamp, for a run that has ended or never was."""
     with closing(sqlite3.connect(home.state / "windlass.db", timeout=patience.seconds(20))) as connection:
         [(home_id,)] = connection.execute("SELECT value FROM meta WHERE key = 'home'")
-    for run, words in (("r1", "run r1, which has ended"), ("r99", "a run r99, which nobody knows")):
-        planted = subprocess.Popen(["sleep", "60"], env={**os.environ, "WINDLASS_MARKER": f"{home_id}:{run}"})
+    for run in ("r1", "r99"):
+        planted = subprocess.Popen(["sleep", "60"])
+        resource.prlimit(planted.pid, LOCKS, (run_stamp(home_id, run),) * 2)
         try:
             found = check(home, 1)
         finally:
             planted.kill()
             planted.wait()
         assert broken(found) == {"I9"}
-        assert found["I9"]["detail"] == f"pid {planted.pid} belongs to {words}"
+        assert found["I9"]["detail"] == f"pid {planted.pid} was started by a run that is over"
 
 
 def test_who_only_looks_at_the_lock_is_no_rival(home: Stage) -> None:

@@ -112,7 +112,7 @@ def test_queue_has_stable_keys(story: Story) -> None:
     assert exact(f"{QUEUE} title returns undoes hold rank paused age_seconds", item)
     assert (item["id"], item["branch"], item["task"], item["agent"]) == ("c1", f"work/{story.name}", "t1", story.name)
     assert (item["state"], item["candidate"]) == ("landed", story.house.git("rev-parse", "main"))
-    assert exact("command tree passed exit_code seconds reason", item["checks"][0])
+    assert exact("command tree passed exit_code seconds reason sandbox", item["checks"][0])
 
 
 def test_a_list_can_be_limited_to_the_project_here(story: Story) -> None:

@@ -45,7 +45,7 @@ def test_work_is_put_into_a_phase_and_whoever_is_at_it_is_asked(house: Stage) ->
     """It shows which; one who is running answers; what is no phase here is refused."""
     waits = "windlass listen --agent-id {name} --json > q; windlass answer --conversation-id {asked} 'Half way.'"
     asked = '$(sed -n \'s/.*"conversationId": *"\\([^"]*\\)".*/\\1/p\' q)'
-    command = waits.format(name="$WINDLASS_AGENT", asked=asked)
+    command = f"{waits.format(name='$WINDLASS_AGENT', asked=asked)}; sleep 60"
     phase = house.wl("work", "Split the parser", "--command", "sleep 60", "--json").value["task"]
     begun = house.wl("work", "Write the lexer", "--command", command, "--phase", phase["id"], "--json").value
     name, task = begun["agent"], begun["task"]
@@ -55,6 +55,7 @@ def test_work_is_put_into_a_phase_and_whoever_is_at_it_is_asked(house: Stage) ->
     assert f"Phase     {phase['id']}" in house.wl("show", name).out
     assert "Phase" not in house.wl("show", house.wl("list", "--json").value[-1]["name"]).out
     house.wl("stop", "--all")
+    house.event("task.cancelled", task["id"])
     for wrong, words, code in (("t99", "no task t99 in this project", 3), (task["id"], "is cancelled", 2)):
         refused = house.wl("work", "More", "--command", "true", "--phase", wrong, code=code)
         assert words in refused.err and "windlass list" in refused.err

@@ -90,7 +90,7 @@ class TestRun:
         ran = house.flag("ran")
         text = f"setup:\n- shell: touch '{ran}'\n" + ONE.format("true")
         file = write(house, "vain.yaml", text)
-        assert "can't be called server" in house.wl("run", file, "--instance", "server", code=2).err
+        assert "server is reserved" in house.wl("run", file, "--instance", "server", code=2).err
         unknown = write(house, "unknown.yaml", text.replace("command:", "role: Helps, provider:"))
         assert "no provider" in house.wl("run", unknown, "--instance", "vain", code=None).err
         assert not ran.exists()

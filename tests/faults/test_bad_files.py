@@ -118,7 +118,7 @@ class TestBodies:
 class TestSettings:
     BAD = (
         ("a = " + "[" * DEEP, "nested too deeply"),
-        ("x" * 2_000_000, "has more than 1000000 bytes"),
+        ("x" * 2_000_000, "has more than 200000 bytes"),
         ('[checks]\ncommand = "a"\ncommand = "b"\n', "line 3"),
         ("[limits]\nruns = nan\n", "limits.runs must be"),
         ('[checks]\ncommand = "a\\u0000b"\n', "without NUL"),

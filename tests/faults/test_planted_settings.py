@@ -146,5 +146,5 @@ class TestAnAgentsWorktree:
             nested = lines("git init -q sub", "git -C sub commit -q --allow-empty -m x", "git add sub")
             house.work("Bring one", lines(nested, "git commit -qm sub"))
             house.event("change.held")
-            assert "submodules" in str(house.events())
+            assert "sub is a nested repository" in str(house.events())
             assert house.git("log", "-1", "--format=%s", "main") == "Begin"

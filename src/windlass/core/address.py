@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from windlass.core.errors import BadInput
 
 LONGEST_NAME = 63
-RESERVED = frozenset({"human", "system", "server", "developer", "user"})
+RESERVED = frozenset({"human", "system", "server", "developer", "user", "all", "main"})
+"""Names of the person, of Windlass, of everyone and of a project's own channel: no agent and no instance has them."""
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 
@@ -41,6 +42,20 @@ def check_name(name: str) -> str:
             f"{name!r} is not a name.", hint="A name has lower-case letters, digits and hyphens, like quick-otter."
         )
     return name
+
+
+def own_name(name: str) -> str:
+    """Return the name, if an agent or an instance may have it. Raises BadInput."""
+    if check_name(name) in RESERVED:
+        raise BadInput(f"{name} is reserved.", hint="Choose another name.")
+    return name
+
+
+def is_own_name(name: str) -> bool:
+    try:
+        return bool(own_name(name))
+    except BadInput:
+        return False
 
 
 HUMAN = Address("human")

@@ -12,6 +12,8 @@ _HARMFUL = re.compile(
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, overrides and isolates
     "\u2028\u2029\ufeff\ufff9-\ufffb\ud800-\udfff]"  # line separators, invisible marks, half characters
 )
+_BREAK = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""Whatever a program or a reader may take for the end of a line."""
 _WORD = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
@@ -35,6 +37,16 @@ def harmless_lines(text: str) -> str:
     return harmless(text.replace("\r\n", "\n"))
 
 
+def one_name(text: str) -> str:
+    """A name of a file or the like on one line, whatever is in it."""
+    return harmless(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def hanging(text: str) -> str:
+    """Text whose further lines are indented: none of them looks like the beginning of something else."""
+    return _BREAK.sub(lambda found: f"{found[0]}    ", text)
+
+
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
@@ -46,9 +58,9 @@ def word(text: str) -> str:
 
 
 def some(names: Sequence[str], most: int = 5) -> str:
-    """The first few of many, and how many more there are."""
+    """The first few of many names on one line, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(map(one_name, names[:most])) + more
 
 
 def short(commit: str) -> str:

@@ -3,7 +3,8 @@
 WindlassError
 ├── NotFound          nothing has that name
 ├── Conflict          someone else got there first
-│   └── TakenBack     it stands on commits that main has lost
+│   ├── TakenBack     it stands on commits that main has lost
+│   └── Unfit         it could not land on any main
 ├── NotAllowed        the rules forbid the step
 ├── BadInput          a file or an argument does not say what it must
 └── Unavailable       the outside world said no; trying again later may help
@@ -39,6 +40,10 @@ class Conflict(WindlassError):
 
 class TakenBack(Conflict):
     """It stands on commits that main had, and that a person has taken out of it."""
+
+
+class Unfit(Conflict):
+    """It could not land on any main as it is: the message says what is wrong, and the hint how to mend it."""
 
 
 class NotAllowed(WindlassError):

@@ -1,4 +1,4 @@
-"""What Windlass promises, and how each promise is held against facts. Whoever calls has looked; here it is judged."""
+"""What Windlass promises, and how each promise is judged. The caller gathers the facts."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ PROMISES: Mapping[str, tuple[str, str]] = {
     "I10": ("nothing deleted", f"{_KEEP} `windlass rescue list --all` shows what is saved."),
     "I11": ("errors", ""),
     "I12": ("store", f"{_KEEP} The store was changed by something else than Windlass."),
+    "I13": (
+        "objects",
+        f"{_KEEP} An object that you have in another clone comes back with `git fetch` in your repository.",
+    ),
+    "I14": ("own repositories", "Nothing of it was taken in. See who made it with `windlass show`, and remove it."),
 }
 """Each promise in a word or two, and what to do when it is broken."""
 
@@ -47,7 +52,7 @@ class Finding:
 
 
 def finding(key: str, seen: str, problems: Iterable[str] = (), notes: Iterable[str] = ()) -> Finding:
-    """What came of looking at one promise. A note is worth knowing, and no fault of ours."""
+    """The finding about one promise. A note tells of something that is not a fault of Windlass."""
     title, hint = PROMISES[key]
     wrong, known = [*problems], [*notes]
     detail = "; ".join([*_some(wrong), *([seen] if seen and not wrong else []), *_some(known)])

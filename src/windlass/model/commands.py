@@ -1,4 +1,4 @@
-"""Running programs for a model: in the worktree, with a time limit, and of their output no more than it can use."""
+"""Run programs for a model: in the worktree, with a time limit and a limit of output."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from windlass.system.capture import Capture
 
 USUAL_SECONDS, MOST_SECONDS = 120.0, 1800.0
 MOST_BYTES = 30_000
-"""Of an output: its beginning and its end."""
+"""Bytes that are kept of an output: its beginning and its end."""
 AFTERWARDS = 0.5
-"""Seconds in which what a command leaves behind may still write."""
+"""Seconds in which processes that a command leaves behind may still write."""
 GRACE = 2.0
 SEARCH_SECONDS = 30.0
 MOST_MATCHES = 200
 TOLD = ("agent", "change", "context")
-"""Commands of ours that change nothing but what is said of the run."""
+"""The commands of `windlass` that a model may use: they only report about its run."""
 
 
 class Commands:
@@ -66,7 +66,7 @@ class Commands:
         return "\n".join([*(line[:500] for line in lines[:MOST_MATCHES]), *more])
 
     async def _run(self, words: Sequence[str], folder: Path, seconds: float) -> str:
-        """What a program prints, and how it ended if not well. Whatever happens to us, nothing of it is left."""
+        """The output of a program, and its exit code if not 0. It is ended if it takes too long, or with us."""
         output = Capture(MOST_BYTES)
         async with _pipe(output) as (inlet, reading):
             process = await asyncio.create_subprocess_exec(
@@ -94,7 +94,7 @@ class Commands:
 
 @asynccontextmanager
 async def _pipe(output: Capture) -> AsyncIterator[tuple[int, asyncio.Task[None]]]:
-    """A pipe of our own, read as it fills: what a command leaves behind may hold it for longer than we wait."""
+    """A pipe that is read as it fills. Processes that a command leaves behind may keep it open; we do not wait."""
     outlet, inlet = os.pipe()
     stream = asyncio.StreamReader()
     file = os.fdopen(outlet, "rb", buffering=0)
@@ -120,7 +120,7 @@ async def _drain(stream: asyncio.StreamReader, output: Capture) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask a program and all in its group to end, and then see to it."""
+    """Ask a program and its process group to end, then kill them."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, sign)

@@ -1,4 +1,4 @@
-"""The conversation: the model is asked, its tools are used, and all is told and kept, until it has no more to do."""
+"""The conversation: ask the model, run the tools it calls, report and keep each step, until it calls none."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from windlass.model.history import Session
 from windlass.model.report_lines import ReportLines
 
 RETRIES = 2
-"""How often a request that failed by no fault of ours is sent again before the run ends."""
+"""How often a request is sent again that failed on the other side."""
 SLIPS = 20
 """How often a tool may be called wrongly."""
 _TELLING = ("command", "path", "pattern", "words", "message", "result")
-"""What of a call's arguments people are shown."""
+"""The arguments of a call that people are shown."""
 
 
 class ModelConversation:
@@ -49,7 +49,7 @@ class ModelConversation:
         self.lines = ReportLines()
 
     async def go(self, prompt: str, before: Sequence[ModelMessage]) -> str:
-        """Go on until the model has nothing more to do. Returns its last words."""
+        """Go on until the model calls no more tools. Returns its last text."""
         self._keep([*before, ModelRequest.user_text_prompt(prompt)])
         async with self.agent.iter(prompt, message_history=before, usage_limits=UsageLimits(request_limit=None)) as run:
             try:
@@ -99,7 +99,7 @@ class ModelConversation:
         )
 
     def _keep(self, messages: Sequence[ModelMessage], *, at_least: int = 0) -> None:
-        """Remember the conversation; never less of it than is kept already."""
+        """Keep the conversation; never fewer messages than are kept already."""
         if len(messages) >= at_least:
             self.session.keep(ModelMessagesTypeAdapter.dump_json(list(messages)))
 

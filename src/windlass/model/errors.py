@@ -1,4 +1,4 @@
-"""What went wrong, by what helps against it."""
+"""Errors of a model's server as kinds of run trouble."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS: tuple[tuple[type[Exception], TroubleKind], ...] = (
     (library.ModelRequestTimeout, TroubleKind.OVERLOAD),
 )
 LONG = 600.0
-"""Seconds after which to come again is no throttle any more: the allowance is used up."""
+"""A wait of more seconds than this is no throttle: the allowance is used up."""
 LONGEST_WAIT = 40 * 86400.0
 LONGEST = 500
 

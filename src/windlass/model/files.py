@@ -1,4 +1,4 @@
-"""Files of the worktree: read, written, edited and listed, in the run's folders only, no more than a model can use."""
+"""Tools to read, write, edit and list files, only in the run's folders, with answers of limited length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windlass.core.errors import BadInput, NotAllowed, NotFound
 from windlass.system.files import NotPlain, read_file
 
 MOST_LINES, LONGEST_LINE, MOST_LETTERS = 2000, 2000, 60_000
-"""Of a file, in one answer."""
+"""Limits of one answer about a file."""
 LARGEST = 5_000_000
 """Bytes of a file that is edited, or looked at from the beginning."""
 MOST_ENTRIES = 500
@@ -20,23 +20,23 @@ _GIT = ".git"
 
 
 class AllowedPaths:
-    """The folders of a run. The first is where paths count from; what a link leads out to is outside."""
+    """The folders of a run. Paths are relative to the first; a link that leads out of them is refused."""
 
     def __init__(self, folders: Sequence[str], *, output: str = "") -> None:
         self.top = Path(folders[0]).resolve()
         self.roots = tuple(dict.fromkeys(Path(folder).resolve() for folder in folders))
         self.output = Path(self.top, output).resolve() if output else None
-        """Where alone something may be written, if not everywhere."""
+        """The only folder that may be written; None: all of them."""
 
     def readable(self, path: str) -> Path:
-        """The real place of a path that is there, in one of our folders."""
+        """The real path of a file that exists in one of the folders."""
         found = self._inside(path)
         if not found.exists():
             raise NotFound(f"There is no {path}.")
         return found
 
     def writable(self, path: str) -> Path:
-        """The real place of a path that may be written."""
+        """The real path of a file that may be written."""
         found = self._inside(path)
         if self.output is not None and not found.is_relative_to(self.output):
             raise NotAllowed(f"You may only read; you can write below {self.shown(self.output)} and nowhere else.")
@@ -84,14 +84,14 @@ class Files:
         return "\n".join(shown) + more if shown else f"({path} has {len(lines)} lines)"
 
     def write_file(self, path: str, content: str) -> str:
-        """Write a file, new or in the place of what is there; folders are made as needed."""
+        """Write a file, new or over the old one; folders are made as needed."""
         place = self.places.writable(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         _write(place, content)
         return f"{self.places.shown(place)} has {len(content.splitlines())} lines now."
 
     def edit_file(self, path: str, old: str, new: str, everywhere: bool = False) -> str:
-        """Exchange a text in a file. `old` must be there exactly, and once, unless it is to be exchanged everywhere."""
+        """Replace a text in a file. The file must contain `old` exactly once, unless everywhere=true."""
         place = self.places.writable(path)
         if not place.exists():
             raise NotFound(f"There is no {path}.")
@@ -105,7 +105,7 @@ class Files:
         return f"Exchanged {times} time{'s' if times > 1 else ''}."
 
     def list_files(self, path: str = ".", pattern: str = "") -> str:
-        """What is in a folder; with a pattern such as *.py or src/**/test_*.py, the files below it that match."""
+        """List a folder; with a pattern such as *.py or src/**/test_*.py, the files below it that match."""
         folder = self.places.readable(path)
         if not folder.is_dir():
             raise NotAllowed(f"{path} is no folder.")
@@ -134,7 +134,7 @@ def _entries(folder: Path) -> Iterator[str]:
 
 
 def _text(place: Path, path: str) -> str:
-    """What is in a file. No pipe is waited for, and no device read."""
+    """The text of a file. Pipes and devices are refused."""
     try:
         content = read_file(None, place, LARGEST + 1)
     except NotPlain as error:

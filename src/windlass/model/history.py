@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
 def folder(environment: Mapping[str, str], *, sandboxed: bool) -> Path:
-    """The same folder of the agent's, from inside its sandbox and without one."""
+    """The agent's folder for sessions: the same one inside and outside a sandbox."""
     home = environment.get("HOME") or str(Path.home())
     ours, agent = environment.get("WINDLASS_HOME"), environment.get("WINDLASS_AGENT")
     if not sandboxed and ours and agent:
@@ -40,6 +40,6 @@ class Session:
             raise NotFound(f"There is no session {self.name}.") from None
 
     def keep(self, content: bytes) -> None:
-        """All of it, or what was there before."""
+        """Replace the kept conversation in one step."""
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(self.file, content)

@@ -34,14 +34,14 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class ToolClient:
-    """One line of questions and answers, each answer by the number of its question."""
+    """Requests to the server, and its answers by the number of the request."""
 
     process: asyncio.subprocess.Process
     _waiting: dict[int, asyncio.Future[Mapping[str, Any]]] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     async def greet(self) -> list[OurTool]:
-        """Begin, and hear which tools there are."""
+        """Begin the session, and list the tools."""
         about = {"name": "windlass-model", "version": "1"}
         told = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": about}
         await self._ask("initialize", told, START_SECONDS)
@@ -101,7 +101,7 @@ class ToolClient:
 
 @asynccontextmanager
 async def connected(environment: Mapping[str, str]) -> AsyncIterator[ToolClient]:
-    """A server of ours for as long as it is needed."""
+    """Start our server, and end it with the block."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND,
         stdin=asyncio.subprocess.PIPE,

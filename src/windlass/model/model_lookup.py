@@ -12,7 +12,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from windlass.core.errors import BadInput
 
 NO_KEY = "no-key"
-"""What a server of one's own is given that wants no key."""
+"""The key for a server that wants none."""
 
 
 def build(name: str, *, base_url: str = "", protocol: str = "", key: str = "") -> Model:

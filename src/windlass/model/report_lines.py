@@ -1,4 +1,4 @@
-"""What happens, told line by line. The reader of these lines is the provider's."""
+"""Report each step as a line of JSON, which the provider `model` reads."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import time
 from windlass.core.nouns.run import TroubleKind
 
 LONGEST = 4000
-"""Letters of a tool's answer, or of what it was given, that are told: people read no more."""
+"""Characters of a tool's arguments or answer that are reported."""
 BEAT = 10.0
-"""Seconds after which a model that only thinks is heard of again."""
+"""Seconds without a line after which one says that the run is alive."""
 
 
 class ReportLines:
@@ -38,7 +38,7 @@ class ReportLines:
         self._tell("usage", input=read, cached=cached, output=written, cost=cost)
 
     def beat(self) -> None:
-        """It lives, if nothing else has said so for a while."""
+        """Say that the run is alive, if no line was written for a while."""
         if time.monotonic() - self._last >= BEAT:
             self._tell("beat")
 

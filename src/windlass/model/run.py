@@ -69,7 +69,7 @@ async def _converse(given: argparse.Namespace, session: Session, prompt: str, be
 
 
 def _history(kept: bytes) -> list[ModelMessage]:
-    """What was said before; in a form that the library does not know any more, it is as good as lost."""
+    """The messages of a kept session. Raises ConversationLost if the library can't read them any more."""
     try:
         return remembered(kept)
     except ValueError as error:

@@ -18,13 +18,13 @@ from windlass.model.files import Files
 from windlass.model.mcp_client import OurTool, Refused, ToolClient
 
 _IN_TURN = frozenset(("write_file", "edit_file", "shell", "windlass"))
-"""What changes something waits for what was asked before it."""
+"""Tools that change something: each call waits for the calls before it."""
 
 
 def local(
     files: Files, commands: Commands, permissions: Permissions, only: Collection[Kind] | None = None
 ) -> list[Tool[None]]:
-    """What it has on this machine. One that may only read has no shell, and writes nothing but its report."""
+    """The tools for this machine. An agent that may only read has no shell, and writes only its report."""
     groups: dict[Kind, tuple[Callable[..., Any], ...]] = {
         Kind.READ: (files.read_file, files.list_files),
         Kind.SEARCH: (commands.search_files,),
@@ -37,7 +37,7 @@ def local(
 
 
 def ours(server: ToolClient, tools: Sequence[OurTool]) -> list[Tool[None]]:
-    """What it talks with to the others."""
+    """The tools to talk with other agents."""
     return [
         Tool.from_schema(_call(server, tool.name), tool.name, tool.about, tool.schema, sequential=True)
         for tool in tools
@@ -45,7 +45,7 @@ def ours(server: ToolClient, tools: Sequence[OurTool]) -> list[Tool[None]]:
 
 
 def _safe(function: Callable[..., Any]) -> Callable[..., Awaitable[str]]:
-    """What a tool refuses, and what a file system does, is an answer."""
+    """Wrap a tool: its refusals and errors of the file system become answers to the model."""
 
     @wraps(function)
     async def call(*args: Any, **given: Any) -> str:

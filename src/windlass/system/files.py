@@ -2,7 +2,8 @@
 
 A worktree may hold anything: a link where a folder was, a pipe where a file was, and both can be exchanged while we
 look. So paths are never resolved by name: each folder is opened from the one above it with O_NOFOLLOW, nothing blocks,
-reads are bounded, and files are made new beside the old ones and renamed into place.
+reads are bounded, and files are made new beside the old ones and renamed into place. Unavailable says that the system
+has no room to open a file: nobody may take that for a missing one.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from windlass.core.errors import Unavailable
+
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _SAFE
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
 
 _OTHER_KIND = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 """Errors that tell of another kind of entry. All others are passed on: no such name, no right, no room, a bad disk."""
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Errors that tell nothing of the file: there is no room to open one."""
 _KINDS = {
     stat.S_IFREG: "a file",
     stat.S_IFDIR: "a folder",
@@ -29,6 +34,9 @@ _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
+
+
+_MORE_ROOM = "Try again. `ulimit -n` says how many files a program may open."
 
 
 class NotPlain(OSError):
@@ -127,6 +135,8 @@ def _open(where: int | None, name: str | Path, flags: int, shown: str, mode: int
     try:
         return os.open(name, flags, mode, dir_fd=where)
     except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise Unavailable(f"{name} could not be opened: {error.strerror}.", hint=_MORE_ROOM) from error
         if error.errno not in _OTHER_KIND:
             raise
         raise NotPlain(_kind(where, name) or "another kind of thing", shown) from error

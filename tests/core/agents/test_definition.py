@@ -82,7 +82,7 @@ class TestDefine:
         """Lower-case letters, digits, hyphens."""
         assert problem(name=text(name, 7)).line == 7
 
-    @pytest.mark.parametrize("name", ["server", "human", "system", "developer", "user"])
+    @pytest.mark.parametrize("name", ["server", "human", "system", "developer", "user", "all", "main"])
     def test_reserved_names_are_refused(self, name: str) -> None:
         """They mean someone else."""
         assert "reserved" in problem(name=text(name, 2)).words

@@ -123,6 +123,8 @@ class TestWords:
             ("checks.command", "make test", "make test"),
             ("checks.command", "", ""),
             ("checks.environment", "PATH, CI,", ["PATH", "CI"]),
+            ("work.environment", '["X"]', ["X"]),
+            ("work.environment", ' ["X", "Y"]', ["X", "Y"]),
         ],
     )
     def test_a_typed_word_becomes_the_settings_value(self, key: str, text: str, value: object) -> None:
@@ -140,6 +142,9 @@ class TestWords:
             ("checks.timeout_seconds", "nan"),
             ("checks.timeout_seconds", "inf"),
             ("checks.timeout_seconds", ""),
+            ("work.environment", '["X"'),
+            ("work.environment", "[1]"),
+            ("work.environment", "[X]"),
         ],
     )
     def test_a_word_that_does_not_fit_is_refused(self, key: str, text: str) -> None:

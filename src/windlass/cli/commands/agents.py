@@ -202,7 +202,7 @@ def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
 
 @command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all")
 @click.argument("names", nargs=-1, type=STOPPABLE, metavar="NAME…")
-@click.option("--all", "everyone", is_flag=True, help="Every agent that is at work.")
+@click.option("--all", "everyone", is_flag=True, help="Every agent that is at work or waits to land.")
 @json_option
 @click.pass_context
 def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_json: bool) -> None:
@@ -216,9 +216,10 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
         _say_stoppable(ctx.obj, as_json=as_json)
         return
     kept: dict[str, Row] = {}
-    stopped, problems = (ctx.obj.post("stop")["stopped"], []) if everyone else _stop_each(ctx.obj, names, kept)
+    ended = ctx.obj.post("stop") if everyone else {}
+    stopped, problems = (ended["stopped"], []) if everyone else _stop_each(ctx.obj, names, kept)
     if as_json:
-        say_json({"stopped": stopped})
+        say_json({"stopped": stopped, "going_on": ended.get("going_on", [])})
     elif stopped:
         say(f"Stopped {', '.join(map(one_line, stopped))}.")
         for name, files in kept.items():
@@ -226,6 +227,9 @@ def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_
             say(f"The messages stay: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
     elif not problems:
         say("Nothing was running.")
+    for change in ended.get("going_on", []) if not as_json else []:
+        key, title = one_line(change["id"]), one_line(change["title"])
+        say(f"{key} ({title}) goes on: no agent wants to land it. `windlass queue drop {key}` closes it.")
     for problem in problems[:-1]:
         tell(block(f"windlass: {problem}"))
     if problems:

@@ -41,9 +41,10 @@ def _lines(receipt: Row) -> list[str]:
 
 
 def check_line(check: Row) -> str:
-    """One check in one line: its command, its result, and the tree."""
+    """One check in one line: its command, its result, the tree, and what kept it in a sandbox."""
     verdict = "passed" if check["passed"] else f"failed ({check['reason']})"
-    return f"{check['command']}: {verdict} in {check['seconds']:.1f} s on tree {short(check['tree'])}"
+    where = f"on tree {short(check['tree'])} ({check['sandbox']})"
+    return f"{check['command']}: {verdict} in {check['seconds']:.1f} s {where}"
 
 
 def _tests(tests: Row, who: str) -> str:

@@ -74,10 +74,19 @@ def show_command(daemon: Client, saved: str, as_json: bool) -> None:
     readable = as_json or on_terminal(sys.stdout)
     item = daemon.get("rescue", "show", ref=saved, exact=None if readable else 1)
     if readable:
-        text = "\n".join((*_head(item), "", paint_diff(item["diff"]) or "Main has all of it."))
+        text = "\n".join((*_head(item), "", paint_diff(item["diff"]) or _no_difference(item)))
         say_answer(item, text, as_json=as_json)
     elif sys.stdout:
         sys.stdout.buffer.write(a2b_base64(item["raw"]))
+
+
+def _no_difference(item: Row) -> str:
+    """Why there is no difference to show. That main has all of it is said only where it has the commits, too."""
+    if item["landed"]:
+        return "Main has all of it."
+    if item["also"]:
+        return f"No file differs here, but what is named above does: windlass rescue show {one_line(item['also'][0])}"
+    return "No file differs, but main does not have its commits: restore it, and read them with `git log`."
 
 
 def _head(item: Row) -> list[str]:

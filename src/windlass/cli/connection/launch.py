@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from windlass.cli.connection.http import Waiting, dial
 from windlass.core.errors import TimedOut, Unavailable
@@ -61,6 +62,27 @@ def _spawn(home: str, log: Path) -> subprocess.Popen[bytes]:
             stderr=output,
             start_new_session=True,
         )
+
+
+def restore(home: str) -> dict[str, Any]:
+    """Put the copy of a home's store back, by the daemon's own program. Raises Unavailable if that is refused."""
+    refuse_inside_a_run()
+    ended = subprocess.run(
+        [sys.executable, "-P", "-m", "windlass.daemon", "--restore"],
+        cwd="/",
+        env=os.environ | {"WINDLASS_HOME": home},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if ended.returncode:
+        words, _, hint = ended.stderr.strip().partition("\n")
+        stop = "Stop the daemon first: `windlass daemon stop`." if ended.returncode == LOST else ""
+        raise Unavailable(words.removeprefix("windlass: ") or "The copy was not put back.", hint=hint.strip() or stop)
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
 
 
 def replace_us(home: str) -> NoReturn:

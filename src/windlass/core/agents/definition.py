@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from windlass.core.address import HUMAN, RESERVED, check_name
+from windlass.core.address import HUMAN, own_name
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.files.problems import FileProblem, Gravity, Notes
@@ -95,7 +95,7 @@ def define(folder: Folder, head: Keys, body: str, notes: Notes) -> Found:
     section = Section(notes, "", _in_our_words(head, folder))
     theirs = next((word for word, ours in folder.means.items() if ours == "role"), "role")
     made = Definition(
-        name=section.checked("name", agent_name, "", required="Write `name: …`, such as coder."),
+        name=section.checked("name", own_name, "", required="Write `name: …`, such as coder."),
         role=section.line("role", required=f"Say in one line what the agent is for, as `{theirs}: …`."),
         file=notes.file,
         line=section.place("name")[0],
@@ -142,20 +142,6 @@ def _warn_of_unused_keys(section: Section, folder: Folder) -> None:
         section.only(_KNOWN, gravity=Gravity.WARNING)
     for key in (key for key in section if key in folder.unheeded):
         section.warn(key, "is not applied by Windlass.", "`permissions: read` keeps an agent from changing anything.")
-
-
-def agent_name(name: str) -> str:
-    """The name, if an agent may have it. Raises BadInput."""
-    if name in RESERVED:
-        raise BadInput(f"{name} is reserved.", hint="Choose another name.")
-    return check_name(name)
-
-
-def is_agent_name(name: str) -> bool:
-    try:
-        return bool(agent_name(name))
-    except BadInput:
-        return False
 
 
 def gather(found: Iterable[Found]) -> Roster:

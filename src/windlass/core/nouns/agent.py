@@ -10,9 +10,9 @@ from windlass.core.address import Address
 from windlass.core.errors import BadInput
 
 WORK = "work"
-"""Where an agent comes from that was made for one task."""
+"""The source of an agent that was made for one task."""
 NEW = "new"
-"""Where one comes from that was made to be spoken to."""
+"""The source of an agent that was made to be spoken to."""
 
 
 class Status(StrEnum):
@@ -67,7 +67,7 @@ class Confinement(StrEnum):
     """Whether an agent's runs are kept in a sandbox."""
 
     AUTO = "auto"
-    """Where the machine has one."""
+    """In a sandbox, where the machine has one."""
     ON = "on"
     """Always: without one, nothing starts."""
     OFF = "off"
@@ -81,7 +81,7 @@ class Agent:
     instance: str = ""
     project: str
     also: tuple[str, ...] = ()
-    """Other projects that it changes, too, by id: then it works in a folder with a worktree of each."""
+    """The ids of other projects that it changes: its folder then has a worktree of each project."""
     provider: str
     source: str = WORK
     """Where it comes from: `work`, an agent file, a workflow."""
@@ -98,13 +98,13 @@ class Agent:
     attended: bool = False
     persistent: bool = False
     workflow: str = ""
-    """The workflow that it takes part in, where it does; its instance is that one's."""
+    """The workflow that it takes part in, if any; `instance` then names the start of that workflow."""
     talks: bool = True
     """Whether it may speak to other agents; else only to people."""
     shares: bool = False
-    """Whether it begins where the others of its instance have got to, and takes turns with them."""
+    """Whether it begins at the newest commit of its instance, and takes turns with the instance's other agents."""
     copies: bool = False
-    """Whether it looks at the user's checkout as it is when a run begins, with what is not committed there."""
+    """Whether each run gets a copy of the user's checkout, with the files that are not committed."""
     tools: tuple[ToolKind, ...] | None = None
     """The only tools that it is given; None: all that its permissions allow."""
     created_at: float = 0.0
@@ -116,7 +116,7 @@ class Agent:
 
     @property
     def projects(self) -> tuple[str, ...]:
-        """All that it works in, its own first."""
+        """The ids of all projects that it works in, its own first."""
         return (self.project, *self.also)
 
     @property

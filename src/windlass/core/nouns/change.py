@@ -35,11 +35,11 @@ class Hold(StrEnum):
     CHECKOUT = "checkout"
     """The user's checkout has something in the way."""
     GUARD = "guard"
-    """A person must look: it touches what decides how changes are tested, or what is guarded."""
+    """A person must look: it touches what decides how changes are tested, or what is guarded, or tests are gone."""
     HUMAN = "human"
     """A person must look: it was returned too often, or changes how changes are tested."""
     REVIEW = "review"
-    """Someone who reviews it has objected, or has yet to look."""
+    """A reviewer objects, or has not looked yet."""
     TROUBLE = "trouble"
     """Something outside failed again and again."""
 
@@ -63,7 +63,9 @@ class CheckResult:
     tests: Tally | None = None
     """How many tests ran, where the output tells."""
     head: str = ""
-    """The last commit that it was about, where an agent asked for it before it was done."""
+    """The commit that was checked, if an agent asked for the check during its run."""
+    sandbox: str = ""
+    """The program that kept it in a sandbox; nothing if none did."""
 
 
 class LandingShape(StrEnum):
@@ -108,9 +110,9 @@ class Landing:
     files: tuple[str, ...]
     landed_at: float
     top: str = ""
-    """The commit that main moved to, where others landed with it; what is between was not tested by itself."""
+    """The commit that main moved to, if it landed in a stack; commits below that one were not tested alone."""
     proof: str = ""
-    """The tree that the checks passed on, where it is that of the others' too."""
+    """The tree that passed the checks, if it is that of a whole stack."""
     tests_before: Tally | None = None
     """How many tests ran on main before, where that is known."""
 
@@ -139,16 +141,16 @@ class Change:
     returns: int = 0
     """How often it went back to its author."""
     failures: int = 0
-    """How often the checks were found to fail by its fault, whatever came of it."""
+    """How often the checks failed because of it."""
     candidate: Candidate | None = None
     checks: tuple[CheckResult, ...] = ()
     """The newest results of tests with this change on top, and the one that it landed on."""
     landing: Landing | None = None
     queued_at: float = 0.0
     turn: int = 0
-    """The number of the event that put it into the line: its place there, whatever the clock does."""
+    """The number of the event that queued it: its place in the queue, whatever the clock does."""
     rank: int = 0
-    """Whoever has a higher one goes before those with a lower: a person wanted it first."""
+    """Changes with a higher rank go first; a person gives it one."""
     allowed: str = ""
     """The commit that a person has looked at and let pass, although it touches guarded files."""
 

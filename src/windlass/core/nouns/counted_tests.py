@@ -25,12 +25,21 @@ def tally(output: str) -> Tally | None:
 
 
 def complaint(before: Tally | None, after: Tally | None) -> str:
-    """What a change has done to the tests, if that is less than there was."""
+    """How many fewer tests ran and how many more were skipped than before; nothing if neither."""
     if before is None or after is None:
         return ""
     fewer, skipped = before.ran - after.ran, after.skipped - before.skipped
     parts = [f"{fewer} fewer ran"] * (fewer > 0) + [f"{skipped} more are skipped"] * (skipped > 0)
     return ", ".join(parts)
+
+
+def lost(before: Tally | None, after: Tally | None) -> str:
+    """Which tests are gone, after a change's name and "but"; nothing if none are, or nobody has counted before."""
+    if before is None or not before.ran:
+        return ""
+    if after is None:
+        return f"its checks report no tests, and there were {before.ran}"
+    return f"{after.ran} tests run with it, and there were {before.ran}" if after.ran < before.ran else ""
 
 
 _LATEST = 100_000

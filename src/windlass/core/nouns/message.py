@@ -12,7 +12,7 @@ class Kind(StrEnum):
     ANSWER = "answer"
     HANDOFF = "handoff"
     REPORT = "report"
-    NUDGE = "nudge"
+    REMINDER = "reminder"
     COMMENT = "comment"
 
 
@@ -30,7 +30,7 @@ _ORDER = (Receipt.PENDING, Receipt.DELIVERED, Receipt.READ, Receipt.ACKED)
 
 
 class Opinion(StrEnum):
-    """What a review comes to."""
+    """The result of a review."""
 
     APPROVE = "approve"
     CHANGES = "changes"
@@ -39,15 +39,15 @@ class Opinion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What a message says about a change, besides its words."""
+    """Which part of a change a message is about, and what it means for the change."""
 
     head: str
     turn: int
-    """The place in the line that the change had then: a later one means that its author has brought it again."""
+    """The turn of the change at that time: a later turn means that its author has submitted it again."""
     file: str = ""
     line: int = 0
     blocking: bool = False
-    """Until it is settled, the change does not land."""
+    """Whether the change waits until the remark is settled."""
     opinion: Opinion | None = None
 
 
@@ -65,21 +65,21 @@ class Message:
     sent_at: float = 0.0
     remark: Remark | None = None
     project: str = ""
-    """Whose channel it stands in."""
+    """The project of its channel."""
     direct: bool = False
     """Meant for its readers alone: nobody else sees it, but the person."""
     broadcast: bool = False
-    """To everyone in a channel: nobody is started by it who has not worked before."""
+    """To everyone in a channel: it starts no agent that has not worked before."""
     key: str = ""
-    """The sender's own id for it: what comes again with the same key is the same message."""
+    """The sender's own id for it: a message that comes again with the same key is the same message."""
     claims: str = ""
-    """Whom a person's line says that it comes from."""
+    """The sender that a person's line names, if it is not the person."""
     hops: int = 0
     """How many agents have spoken in this chain since a person did."""
     chain: tuple[str, ...] = ()
     """The last of those who spoke in this chain, the newest at the end."""
     about: str = ""
-    """What a question was put to, if not to an agent by name: `task/t12` or `phase/t9`."""
+    """The task or phase that a question is put to, if it names no agent: `task/t12` or `phase/t9`."""
 
     def seen_by(self, viewer: str, home: str) -> bool:
         """Whether an agent may see it: what is for all in its home channel, what it said, and what is for it."""
@@ -138,12 +138,12 @@ class Delivery:
 
 
 GOOD_TO_KNOW = "only good to know; it is told when it goes on"
-"""Why what wakes nobody waits."""
+"""Why a message waits that wakes nobody."""
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A message as one reader has it."""
+class MailItem:
+    """A message and its delivery to one reader."""
 
     message: Message
     delivery: Delivery

@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 class TroubleKind(StrEnum):
-    """What kept a run from its end, by what helps against it."""
+    """Why a run could not go on; each kind has its own remedy."""
 
     THROTTLE = "throttle"
     """Too many requests at once: the same again in a while."""
@@ -84,7 +84,7 @@ class Usage:
     output_tokens: int = 0
     cost_usd: float = 0.0
     cached_tokens: int = 0
-    """Of the input, what the model's server remembered."""
+    """Tokens of the input that the model's server had cached."""
     calls: int = 0
     tool_uses: int = 0
     """How often a tool was used: a command, an edit, a search, or a tool of a server."""
@@ -98,7 +98,7 @@ class Usage:
 
     @property
     def unpriced(self) -> bool:
-        """Whether a model was asked, and nobody knows for how much."""
+        """Whether a model was asked at an unknown price."""
         return not self.cost_usd and bool(self.input_tokens or self.output_tokens or self.calls)
 
 
@@ -108,14 +108,14 @@ class Cost:
 
     dollars: float = 0.0
     unpriced: int = 0
-    """How many of them asked a model for a price that nobody knows."""
+    """How many of them asked a model at an unknown price."""
 
     def __add__(self, usage: Usage) -> Cost:
         return Cost(self.dollars + usage.cost_usd, self.unpriced + usage.unpriced)
 
     @property
     def known(self) -> float | None:
-        """Nothing is not free: it is unknown."""
+        """The dollars; None if no price is known."""
         return None if self.unpriced and not self.dollars else self.dollars
 
 
@@ -140,10 +140,10 @@ class Run:
     said: str = ""
     """The signal, as JSON, when it was given by a command instead of a file."""
     sandbox: str = ""
-    """What keeps it in its place, such as `bubblewrap`; nothing: it has the user's own rights."""
+    """The program of its sandbox, such as `bubblewrap`; nothing: it has the user's own rights."""
     model: str = ""
     """The model it works with: as its provider tells, or else as its agent was told to."""
-    hitch: RunTrouble | None = None
+    trouble: RunTrouble | None = None
     """The trouble it is in, or ended with."""
     outcome: Outcome | None = None
     reason: str = ""
@@ -154,7 +154,7 @@ class Run:
     odd: tuple[str, ...] = ()
     """What is strange about its output."""
     cut: int = 0
-    """Where the first byte of its output file stands in its output: more than 0 if the file was emptied or replaced."""
+    """How many bytes of output came before the first byte of its file; 0 unless the file was emptied or replaced."""
     usage: Usage = field(default_factory=Usage)
     checked: CheckResult | None = None
     """What the project's checks last said about its commits, because its agent asked."""

@@ -41,8 +41,8 @@ _STEPS: dict[TaskState, tuple[TaskState, ...]] = {
     TaskState.LANDING: (TaskState.ACTIVE, TaskState.WAITING, *_ENDS),
     TaskState.FAILED: (TaskState.CANCELLED,),
 }
-"""Done and cancelled are final; a failed task waits for a person, who may give it up. One that waits is done only where
-it waited for others: a review, for those who were to answer."""
+"""Done and cancelled are final. A failed task waits for a person, who may cancel it. A waiting task becomes done
+only if it is a review, which waits for answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ class Task:
     parent: str = ""
     needs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    """What it is to change, as far as whoever gave it knows: files, folders or patterns."""
+    """The files, folders or patterns that it will change, as far as its giver knows."""
     agent: str = ""
     reviews: str = ""
-    """The change that it looks at, without changing anything; nothing: it is work of its own."""
+    """The change that it reviews; nothing: it is not a review."""
     wants: Mode = Mode.EXECUTE
-    """What whoever gave it wants; but see `mode`."""
+    """The mode that its giver wants; but see `mode`."""
     state: TaskState = TaskState.OPEN
     reason: str = ""
     """Why it is where it is, in words for people."""
@@ -70,7 +70,7 @@ class Task:
 
     @property
     def mode(self) -> Mode:
-        """What its agent is to do: what looks at a change is a review."""
+        """What its agent is to do. A task with a change to review is a review."""
         return Mode.REVIEW if self.reviews else self.wants
 
     @property

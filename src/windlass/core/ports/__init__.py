@@ -15,6 +15,7 @@ from windlass.core.ports.processes import Processes
 from windlass.core.ports.store import Store
 from windlass.core.ports.workdirs import Workdirs
 from windlass.core.runs.provider import Provider
+from windlass.core.runs.sandbox import Sandbox
 from windlass.core.runs.worktree_setup import Setups
 from windlass.core.settings.schema import CheckSettings, Settings
 from windlass.core.workflows.workflow import Workflow
@@ -36,9 +37,19 @@ class Checks(Protocol):
     """The project's own commands."""
 
     async def run(
-        self, project: Project, candidate: Candidate, settings: CheckSettings, started_at: float, /
+        self,
+        project: Project,
+        candidate: Candidate,
+        settings: CheckSettings,
+        started_at: float,
+        /,
+        *,
+        sandbox: Sandbox | None,
     ) -> tuple[CheckResult, str]:
-        """Run setup and command on exactly the candidate's tree. Returns the verdict and the kept output."""
+        """Run setup and command on exactly the candidate's tree. Returns the verdict and the kept output.
+
+        In the sandbox they see and write that tree besides, and find a home of their own.
+        """
         ...
 
 

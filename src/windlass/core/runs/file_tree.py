@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from windlass.core.display import harmless
+from windlass.core.display import one_name
 
 DEEPEST = 3
 MOST = 120
@@ -43,7 +43,7 @@ def outline(paths: Iterable[str], *, cut: bool = False) -> str:
 
 def _lines(branch: _Branch, depth: int, indent: str = "") -> Iterator[str]:
     for name, child in sorted(branch.below.items(), key=lambda pair: (not pair[1].below, pair[0])):
-        shown = harmless(name.replace("\n", "\\n").replace("\t", "\\t"))
+        shown = one_name(name)
         shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
         if not child.below:
             yield f"{indent}{shown}"

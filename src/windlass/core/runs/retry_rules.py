@@ -47,7 +47,7 @@ def described(trouble: RunTrouble) -> str:
 
 def named(run: Run) -> str:
     """Why an agent rests, in a few words."""
-    return _MEANING[run.hitch.kind] if run.hitch else f"a run that {run.outcome}"
+    return _MEANING[run.trouble.kind] if run.trouble else f"a run that {run.outcome}"
 
 
 def tries_before(runs: Sequence[Run]) -> int:
@@ -65,7 +65,7 @@ def rest_until(runs: Sequence[Run]) -> float | None:
     latest = runs[-1]
     ended = latest.ended_at or 0.0
     if latest.outcome is Outcome.EXHAUSTED:
-        known = latest.hitch.until if latest.hitch else None
+        known = latest.trouble.until if latest.trouble else None
         return known if known is not None else ended + _UNKNOWN_QUOTA
     if _met_no_room(latest):
         return ended + min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (waits_before(runs) - 1))
@@ -76,13 +76,13 @@ def rest_until(runs: Sequence[Run]) -> float | None:
 def _bad_ones(runs: Sequence[Run]) -> Iterator[Run]:
     """The runs at the end that did not end well; one after which a person was asked is another story."""
     for run in reversed(runs):
-        if run.outcome not in _BAD or (run.hitch and run.hitch.kind in FOR_A_PERSON):
+        if run.outcome not in _BAD or (run.trouble and run.trouble.kind in FOR_A_PERSON):
             return
         yield run
 
 
 def _met_no_room(run: Run) -> bool:
-    return run.outcome in _BAD and run.hitch is not None and run.hitch.kind in NO_ROOM
+    return run.outcome in _BAD and run.trouble is not None and run.trouble.kind in NO_ROOM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class RunActivity:
 
 def was_halted(run: Run) -> bool:
     """Whether we ended it, or are about to, because of what our clock says."""
-    return run.hitch is not None and run.hitch.kind in (TroubleKind.STALL, TroubleKind.RUNAWAY)
+    return run.trouble is not None and run.trouble.kind in (TroubleKind.STALL, TroubleKind.RUNAWAY)
 
 
 def decide_halt(activity: RunActivity, limits: Limits) -> RunTrouble | None:

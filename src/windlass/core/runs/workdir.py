@@ -56,8 +56,18 @@ class WorktreeState:
     snapshot: str = ""
     """The commit that holds the tree as it is, under a hidden ref of the hub."""
     holes: tuple[str, ...] = ()
-    """Paths that the snapshot can't hold: nested repositories, files too large."""
+    """All that the hub does not have, each with the reason: a refused commit, nested repositories, files too large."""
+    unsaved: tuple[str, ...] = ()
+    """Of these, files that are not committed either."""
+    refused: str = ""
+    """Why the branch's last commit there could not be taken in: the head is an older one. Nothing if it was."""
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """All files that are not committed; with the reason where the snapshot can't hold one."""
+        stuck = {hole.partition(": ")[0]: hole for hole in self.unsaved}
+        return tuple(dict.fromkeys(stuck.get(file, file) for file in (*self.changed, *self.untracked, *stuck)))
 
     @property
     def clean(self) -> bool:
-        return not self.changed and not self.untracked
+        return not self.left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import types
@@ -20,9 +21,6 @@ from windlass.core.settings.custom_provider import ProviderSettings
 from windlass.core.settings.models import ModelSettings
 
 T = TypeVar("T")
-
-_TOO_LARGE = 10**300
-"""A whole number from this size on is not a float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,8 @@ class CheckSettings:
     """How much of the output is kept: the first and the last part."""
     environment: tuple[str, ...] = ()
     """Names of variables that checks may see, beside PATH, HOME, LANG and the like."""
+    network: bool = True
+    """Whether the command reaches the network from its sandbox; without, only its own loopback. The set-up does."""
 
 
 class Reviewing(StrEnum):
@@ -60,6 +60,13 @@ class Reviewing(StrEnum):
 
     NONE = "none"
     AGENT = "agent"
+
+
+class Guarding(StrEnum):
+    """What becomes of a change to what decides how changes are tested."""
+
+    HOLD = "hold"
+    TWICE = "twice"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +78,18 @@ class GateSettings:
     strict: bool = False
     """Test every commit that main goes through by itself. Else several may land on the test of the last one."""
     retries: int = 1
-    """How often a change whose checks failed is tested again before it goes back: they may have failed by chance."""
+    """How often a change whose checks failed is tested again before it goes back: they may have failed by chance. Where
+    that was seen, more often."""
     partition: bool = False
     """Put changes that touch the same top folders side by side into stacks; what lands is tested whole all the same."""
     shape: LandingShape = LandingShape.MERGE
     """merge, squash or rebase: what a landed change looks like in main's history."""
     guarded: tuple[str, ...] = ()
-    """Files and folders (`ci/`) whose changes wait for a person. Windlass's own settings and what the check command
-    names always do."""
+    """Files and folders (`ci/`) whose changes wait for a person. Windlass's settings and agents' files always do."""
+    guard: Guarding = Guarding.HOLD
+    """What becomes of a change to what decides how changes are tested: the files that the check command names, and
+    those that configure tests (`Makefile`, `conftest.py` …). hold: it waits for a person; twice: it is tested with its
+    own copy of them and with main's, and lands when both pass."""
     review: Reviewing = Reviewing.NONE
     """agent: every agent's change is reviewed by another agent before it lands; none: only when you ask for it."""
 
@@ -98,16 +109,20 @@ class WorkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
-    """How agents are confined. A project's file may only say `mode = "on"` and `network = false`."""
+    """How agents and checks are confined. A project's file may only make it stricter: `mode = "on"`, `checks = "on"`
+    and `network = false`."""
 
     mode: Confinement = Confinement.AUTO
     """auto: where bubblewrap works; on: without it nothing starts; off: agents have your own rights."""
+    checks: Confinement = Confinement.AUTO
+    """The same for checks, which run what agents wrote. auto: as `mode` says; off: for checks that need more of your
+    machine, such as the socket of a container service."""
     network: bool = True
-    """Whether agents reach the network, which they need for a model's API."""
+    """Whether agents and checks reach the network, which agents need for a model's API."""
     readable: tuple[str, ...] = ()
-    """Files and folders that agents may read, beside their own; `~/` is your home."""
+    """Files and folders that agents and checks may read, beside their own; `~/` is your home."""
     writable: tuple[str, ...] = ()
-    """Files and folders that agents may write, beside their own, such as a cache that they share with you."""
+    """Files and folders that they may write, beside their own, such as a cache that they share with you."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +222,13 @@ _LEAST = {
 }
 """The smallest value that makes sense, where that is not 0."""
 
+_LARGEST = 10**15
+_MOST = {"daemon.port": 65_535, "worktree.first_port": 65_535}
+"""The largest value that makes sense, where that is not the largest of all."""
+
+_SHOWN = 80
+"""Characters of a refused value."""
+
 
 _ANY = (re.compile(r"[^\0]*"), "a text without NUL characters")
 _FORMS = {
@@ -256,10 +278,18 @@ def parse_value(key: str, text: str) -> Any:
         if kind in (int, float):
             return _fitting(kind, kind(text), key)
     except (ValueError, KeyError):
-        raise BadInput(f"{key} must be {_words(kind)}, not {text!r}.") from None
+        raise BadInput(f"{key} must be {_words(kind)}, not {shown(text)}.") from None
     if typing.get_origin(kind) is tuple:
-        return [part.strip() for part in text.split(",") if part.strip()]
+        return _list(key, text) if text.lstrip().startswith("[") else [*filter(None, map(str.strip, text.split(",")))]
     return str(_fitting(kind, text, key))
+
+
+def _list(key: str, text: str) -> list[str]:
+    """A list that was typed as it stands in a settings file."""
+    try:
+        return [*_fitting(tuple[str, ...], json.loads(text), key)]
+    except ValueError:
+        raise BadInput(f"{key} must be a list of texts, not {shown(text)}.", hint='Type A,B or ["A", "B"].') from None
 
 
 def _with_values(base: T, values: Mapping[str, Any], source: str, prefix: str) -> T:
@@ -300,7 +330,7 @@ def _table(value: Any, source: str, full: str) -> Mapping[str, Any]:
 
 
 def _fitting(kind: Any, value: Any, full: str) -> Any:
-    if kind is float and type(value) is int and abs(value) < _TOO_LARGE:
+    if kind is float and type(value) is int and abs(value) <= _LARGEST:
         return _fitting(kind, float(value), full)
     if typing.get_origin(kind) is Mapping:
         if isinstance(value, Mapping):
@@ -315,24 +345,36 @@ def _fitting(kind: Any, value: Any, full: str) -> Any:
         return _plain(value, full)
     elif isinstance(value, kind) and _is_number(kind, value, full):
         return value
-    raise BadInput(f"{full} must be {_words(kind)}, not {value!r}.")
+    raise BadInput(f"{full} must be {_words(kind)}, not {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A refused value in a few characters; some numbers are so long that Python does not write them."""
+    try:
+        words = repr(value)
+    except ValueError:
+        return "a number of that many digits"
+    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _is_number(kind: Any, value: Any, full: str) -> bool:
-    """Whether a value is a finite number, or a bool where one is wanted. Raises BadInput if it is too small."""
+    """Whether a value is a number, or a bool where one is wanted. Raises BadInput if it is too small or too large."""
     if kind is bool or isinstance(value, bool):
         return kind is bool
-    least = _LEAST.get(full.rpartition(" ")[2], 0)
+    name = full.rpartition(" ")[2]
+    least, most = _LEAST.get(name, 0), _MOST.get(name, _LARGEST)
     if value < least:
         raise BadInput(f"{full} must be at least {least}." if least else f"{full} must not be negative.")
-    return math.isfinite(value)
+    if most < value < math.inf:
+        raise BadInput(f"{full} must be at most {most}.")
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def _plain(value: str, full: str) -> str:
     """The text, if it has the form that its setting needs. Raises BadInput."""
     pattern, words = _FORMS.get(full.rpartition(" ")[2], _ANY)
     if value and not pattern.fullmatch(value):
-        raise BadInput(f"{full} must be {words}, not {value[:80]!r}.")
+        raise BadInput(f"{full} must be {words}, not {shown(value)}.")
     return value
 
 

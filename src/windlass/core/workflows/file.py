@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from windlass.core.address import check_name
-from windlass.core.agents.definition import is_agent_name
+from windlass.core.address import check_name, is_own_name
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.files.problems import Notes
@@ -222,7 +221,7 @@ def _kickoff(section: Section, known: _Known, agents: tuple[Member, ...]) -> Tem
     tasked = bool(tasks.entries) if isinstance(tasks, Keys) else tasks is not None
     kickoff = take_template(section, "kickoff", required="" if tasked else _KICKOFF)
     known.check(section, "kickoff", kickoff)
-    names = [agent.name for agent in agents if is_agent_name(agent.name)]
+    names = [agent.name for agent in agents if is_own_name(agent.name)]
     if not kickoff.pieces or len(names) != len(agents) or not names:
         return kickoff
     strange = [stranger for stranger in strangers(kickoff.spoken, names)[:MOST_PARTS] if near_miss(stranger, names)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-from windlass.core.agents.definition import PEOPLE, agent_name
+from windlass.core.address import own_name
+from windlass.core.agents.definition import PEOPLE
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput
 from windlass.core.files.section import Section
@@ -48,7 +49,7 @@ def read_agents(section: Section, prompt: Callable[[str], str], providers: Colle
     found = section.sections("agents")
     for name, _ in found:
         try:
-            agent_name(name)
+            own_name(name)
         except BadInput as error:
             remedy = "It belongs below an agent: indent it further." if name in KEYS else error.hint
             agents = section.section("agents")

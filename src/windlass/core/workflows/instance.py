@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from windlass.core.address import HUMAN
 from windlass.core.nouns.agent import Agent, Permissions
-from windlass.core.nouns.message import Letter
+from windlass.core.nouns.message import MailItem
 from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.settings.schema import Limits
@@ -81,7 +81,7 @@ class Instance:
     def live(self) -> bool:
         return self.ended_at is None
 
-    def admits(self, agent: str, letters: Iterable[Letter], task: Task | None) -> bool:
+    def admits(self, agent: str, items: Iterable[MailItem], task: Task | None) -> bool:
         """Whether one of its agents may be started: none while it drains.
 
         After the end, an agent is started only for a newer task, or for a newer message of a person.
@@ -90,7 +90,7 @@ class Instance:
             return not self.draining or agent not in self.agents
         if task is not None and task.created_at > self.ended_at:
             return True
-        said = (letter.message for letter in letters if letter.calls)
+        said = (item.message for item in items if item.calls)
         return any(message.sender == str(HUMAN) and message.sent_at > self.ended_at for message in said)
 
     def start_of(self, agent: Agent) -> str:
