@@ -31,8 +31,11 @@ class Matrix:
         return order[place]
 
     def of(self, cases: Sequence[T], day: date | None = None) -> list[T]:
-        """The cases of a day; all of them in a long run."""
-        return list(cases) if long() else list(cases[self.part(day or today()) :: self.parts])
+        """The cases of a day, one at least; all of them in a long run."""
+        if long():
+            return list(cases)
+        part = self.part(day or today())
+        return list(cases[part :: self.parts]) or [cases[part % len(cases)]]
 
 
 HISTORIES = Matrix("histories", 10)

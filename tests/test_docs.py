@@ -55,7 +55,7 @@ def exists(name: str, sub: str) -> bool:
 def test_every_file_that_a_page_names_is_there() -> None:
     """Pages that name files of the source name files that exist, so that a hop can be looked up."""
     named = re.compile(
-        r"\b((?:core|engine|web|mcp|cli|daemon|git|process|store|workdir|checks|library|providers)/[\w/]+\.py)\b"
+        r"\b((?:core|engine|system|web|mcp|cli|daemon|git|process|store|workdir|checks|library|providers|model)/[\w/]+\.py)\b"
     )
     missing = {
         f"{path.relative_to(TOP)}: {name}"
@@ -64,6 +64,26 @@ def test_every_file_that_a_page_names_is_there() -> None:
         if not (TOP / "src/windlass" / name).exists() and not (TOP / "tests" / name).exists()
     }
     assert missing == set()
+
+
+def test_every_place_in_the_tables_of_the_guide_is_there() -> None:
+    """AGENTS.md sends a newcomer to folders and modules that exist; those to come are in italics."""
+    text = re.sub(r"\*`[^`]+`\*", "", (TOP / "AGENTS.md").read_text())
+    rows = re.findall(r"^\| [^|]+ \|([^|]*)\|([^|]*)\|([^|]*)\|$", text, re.MULTILINE)
+    floors = ("core", "engine", "")
+    named = {(floor, name) for row in rows for floor, cell in zip(floors, row, strict=True) for name in quoted(cell)}
+    assert len(named) > 40
+    assert {name for floor, name in named if "/" in name and not is_place(floor, name)} == set()
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def is_place(floor: str, name: str) -> bool:
+    """Whether a name leads to a folder, a module or a script: from its floor, from the source, or from the top."""
+    places = [TOP / "src/windlass" / floor / name, TOP / "src/windlass" / name, TOP / name]
+    return any(place.exists() or place.with_suffix(".py").exists() for place in places)
 
 
 def test_every_exit_code_is_explained() -> None:

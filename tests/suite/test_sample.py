@@ -21,6 +21,15 @@ def test_every_case_has_its_turn_once_in_a_round(monkeypatch: pytest.MonkeyPatch
     assert played == dict.fromkeys(range(100), 1)
 
 
+def test_few_cases_have_one_each_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matrix with fewer cases than parts is never empty: an empty one would be a skipped test."""
+    monkeypatch.setenv(sample.LONG, "no")
+    matrix = sample.Matrix("few", 6)
+    days = [date(2026, 11, day) for day in range(1, 25)]
+
+    assert {tuple(matrix.of(["a", "b"], day)) for day in days} == {("a",), ("b",)}
+
+
 def test_the_order_of_the_parts_changes_from_round_to_round() -> None:
     """Whoever runs the tests on Mondays only meets every part as well: seven parts would never change otherwise."""
     mondays = {MATRIX.part(BEGIN + timedelta(weeks=number)) for number in range(100)}
