@@ -131,8 +131,8 @@ def test_the_receipt_agrees_with_git(story: Story) -> None:
     """Every fact of the receipt can be found in the person's own repository."""
     git, receipt = story.house.git, story.house.wl("receipt", "c1", "--json").value
     keys = (
-        "change title agent task main before after tree moved_to tested_tree tested_with commits files checks"
-        " tests failed_before landed_at undo undone_by"
+        "change title agent task main before after tree moved_to tested_tree tested_with commit_count commits"
+        " file_count files checks tests failed_before landed_at undo undone_by"
     )
     assert exact(keys, receipt)
     assert (receipt["change"], receipt["title"], receipt["main"]) == ("c1", "Add b", "main")

@@ -11,7 +11,7 @@ from e2e_stage import Stage, exact, lines, stage
 
 pytestmark = pytest.mark.xdist_group("rescue")  # one worker plays the story, once
 
-KEYS = "number id agent saved_at why commits files landed ref commit base also project"
+KEYS = "number id agent saved_at why commits file_count files landed ref commit base also project"
 HARMFUL = "\x1b]52;c;cm0=\x07 caf\N{LATIN SMALL LETTER E WITH ACUTE}"
 
 

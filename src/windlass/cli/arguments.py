@@ -195,6 +195,10 @@ acked_argument = click.argument("messages", type=MESSAGE, nargs=-1, required=Tru
 json_option = click.option("--json", "as_json", is_flag=True, help="For programs: JSON with stable keys.")
 daemon_and_json = all_of(json_option, click.pass_obj)
 """For a command whose first argument is the daemon's client, and that prints its answer as JSON if asked."""
+page_options = all_of(
+    click.option("--since", type=click.IntRange(min=0), metavar="N", help="Go on after the first N files."),
+    click.option("--limit", type=click.IntRange(1, 10_000), metavar="N", help="At most so many files. Default: 100."),
+)
 here_option = click.option(
     "--here",
     "path",

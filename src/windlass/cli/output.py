@@ -273,6 +273,15 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(names: Sequence[str], total: int, since: int = 0) -> str:
+    """A part of a long list on one line: how many there are, these names after the first `since`, how many more."""
+    if not names:
+        return str(total)
+    left = total - since - len(names)
+    place = f"{total}, from {since + 1} on" if since else f"{total}"
+    return f"{place}: {', '.join(names)}" + (f" and {left} more" if left > 0 else "")
+
+
 def ago(timestamp: float, until: float | None = None) -> str:
     """How long ago a time was, or how long before another one."""
     return age(max(0.0, (until or time.time()) - timestamp))

@@ -36,6 +36,17 @@ class ListQuery(PlaceQuery):
     all: bool = False
 
 
+class PageQuery(Request):
+    """Which part of long lists: at most `limit` entries, after the first `since`."""
+
+    since: Whole = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
+
+    @property
+    def part(self) -> slice:
+        return slice(self.since, self.since + self.limit)
+
+
 class PlaceRequest(Request):
     path: Folder
 

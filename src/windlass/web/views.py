@@ -194,7 +194,15 @@ def definition(definition: Definition) -> dict[str, Any]:
     }
 
 
-def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[str, Any]:
+def landing(landing: Landing | None) -> dict[str, Any] | None:
+    """Where a change landed. Its commits and files may be very many: here they are counted, its receipt has them."""
+    if landing is None:
+        return None
+    counts: dict[str, Any] = {"commits": len(landing.commits), "files": len(landing.files)}
+    return {**codec.plain(landing), **counts}
+
+
+def receipt(change: Change, landing: Landing, undoing: Change | None, part: slice) -> dict[str, Any]:
     """The receipt of a landed change: what landed, on which evidence, and how to take it back."""
     proof = [result for result in change.checks if result.passed and result.tree == landing.tested][-1:]
     return {
@@ -209,8 +217,10 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
         "moved_to": landing.top or landing.after,
         "tested_tree": landing.tested,
         "tested_with": [key for result in proof for key in result.stack if key != change.id] if landing.top else [],
-        "commits": list(landing.commits),
-        "files": list(landing.files),
+        "commit_count": len(landing.commits),
+        "commits": list(landing.commits[part]),
+        "file_count": len(landing.files),
+        "files": list(landing.files[part]),
         "checks": [check(result) for result in proof],
         "tests": {
             "before": codec.plain(landing.tests_before),
@@ -224,8 +234,8 @@ def receipt(change: Change, landing: Landing, undoing: Change | None) -> dict[st
     }
 
 
-def rescue(item: Item, contents: Contents) -> dict[str, Any]:
-    """One line of `windlass rescue list --json`."""
+def rescue(item: Item, contents: Contents, part: slice) -> dict[str, Any]:
+    """One line of `windlass rescue list --json`, with a part of its files."""
     return {
         "number": item.number,
         "id": item.saved.id,
@@ -233,7 +243,8 @@ def rescue(item: Item, contents: Contents) -> dict[str, Any]:
         "saved_at": item.saved_at,
         "why": "its worktree was removed" if item.saved.removed else f"run {item.saved.label} ended",
         "commits": contents.commits,
-        "files": list(contents.files),
+        "file_count": len(contents.files),
+        "files": list(contents.files[part]),
         "landed": item.saved.landed,
         "ref": item.saved.ref,
         "commit": item.saved.commit,

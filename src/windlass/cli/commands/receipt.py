@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import click
 
-from windlass.cli.arguments import change_argument, command, daemon_and_json
+from windlass.cli.arguments import change_argument, command, daemon_and_json, page_options
 from windlass.cli.connection.client import Client
-from windlass.cli.output import Row, ago, bold, count, one_line, page, paint_state, say, say_json
+from windlass.cli.output import Row, ago, bold, count, listed, one_line, page, paint_state, say, say_json
 from windlass.core.display import short
 from windlass.core.errors import WindlassError
 
 _ENDED = ("landed", "closed", "held", "rejected")
 
 
-@command("receipt", "windlass receipt c3\nwindlass receipt c3 --json")
+@command("receipt", "windlass receipt c3\nwindlass receipt c3 --json\nwindlass receipt c3 --since 100")
 @change_argument
+@page_options
 @daemon_and_json
-def receipt_command(daemon: Client, change: str, as_json: bool) -> None:
-    """Show what landed, on which proof, and how to take it back."""
-    receipt = daemon.get("changes", change, "receipt")
-    say_json(receipt) if as_json else say("\n".join(_lines(receipt)))
+def receipt_command(daemon: Client, change: str, since: int | None, limit: int | None, as_json: bool) -> None:
+    """Show what landed, on which proof, and how to take it back.
+
+    Of very many commits and files it names 100, and --since goes on from there; file_count and commit_count of --json
+    are all of them.
+    """
+    receipt = daemon.get("changes", change, "receipt", since=since, limit=limit)
+    say_json(receipt) if as_json else say("\n".join(_lines(receipt, since or 0)))
 
 
-def _lines(receipt: Row) -> list[str]:
+def _lines(receipt: Row, since: int) -> list[str]:
     """A receipt for people, ending with the command that undoes it."""
-    commits, files, failed = receipt["commits"], receipt["files"], receipt["failed_before"]
+    commits, failed = [short(commit) for commit in receipt["commits"]], receipt["failed_before"]
     facts = (
         ("Landed", f"on {receipt['main']}, {ago(receipt['landed_at'])} ago"),
         ("By", ", ".join(filter(None, (receipt["agent"], receipt["task"])))),
@@ -33,11 +38,18 @@ def _lines(receipt: Row) -> list[str]:
         *(("Check", check_line(check)) for check in receipt["checks"]),
         ("Tests", _tests(receipt["tests"], "these" if receipt["tested_with"] else receipt["agent"] or "this")),
         ("Failed", f"{count(failed, 'time')} before, with these commits" if failed else ""),
-        ("Commits", f"{len(commits)}: {', '.join(short(commit) for commit in commits)}"),
-        ("Files", f"{len(files)}: {', '.join(files)}"),
+        ("Commits", listed(commits, receipt["commit_count"], since)),
+        ("Files", listed(receipt["files"], receipt["file_count"], since)),
+        ("More", rest(f"windlass receipt {receipt['change']}", receipt, since)),
         ("Undone", f"by {receipt['undone_by']}") if receipt.get("undone_by") else ("Undo", receipt["undo"]),
     )
     return [f"{bold(receipt['change'])}  {one_line(receipt['title'])}", *page(facts)]
+
+
+def rest(command: str, answer: Row, since: int) -> str:
+    """The command that shows the next part of an answer's files; nothing where this is the last."""
+    shown = since + len(answer["files"])
+    return f"{command} --since {shown}" if answer["files"] and shown < answer["file_count"] else ""
 
 
 def check_line(check: Row) -> str:

@@ -8,9 +8,32 @@ from binascii import a2b_base64
 
 import click
 
-from windlass.cli.arguments import SAVED_WORK, command, daemon_and_json, examples, here_option, json_option
+from windlass.cli.arguments import (
+    SAVED_WORK,
+    command,
+    daemon_and_json,
+    examples,
+    here_option,
+    json_option,
+    page_options,
+)
+from windlass.cli.commands.receipt import rest
 from windlass.cli.connection.client import Client, here
-from windlass.cli.output import Column, Row, ago, bold, on_terminal, one_line, page, paint_diff, say_answer, say_items
+from windlass.cli.output import (
+    Column,
+    Row,
+    ago,
+    bold,
+    count,
+    listed,
+    on_terminal,
+    one_line,
+    page,
+    paint_diff,
+    say_answer,
+    say_items,
+    tell,
+)
 from windlass.core.display import short
 
 saved_argument = click.argument("saved", type=SAVED_WORK, metavar="NUMBER|REF")
@@ -23,9 +46,7 @@ _SAVED = (
     Column("SAVED", lambda row: row["id"], style=bold),
     Column("AGE", lambda row: ago(row["saved_at"]), spare=True),
     Column("COMMITS", lambda row: row["commits"], spare=True),
-    Column(
-        "FILES", lambda row: f"{len(row['files'])}: {', '.join(row['files'])}" if row["files"] else "none", gives=True
-    ),
+    Column("FILES", lambda row: listed(row["files"], row["file_count"]) if row["files"] else "none", gives=True),
     Column("WHY", lambda row: row["why"], gives=True, spare=True),
     Column("PROJECT", lambda row: row["project"], spare=True),
 )
@@ -42,20 +63,30 @@ def rescue_command() -> None:
     windlass rescue list
     windlass rescue list --all       what main has, too
     windlass rescue list --json
+    windlass rescue list --since 88  the older ones
     """,
     group=rescue_command,
 )
 @click.option("--all", "everything", is_flag=True, help="Saved work that main has all of, too.")
+@click.option("--since", type=click.IntRange(min=1), metavar="N", help="Go on after number N: the older ones.")
+@click.option("--limit", type=click.IntRange(1, 200), metavar="N", help="Look at so many, the newest. Default: 200.")
 @here_option
 @daemon_and_json
-def list_command(daemon: Client, everything: bool, path: str | None, as_json: bool) -> None:
-    """Show what is saved and main does not have, the newest first."""
-    answer = daemon.get("rescue", all=int(everything), path=path)
+def list_command(daemon: Client, everything: bool, path: str | None, as_json: bool, **which: int | None) -> None:
+    """Show what is saved and main does not have, the newest first.
+
+    Of each it names ten files at most; file_count of --json is all of them.
+    """
+    answer = daemon.get("rescue", all=int(everything), path=path, **which)
     notes = [f"Look at one: windlass rescue show {item['id']}" for item in answer["items"][:1]]
-    if answer["left_out"]:
-        notes += [f"{answer['left_out']} older ones are left out; they can be named as NAME/RUN."]
     none = "Nothing is saved." if everything else "Main has all that is saved."
+    if answer["left_out"]:
+        options = f"{' --all' if everything else ''}{' --here' if path else ''} --since {answer['since']}"
+        notes += [f"{count(answer['left_out'], 'older one')} not looked at yet: windlass rescue list{options}"]
+        none = "Main has all of these."
     say_items(answer, _SAVED, none, *notes, as_json=as_json)
+    if as_json and answer["left_out"]:
+        tell(notes[-1])  # the list alone does not say that it goes on
 
 
 @command(
@@ -64,17 +95,24 @@ def list_command(daemon: Client, everything: bool, path: str | None, as_json: bo
     windlass rescue show 3
     windlass rescue show swift-otter/1
     windlass rescue show swift-otter/1 | git apply
+    windlass rescue show swift-otter/1 --since 100     more of its files
     """,
     group=rescue_command,
 )
 @saved_argument
+@page_options
 @daemon_and_json
-def show_command(daemon: Client, saved: str, as_json: bool) -> None:
-    """Show what is in it, as a difference from where its branch left main. In a pipe: exact, for git to apply."""
-    readable = as_json or on_terminal(sys.stdout)
-    item = daemon.get("rescue", "show", ref=saved, exact=None if readable else 1)
+def show_command(daemon: Client, saved: str, since: int | None, limit: int | None, as_json: bool) -> None:
+    """Show what is in it, as a difference from where its branch left main. In a pipe: exact, for git to apply.
+
+    Its head names 100 files, and --since shows the next ones, without the difference. With --since or --limit it is
+    to be read, in a pipe, too.
+    """
+    readable = as_json or on_terminal(sys.stdout) or since is not None or limit is not None
+    item = daemon.get("rescue", "show", ref=saved, exact=None if readable else 1, since=since, limit=limit)
     if readable:
-        text = "\n".join((*_head(item), "", paint_diff(item["diff"]) or _no_difference(item)))
+        difference = () if since else ("", paint_diff(item["diff"]) or _no_difference(item))
+        text = "\n".join((*_head(item, since or 0), *difference))
         say_answer(item, text, as_json=as_json)
     elif sys.stdout:
         sys.stdout.buffer.write(a2b_base64(item["raw"]))
@@ -89,10 +127,12 @@ def _no_difference(item: Row) -> str:
     return "No file differs, but main does not have its commits: restore it, and read them with `git log`."
 
 
-def _head(item: Row) -> list[str]:
+def _head(item: Row, since: int) -> list[str]:
     facts = (
         ("Project", item["project"]),
         ("Commits", item["commits"]),
+        ("Files", listed(item["files"], item["file_count"], since)),
+        ("More", rest(f"windlass rescue show {item['id']}", item, since)),
         ("Since", f"{short(item['base'])}, where the branch left main"),
         ("Ref", item["ref"]),
         *(("Also", f"{ref}, which is restored by that name") for ref in item["also"]),

@@ -36,6 +36,8 @@ class Listing:
     items: tuple[tuple[Item, Contents], ...]
     left_out: int
     """How many older ones there are."""
+    since: int | None
+    """The number after which they begin; None if there are none."""
 
 
 class Rescue:
@@ -45,19 +47,24 @@ class Rescue:
         self.store = ports.store
         self.git = ports.git
 
-    async def every(self, *, project: str = "", landed: bool = False) -> Listing:
-        """The saved work that main does not have; with `landed`, all saved work."""
+    async def every(self, *, project: str = "", landed: bool = False, since: int = 0, limit: int = MOST) -> Listing:
+        """The saved work that main does not have, or all with `landed`; a part of it, older than number `since`."""
         found = [each for each in reversed(await self._all()) if project in ("", each.project.id)]
-        wanted = [each for each in found if each.saved.sound and (landed or not each.saved.landed)]
-        described = [(each, await self._contents(each)) for each in wanted[:MOST]]
+        older = [each for each in found if not since or each.number < since]
+        wanted = [each for each in older if each.saved.sound and (landed or not each.saved.landed)]
+        described = [(each, await self._contents(each)) for each in wanted[:limit]]
         items = tuple(each for each in described if landed or each[1].new or each[0].saved.also)
-        return Listing(items=items, left_out=len(wanted[MOST:]))
+        left_out = len(wanted[limit:])
+        return Listing(items=items, left_out=left_out, since=described[-1][0].number if left_out else None)
 
-    async def show(self, key: str, *, exact: bool, project: str = "") -> tuple[Item, Contents, bytes]:
-        """One saved worktree, of all projects or of one, what is in it, and its diff since its branch left main."""
+    async def show(self, key: str, *, project: str = "") -> tuple[Item, Contents]:
+        """One saved worktree, of all projects or of one, and what is in it."""
         item = await self._find(key, project)
-        difference = await self.git.archive.difference(item.project, item.saved.commit, exact=exact)
-        return item, await self._contents(item), difference
+        return item, await self._contents(item)
+
+    async def difference(self, item: Item, *, exact: bool) -> bytes:
+        """Its diff since its branch left main."""
+        return await self.git.archive.difference(item.project, item.saved.commit, exact=exact)
 
     async def to_branch(self, key: str, branch: str) -> tuple[Item, str]:
         """Put it on a new branch in the user's repository. Returns the branch."""

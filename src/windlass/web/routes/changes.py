@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from windlass.core import codec
 from windlass.core.errors import Conflict
 from windlass.core.nouns.change import Change
 from windlass.core.requests import Request
 from windlass.web import views
-from windlass.web.request import Answer, Call, Folder, ListQuery, PlaceRequest
+from windlass.web.request import Answer, Call, Folder, ListQuery, PageQuery, PlaceRequest
 from windlass.web.routes.reviews import said
 
 
@@ -49,16 +48,16 @@ async def show(call: Call) -> Answer:
     """Where a change stands, and what was said about it."""
     change = await call.engine.changes.get(call.id)
     output, learnings = await call.engine.changes.notes(change)
-    known = {"head": change.head, "landing": codec.plain(change.landing), "output": output, "learnings": learnings}
+    known = {"head": change.head, "landing": views.landing(change.landing), "output": output, "learnings": learnings}
     return await _answer(call, change) | known | await said(call, change)
 
 
-async def receipt(call: Call) -> Answer:
-    """Proof of a landed change."""
+async def receipt(call: Call, given: PageQuery) -> Answer:
+    """Proof of a landed change, with a part of its commits and files."""
     change = await call.engine.changes.get(call.id)
     if change.landing is None:
         raise Conflict(f"{change.id} has not landed; it is {change.state}.", hint="See `windlass queue`.")
-    return views.receipt(change, change.landing, await call.engine.changes.undoing(change.id))
+    return views.receipt(change, change.landing, await call.engine.changes.undoing(change.id), given.part)
 
 
 async def undo(call: Call) -> Answer:
