@@ -20,8 +20,8 @@ from windlass.web.authentication import CALLER, Caller, SocketAuthenticator
 from windlass.web.request import AppContext
 from windlass.web.route import READ, ApiRoute
 
-Ask = Callable[[ApiRoute, dict[str, Any]], tuple[int, str]]
-"""Calls a route as a person does. Returns the number of its answer, and the error in words."""
+Ask = Callable[..., tuple[int, str]]
+"""Calls a route as a person does, with more headers if given. Returns its answer's number, and the error in words."""
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
 
     app = build(engine, cast(AppContext, None), SocketAuthenticator(), no_tools)
 
-    async def answered(route: ApiRoute, given: dict[str, Any]) -> list[Message]:
+    async def answered(route: ApiRoute, given: dict[str, Any], *headers: tuple[bytes, bytes]) -> list[Message]:
         scope = {
             "type": "http",
             "method": route.method,
             "path": route.path.format_map({"id": "x1", "name": "x", "comment": "x2"}),
             "query_string": urlencode(given).encode() if route.method == READ else b"",
-            "headers": [(b"host", b"windlass")],
+            "headers": [(b"host", b"windlass"), *headers],
             "state": {CALLER: Caller()},
         }
         sent: list[Message] = []
@@ -55,8 +55,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
         await app(scope, receive, send)
         return sent
 
-    def asked(route: ApiRoute, given: dict[str, Any]) -> tuple[int, str]:
-        head, body = asyncio.run(answered(route, given))
+    def asked(route: ApiRoute, given: dict[str, Any], *headers: tuple[bytes, bytes]) -> tuple[int, str]:
+        head, body = asyncio.run(answered(route, given, *headers))
         error = json.loads(body["body"])["error"]
         return head["status"], f"{error['message']} {error['hint']}"
 
@@ -127,6 +127,17 @@ def test_a_field_that_is_needed_is_asked_for(ask: Ask, route: ApiRoute, name: st
     for given in (others, others | {name: None}):
         number, words = ask(route, given)
         assert (number, f"{name} is missing" in words, f'{{"{name}": "…"}}' in words) == (400, True, True), words
+
+
+@pytest.mark.parametrize("route", [each for each in CHECKED if each.method == READ], ids=lambda route: route.path)
+@pytest.mark.parametrize("header", [(b"content-length", b"2"), (b"transfer-encoding", b"chunked")])
+def test_a_body_of_a_request_that_reads_is_refused(ask: Ask, route: ApiRoute, header: tuple[bytes, bytes]) -> None:
+    """Whoever puts parameters there would read an answer to another question."""
+    number, words = ask(route, filled(route), header)
+    assert (number, words.partition(" `")[0]) == (
+        400,
+        "A request that reads has no body. Give parameters in its address.",
+    )
 
 
 def test_the_brief_of_a_task_is_not_lost(ask: Ask) -> None:
