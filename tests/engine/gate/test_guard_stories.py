@@ -127,6 +127,65 @@ class TestTwice:
 
         play(story)
 
+    def test_main_s_copy_comes_back_where_a_change_removes_it(self, repo: Path, tmp_path: Path) -> None:
+        """A judge that is gone can't be why broken code passes."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home", guard=Guarding.TWICE)
+            commit(repo, "conftest.py", "must be kept\n", dict(os.environ))
+            commit(repo, "tools/run.sh", "test ! -e conftest.py || ! ls | grep -q bad\n", dict(os.environ))
+            change = await brought(stage, {"conftest.py": None, "bad": "x"})
+            assert change.state is ChangeState.REJECTED
+            assert change.reason == "exit code 1, with main's conftest.py"
+
+        play(story)
+
+    def test_its_own_copy_is_tried_first(self, repo: Path, tmp_path: Path) -> None:
+        """One that fails with its own script is refused for that, and no word is said of main's."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home", guard=Guarding.TWICE)
+            change = await brought(stage, {"tools/run.sh": "exit 3\n"})
+            assert (change.state, change.reason) == (ChangeState.REJECTED, "exit code 3")
+
+        play(story)
+
+    @pytest.mark.parametrize("folder", [":(top)x", "*", "-x", "a b\tc"])
+    def test_a_judge_in_an_odd_folder_is_mixed_in_all_the_same(self, repo: Path, tmp_path: Path, folder: str) -> None:
+        """An agent names folders as it likes: for git they are names, and nothing else."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home", guard=Guarding.TWICE)
+            (repo / folder).mkdir()
+            commit(repo, f"{folder}/conftest.py", "strict\n", dict(os.environ))
+            commit(repo, "tools/run.sh", "! ls | grep -q bad || grep -q lenient ./*/conftest.py\n", dict(os.environ))
+            change = await brought(stage, {f"{folder}/conftest.py": "lenient\n", "bad": "x"})
+            assert change.state is ChangeState.REJECTED
+            assert change.reason.startswith("exit code 1, with main's ")
+
+        play(story)
+
+    def test_the_one_of_several_that_main_contradicts_is_found(self, repo: Path, tmp_path: Path) -> None:
+        """They are tested together with main's copies; the others land without it."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home", guard=Guarding.TWICE)
+            await stage.engine.queue.pause(str(repo), "")
+            works: list[Mapping[str, str | None]] = [{"a": "1"}, {"tools/run.sh": LENIENT, "bad": "x"}, {"b": "1"}]
+            names = [await begun(stage, files) for files in works]
+            for name in names:
+                await stage.signal(name)
+                await stage.exit(name)
+            await stage.move()
+            await stage.engine.queue.resume(str(repo))
+            await stage.move()
+            changes = [await stage.change_of(name) for name in names]
+            states = [change.state for change in changes]
+            assert states == [ChangeState.LANDED, ChangeState.REJECTED, ChangeState.LANDED]
+            assert changes[1].reason == "exit code 1, with main's tools/run.sh"
+
+        play(story)
+
     @pytest.mark.parametrize("file", [".windlass/config.toml", ".github/x.yml", "LICENSE"])
     def test_what_no_test_can_judge_waits_all_the_same(self, repo: Path, tmp_path: Path, file: str) -> None:
         """Settings, what other machines do, and what the person named."""
