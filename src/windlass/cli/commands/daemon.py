@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,12 +15,14 @@ import click
 
 from windlass.cli.arguments import command, daemon_and_json, examples
 from windlass.cli.connection import launch
-from windlass.cli.connection.client import Client, NotRunning
+from windlass.cli.connection.client import Client, NotRunning, inside_a_run
 from windlass.cli.connection.http import Gone, sleep_while_read
 from windlass.cli.output import block, page, say, say_json, waiting_note
 from windlass.core.display import age
 from windlass.core.errors import NotFound, TimedOut
 
+_ANSWERS_WITHIN = 5.0
+"""Seconds after which a daemon that was asked something easy counts as frozen."""
 _LEAVES_WITHIN = 30.0
 _LOOK_SECONDS = 0.2
 
@@ -45,11 +49,14 @@ def start_command(daemon: Client, foreground: bool) -> None:
         say(f"Started, pid {status['pid']}, home {status['home']}.")
 
 
-@command("stop", "windlass daemon stop", group=daemon_command)
+@command(
+    "stop", "windlass daemon stop\nwindlass daemon stop --force     also if it answers nobody", group=daemon_command
+)
+@click.option("--force", is_flag=True, help="Kill it if it has not left after 5 s.")
 @click.pass_obj
-def stop_command(daemon: Client) -> None:
+def stop_command(daemon: Client, force: bool) -> None:
     """Stop it. Agents go on working; the next command starts it again and it finds them."""
-    running = daemon.only_if_running()
+    pid, running, status = launch.listener(daemon.home), daemon.only_if_running(patience=_ANSWERS_WITHIN), {}
     try:
         status = running.get("status")
         running.post("shutdown")
@@ -58,17 +65,37 @@ def stop_command(daemon: Client) -> None:
         return
     except Gone:
         pass  # it left before it had answered
-    _wait_until_gone(status["pid"])
-    agents = f" {status['agents']} agents go on working." if status["agents"] else ""
-    say(f"Stopped, pid {status['pid']}.{agents}")
+    except TimedOut:
+        if not pid or inside_a_run():
+            raise
+        _signal(pid, signal.SIGTERM, signal.SIGCONT)  # one that was stopped goes on, and leaves in order
+    pid = status.get("pid") or pid or 0
+    try:
+        _wait_until_gone(pid, _ANSWERS_WITHIN if force else _LEAVES_WITHIN)
+    except TimedOut:
+        if not force:
+            raise
+        _signal(pid, signal.SIGKILL)
+        _wait_until_gone(pid, _LEAVES_WITHIN)
+    agents = f" {status['agents']} agents go on working." if status.get("agents") else ""
+    say(f"Stopped, pid {pid}.{agents}")
 
 
-def _wait_until_gone(pid: int) -> None:
+def _signal(pid: int, *numbers: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        for number in numbers:
+            os.kill(pid, number)
+
+
+def _wait_until_gone(pid: int, within: float) -> None:
     began, note = time.monotonic(), waiting_note("Waiting for the daemon to leave,")
     while launch.lives(pid):
         waited = time.monotonic() - began
-        if waited > _LEAVES_WITHIN:
-            raise TimedOut(f"The daemon, pid {pid}, is still finishing something.", hint="Run `windlass daemon logs`.")
+        if waited > within:
+            raise TimedOut(
+                f"The daemon, pid {pid}, is still finishing something.",
+                hint="Run `windlass daemon logs`; `windlass daemon stop --force` does not wait for it.",
+            )
         note(waited)
         time.sleep(0.02)
     note(0.0)
@@ -77,8 +104,8 @@ def _wait_until_gone(pid: int) -> None:
 @command("status", "windlass daemon status\nwindlass daemon status --json", group=daemon_command)
 @daemon_and_json
 def status_command(daemon: Client, as_json: bool) -> None:
-    """Show whether it runs; exit 6 if not. Never starts it."""
-    status = daemon.only_if_running().get("status")
+    """Show whether it runs; exit 6 if not, 7 if it does not answer. Never starts it."""
+    status = daemon.only_if_running(patience=_ANSWERS_WITHIN).get("status")
     if as_json:
         say_json(status)
         return

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from windlass.cli.connection.http import Connection, Gone, Waiting, dial, quote
+from windlass.cli.connection.http import Connection, Gone, Notice, Waiting, dial, quote
 from windlass.core.errors import KINDS, NotAllowed, NotFound, Unavailable
 
 PATIENCE = 120.0
@@ -67,6 +67,20 @@ def top() -> str | None:
         if folder == "/":
             return None
         folder = posixpath.dirname(folder)
+
+
+def frozen_notice(home: str) -> Notice:
+    """Says once to whoever waits for the daemon of a home that it answers nobody."""
+    watches: list[Notice] = []
+
+    def notice(waited: float) -> str:
+        if not watches:
+            from windlass.cli.connection.frozen import FrozenWatch  # noqa: PLC0415 - a quick answer needs none of it
+
+            watches.append(FrozenWatch(home).look)
+        return watches[0](waited)
+
+    return notice
 
 
 class Client:
@@ -141,7 +155,8 @@ class Client:
 
     def _ask(self, method: str, target: str, body: bytes, output: int | None) -> Connection:
         deadline = time.monotonic() + self.patience
-        connection = Connection(self._connect(), waiting=self.waiting, deadline=deadline, output=output)
+        notice = frozen_notice(self.home)
+        connection = Connection(self._connect(), notice, waiting=self.waiting, deadline=deadline, output=output)
         connection.send(method, target, body)
         return connection
 

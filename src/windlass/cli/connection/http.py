@@ -6,7 +6,12 @@ import os
 import select
 import sys
 import time
-from _socket import AF_UNIX, SOCK_STREAM, socket  # `socket` itself builds enums that take longer than our request
+from _socket import (
+    AF_UNIX,
+    MSG_DONTWAIT,
+    SOCK_STREAM,
+    socket,
+)  # `socket` itself builds enums that take longer than our request
 from collections.abc import Callable, Iterator, Mapping
 
 from windlass.core.errors import TimedOut, Unavailable
@@ -18,6 +23,8 @@ _GONE = select.POLLERR | select.POLLHUP
 
 Waiting = Callable[[float], None]
 """Called every second with the seconds waited so far."""
+Notice = Callable[[float], str]
+"""The same; what it returns is told to whoever waits."""
 
 
 class Gone(Unavailable):
@@ -60,9 +67,16 @@ class Connection:
     """One request over a socket: with a deadline, calls of `waiting`, and an end when nobody reads our output."""
 
     def __init__(
-        self, connected: socket, *, waiting: Waiting, deadline: float | None = None, output: int | None = None
+        self,
+        connected: socket,
+        notice: Notice,
+        *,
+        waiting: Waiting,
+        deadline: float | None = None,
+        output: int | None = None,
     ) -> None:
         self.socket = connected
+        self.notice = notice
         self.waiting = waiting
         self.deadline = deadline
         self.output = output
@@ -80,7 +94,7 @@ class Connection:
         if body:
             head += "Content-Type: application/json\r\n"
         try:
-            self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode("ascii") + body)
+            self.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode("ascii") + body)
         except ConnectionError:  # the daemon may have answered before it closed; then the answer says why
             return
 
@@ -128,19 +142,43 @@ class Connection:
                 hint="Run `windlass daemon logs` to see why; the next command starts it again.",
             )
 
+    def write(self, content: bytes) -> None:
+        """Send all of it, also to a daemon that takes it slowly."""
+        left = memoryview(content)
+        while left:
+            try:
+                left = left[self.socket.send(left, MSG_DONTWAIT) :]
+            except BlockingIOError:
+                self.poll.modify(self.socket, select.POLLOUT)
+                self._wait()
+        self.poll.modify(self.socket, select.POLLIN)
+
     def fill(self) -> bool:
         """Wait for more bytes; False at the end of the answer."""
-        began = time.monotonic()
-        while not self._arrived():
-            self.waiting(time.monotonic() - began)
-            if self.deadline is not None and time.monotonic() >= self.deadline:
-                raise TimedOut("The daemon did not answer in time.", hint="Run `windlass daemon logs` to see why.")
+        self._wait()
         try:
             more = self.socket.recv(65536)
         except ConnectionError:
             return False
         self.buffer += more
         return bool(more)
+
+    def _wait(self) -> None:
+        """Wait for the daemon. Whoever waits is told every second, and once if the daemon answers nobody."""
+        began = time.monotonic()
+        while not self._arrived():
+            waited = time.monotonic() - began
+            self.waiting(waited)
+            self._tell(waited)
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                raise TimedOut("The daemon did not answer in time.", hint="Run `windlass daemon logs` to see why.")
+
+    def _tell(self, waited: float) -> None:
+        if said := self.notice(waited):
+            from windlass.cli.output import tell  # noqa: PLC0415 - a quick answer needs none of it
+
+            self.waiting(0.0)
+            tell(said)
 
     def _arrived(self) -> bool:
         left = 1.0 if self.deadline is None else min(1.0, max(0.0, self.deadline - time.monotonic()))

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from windlass.cli.connection.frozen import peer, process
 from windlass.cli.connection.http import Waiting, dial
 from windlass.core.errors import TimedOut, Unavailable
 
@@ -125,6 +126,18 @@ def listens(home: str) -> bool:
     return True
 
 
+def listener(home: str) -> int | None:
+    """The pid of the process that takes connections; None if none does."""
+    try:
+        connected = dial(home)
+    except OSError:
+        return None
+    try:
+        return peer(connected)
+    finally:
+        connected.close()
+
+
 def was_killed(home: str) -> bool:
     """Whether the last daemon was killed: one that stops in order removes its socket before it ends."""
     pid = _holder(home)
@@ -141,11 +154,7 @@ def was_killed(home: str) -> bool:
 
 def lives(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return not state.lstrip().startswith("Z")
+    return process(pid)[0] not in ("", "Z")
 
 
 def _holder(home: str) -> int | None:

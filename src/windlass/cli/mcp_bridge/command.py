@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from windlass.cli.arguments import command
-from windlass.cli.connection.client import Client, here
+from windlass.cli.connection.client import Client, frozen_notice, here
 from windlass.cli.connection.http import Connection, Gone, dial, quote
 from windlass.cli.mcp_bridge import protocol
 from windlass.cli.mcp_bridge.ordered import Turns
@@ -254,7 +254,9 @@ class Bridge:
     def _request(
         self, method: str, body: bytes, headers: dict[str, str], *, socket: Any = None, target: str = "/mcp"
     ) -> Connection:
-        connection = Connection(socket or self._dial(), waiting=lambda _seconds: None, output=sys.stdout.fileno())
+        line, silent = socket or self._dial(), lambda _seconds: None
+        notice = frozen_notice(self.daemon.home)
+        connection = Connection(line, notice, waiting=silent, output=sys.stdout.fileno())
         connection.send(method, target, body, headers)
         return connection
 
