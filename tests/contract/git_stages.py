@@ -58,6 +58,11 @@ class GitStage(Protocol):
         """Put a repository into a worktree."""
         ...
 
+    def take_away(self) -> None:
+        """Take the user's repository away, as who unmounts a disk."""
+        ...
+
+    def put_back(self) -> None: ...
     def damage(self, worktree: str) -> None:
         """Lose a part of the last commit there."""
         ...
@@ -141,6 +146,12 @@ class RealGit:
 
     def seen(self, worktree: str) -> Mapping[str, str]:
         return {name: text for name, text in _read(Path(worktree)).items() if not name.endswith(".log")}
+
+    def take_away(self) -> None:
+        self.repository.rename(self.path / "elsewhere")
+
+    def put_back(self) -> None:
+        (self.path / "elsewhere").rename(self.repository)
 
     def lose(self, worktree: str) -> None:
         subprocess.run(("rm", "-rf", "--", worktree), check=True)
@@ -229,6 +240,12 @@ class MemoryGit:
 
     def seen(self, worktree: str) -> Mapping[str, str]:
         return self.fake.worktrees[worktree].files
+
+    def take_away(self) -> None:
+        del self.fake.repositories[self.project.path]
+
+    def put_back(self) -> None:
+        self.fake.repositories[self.project.path] = self.repository
 
     def lose(self, worktree: str) -> None:
         del self.fake.worktrees[worktree]

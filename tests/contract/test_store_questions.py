@@ -171,6 +171,23 @@ class TestQuestions:
 
         asyncio.run(story())
 
+    def test_a_forgotten_project_is_listed_only_where_it_is_asked_for(self, store: AnyStore) -> None:
+        """Its folder is free for another one; by its id it is still known."""
+
+        async def story() -> None:
+            old = a_project("old", path="/code/shop", forgotten_at=5.0, hub_deleted_at=6.0)
+            await store.write(putting(old, a_project("other")))
+            assert await store.read(lambda reading: reading.project_at("/code/shop")) is None
+            assert [each.id for each in await store.read(lambda reading: reading.projects())] == ["other"]
+            await store.write(putting(a_project("new", path="/code/shop")))
+            every = await store.read(lambda reading: reading.projects(forgotten=True))
+            assert [each.id for each in every] == ["old", "other", "new"]
+            assert await store.read(lambda reading: reading.find(Project, "old")) == old
+            found = await store.read(lambda reading: reading.project_at("/code/shop"))
+            assert found and found.id == "new"
+
+        asyncio.run(story())
+
     def test_agents_over_have_ended_their_latest_task_and_do_not_run(self, store: AnyStore) -> None:
         """Done or cancelled, newest first; not who failed, has begun another, has none, still runs or is retired."""
 

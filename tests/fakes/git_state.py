@@ -59,6 +59,8 @@ class GitState:
 
     def _main(self, project: Project) -> str:
         """Bring the hub's main to where the user's is."""
+        if project.path not in self.repositories and f"refs/heads/{project.main}" in self._hub(project).refs:
+            return self._hub(project).refs[f"refs/heads/{project.main}"]
         tip = self._user(project).branches.get(project.main)
         if tip is None:
             raise NotFound(f"{project.path} has no branch {project.main}.", hint="Name the branch to land on.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fakes.git_state import GitState
 from windlass.core.errors import BadInput, NotFound
-from windlass.core.nouns.project import Project
+from windlass.core.nouns.project import Project, gone
 
 CHECKOUT = "refs/windlass/checkout"
 """The user's checkout when it was last looked at."""
@@ -28,8 +28,14 @@ class FakeUserGit(GitState):
             raise BadInput(f"{top} has no branch {branch!r}.", hint="Name the branch to land on.")
         return branch
 
+    async def absence(self, project: Project, /) -> str:
+        return "" if project.path in self.repositories else gone(project.path, folder=False)
+
     async def main(self, project: Project, /) -> str:
         return self._main(project)
+
+    async def delete_hub(self, project: Project, /) -> None:
+        self.hubs.pop(project.id, None)
 
     async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
         return sorted(self.objects.files(self._main(project))), False

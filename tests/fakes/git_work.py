@@ -20,7 +20,8 @@ class FakeWorkGit(FakeWorktreeGit):
             snapshot = self._keep(project, sight, f"refs/windlass/snapshots/{agent_key(agent)}/{run}")
             await self.pause("look.show")
             own = self.objects.beyond(sight.main, sight.head)
-            if agent.permissions is not Permissions.READ and (own or agent.branch in self._user(project).branches):
+            user = self.repositories.get(project.path)
+            if user and agent.permissions is not Permissions.READ and (own or agent.branch in user.branches):
                 self._show(project, agent.branch, sight.head)
         committed = self.objects.files(sight.head)
         names = different(committed, sight.files)

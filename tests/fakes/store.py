@@ -55,11 +55,11 @@ class MemoryReading:
     def find(self, kind: type[N], key: str, /) -> N | None:
         return self._tables.nouns[kind].get(key)
 
-    def projects(self) -> list[Project]:
-        return list(self._all(Project))
+    def projects(self, *, forgotten: bool = False) -> list[Project]:
+        return [each for each in self._all(Project) if forgotten or each.forgotten_at is None]
 
     def project_at(self, path: str, /) -> Project | None:
-        return next((each for each in self._all(Project) if each.path == path), None)
+        return next((each for each in self.projects() if each.path == path), None)
 
     def agents(
         self, *, project: str = "", retired: bool = False, before: float | None = None, limit: int | None = None

@@ -23,6 +23,7 @@ pytestmark = [] if sample.long() else [pytest.mark.xdist_group("crash points")] 
 QUESTIONS = {
     "git": {
         "archive",  # what it brings back goes to a person who asked, and is asked for again
+        "absence",
         "inspect",
         "locate",
         "branch_taken",
@@ -93,6 +94,7 @@ def test_the_scenario_goes_through_every_effect() -> None:
     effects = {f"{port}.{effect}" for port, effects in EFFECTS.items() for effect in effects}
     assert effects - reached == {
         *("git.revert", "git.renew", "git.take", "git.branch", "git.checkout", "git.mixed"),
+        "git.delete_hub",  # tests/e2e/test_gone.py
         *("workdirs.gather", "chats.keep", "chats.replace"),
     }
 

@@ -86,6 +86,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "providers": ("commands.providers", "Show the installed coding CLIs, and what their agents may do."),
         "config": ("commands.config", "Read and change settings."),
         "gate": ("commands.simulate", "Find out how fast changes would land, with more runners or fewer bad ones."),
+        "project": ("commands.project", "Show how each project stands, and forget one."),
         "rescue": ("commands.rescue", "Bring back work that was saved before something was removed."),
         "doctor": ("commands.doctor", "Find out what is wrong, and what to do about it."),
         "daemon": ("commands.daemon", "Start, stop and inspect the background process."),

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from windlass.core.display import short
+from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change, ChangeState, Landing
 from windlass.core.nouns.message import Delivery, Message, Receipt
+from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Chunk, Outcome, Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.archive import Proof, Saved, Whereabouts
@@ -37,6 +39,7 @@ PROMISES: Mapping[str, tuple[str, str]] = {
         f"{_KEEP} An object that you have in another clone comes back with `git fetch` in your repository.",
     ),
     "I14": ("own repositories", "Nothing of it was taken in. See who made it with `windlass show`, and remove it."),
+    "I15": ("projects", "Say `windlass project forget` again with its name or id; see `windlass list`."),
 }
 """Each promise in a word or two, and what to do when it is broken."""
 
@@ -186,6 +189,21 @@ def has_work(runs: Sequence[Run], change: Change | None) -> bool:
 def was_told_lost(runs: Sequence[Run]) -> bool:
     """Whether someone took the worktree away under a run, and the run's outcome says so."""
     return any("worktree lost" in run.evidence for run in runs)
+
+
+def was_given_up(agent: Agent, project: Project | None) -> bool:
+    """I10: whether a person deleted the hub of a forgotten project, and this agent's saved work with it."""
+    deleted = project.hub_deleted_at if project else None
+    return deleted is not None and agent.retired_at is not None and agent.retired_at <= deleted
+
+
+def judge_forgotten(project: Project, **going_on: Sequence[str]) -> list[str]:
+    """I15: no run, task, change or agent goes on in a project that was forgotten."""
+    return [
+        f"{project.name} was forgotten, but has {kind} that go on: {', '.join(ids)}"
+        for kind, ids in going_on.items()
+        if ids
+    ]
 
 
 def judge_rescue(agent: str, ref: str, saved: Mapping[str, Saved]) -> str:

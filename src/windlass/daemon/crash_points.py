@@ -26,6 +26,7 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "git": (
         *("main", "renew", "worktree", "hide", "record_extra_files", "look"),
         *("stage", "mixed", "land", "receipt", "take", "branch", "checkout", "revert", "remove_worktree"),
+        "delete_hub",
     ),
     "processes": ("start", "stop", "discard"),
     "workdirs": ("brief", "gather", "mirror"),

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from windlass.core.display import age
+from windlass.core.display import age, word
 from windlass.core.errors import WindlassError
 from windlass.core.invariants import Finding
 from windlass.core.nouns.agent import Confinement
@@ -46,6 +46,7 @@ class Doctor:
             await self._runs(),
             self._ticks(),
             await self._sandbox(),
+            await self._projects(),
             *(await self._repository(path) if path else []),
         ]
 
@@ -119,6 +120,16 @@ class Doctor:
         wrong = bool(keeper.problem) and Confinement.ON in modes.values()
         hint = keeper.hint if free else ""
         return Finding(name="sandbox", ok=not wrong, detail="; ".join(told) + running, hint=hint)
+
+    async def _projects(self) -> Finding:
+        """Whether every project's repository is where it was."""
+        known, absent = await self.engine.forgetting.listing(), await self.engine.absences.all()
+        now = self.engine.ports.clock.now()
+        gone = [(project.name, absent[project.id].told(now)) for project, _ in known if project.id in absent]
+        if not gone:
+            return Finding(name="projects", ok=True, detail=f"{len(known)}, each where it was")
+        hint = f"Put it back, or give it up: `windlass project forget {word(gone[0][0])}`."
+        return Finding(name="projects", ok=False, detail="; ".join(f"{name}: {why}" for name, why in gone), hint=hint)
 
     async def _repository(self, path: str) -> list[Finding]:
         if not _in_repository(Path(path)):

@@ -12,6 +12,7 @@ from windlass.engine.bell import Bell
 from windlass.engine.chatfiles.shared_files import Pages
 from windlass.engine.chatfiles.tick import Chat
 from windlass.engine.confinement import Confinements
+from windlass.engine.forgetting import Forgetting
 from windlass.engine.gate.changes import Changes
 from windlass.engine.gate.land import Gate
 from windlass.engine.gate.queue import Queue
@@ -20,6 +21,7 @@ from windlass.engine.messages.callers import Callers
 from windlass.engine.messages.directory import Directory
 from windlass.engine.messages.documents import Documents
 from windlass.engine.messages.talk import Talk
+from windlass.engine.projects.absences import Absences
 from windlass.engine.projects.definitions import Definitions
 from windlass.engine.projects.projects import Projects
 from windlass.engine.projects.tasks import Tasks
@@ -85,13 +87,14 @@ class Engine:
         self.documents = Documents(ports, bell, confinement)
         moves: Moves = Moves(asyncio.Lock)
         seats: Seats = Seats(asyncio.Lock)
-        self.changes = Changes(ports, bell, self.projects, moves)
+        self.absences = absences = Absences(ports, bell)
+        self.changes = Changes(ports, bell, self.projects, moves, absences)
         self.queue = Queue(ports, bell, self.projects, self.changes, moves)
         self.reviews = Reviews(ports, bell, self.tasks, self.changes, talk=self.talk, troubles=self.troubles)
         self.rehearsals = OwnChecks(ports, self.projects)
         slots = Slots(ports)
         self.radar = Radar(ports, bell, self.troubles)
-        self.status = Statuses(ports, slots, self.radar)
+        self.status = Statuses(ports, slots, self.radar, absences)
         self.output = RunOutput(ports, bell)
         self.diffs = Diffs(ports, self.projects)
         self.rescue = Rescue(ports)
@@ -100,18 +103,26 @@ class Engine:
         self.runs = Runs(ports, bell, confinement, slots, background=self._starts, seats=seats)
         intake = Intake(ports, bell, confinement)
         self._watch = Watch(ports, self.runs, intake, Judge(ports, bell, confinement, self.talk), self._attendants)
-        self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles)
-        self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks)
+        self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles, absences=absences)
+        self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks, absences=absences)
         self.workflows = Workflows(ports, bell, self.tasks, self._deliver, self.changes)
         self.outlook = Outlook(ports, self._deliver)
         self.stopping = Stopping(ports, self.runs, self.changes, self.workflows)
         self.replies = Conversations(ports, bell, self._deliver)
         self._gate = Gate(
-            ports, bell, self.tasks, self.reviews, background=self._landings, tests=self._tests, moves=moves
+            ports,
+            bell,
+            self.tasks,
+            self.reviews,
+            background=self._landings,
+            tests=self._tests,
+            moves=moves,
+            absences=absences,
         )
         self._mirrors = StatusFiles(ports, self.status, self.troubles)
         self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents, self.troubles), self.troubles)
         self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, confinement=confinement, seats=seats)
+        self.forgetting = Forgetting(ports, bell, self.queue, self._tidy, absences=absences, seats=seats)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:

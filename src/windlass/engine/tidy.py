@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -86,8 +87,11 @@ class Tidy:
 
     async def _let_go(self, finished: Finished) -> None:
         agent = finished.agent
-        await self.chat.collect(agent)
-        rescues, kept = await self._clear_all(finished) if finished.landed else ({}, "its work has not landed")
+        if finished.landed:
+            rescues, kept = await self.clear(agent, finished.projects)
+        else:
+            await self.chat.collect(agent)
+            rescues, kept = {}, "its work has not landed"
         first = next(iter(rescues.values()), "")
         if finished.landed and kept:
             log.warning("%s", kept)
@@ -105,19 +109,23 @@ class Tidy:
 
         await self.bell.ring_after(self.store.write(step))
 
-    async def _clear_all(self, finished: Finished) -> tuple[dict[str, str], str]:
-        """Remove an agent's worktrees and its own home. Returns the refs that bring them back, and why one is kept."""
-        cleared = {project.id: await self._clear(project, finished.agent) for project in finished.projects}
+    async def clear(self, agent: Agent, projects: Sequence[Project]) -> tuple[dict[str, str], str]:
+        """Send what an agent has written; save and remove its worktrees, and its own home.
+
+        Returns the refs that bring them back, by project, and why one is kept.
+        """
+        await self.chat.collect(agent)
+        cleared = {project.id: await self._clear(project, agent) for project in projects}
         kept = " ".join(why for _, why in cleared.values() if why)
         if not kept:
-            await self.ports.processes.discard(own_folder(self.ports.home, finished.agent))
-        return {project: ref for project, (ref, _) in cleared.items() if ref}, await self._redacted(finished, kept)
+            await self.ports.processes.discard(own_folder(self.ports.home, agent))
+        refs = {project: ref for project, (ref, _) in cleared.items() if ref}
+        return refs, await self._redacted(agent, projects[0], kept)
 
-    async def _redacted(self, finished: Finished, text: str) -> str:
+    async def _redacted(self, agent: Agent, project: Project, text: str) -> str:
         """A text that names files of an agent's, without the secrets of its last run."""
-        latest = await self.store.read(lambda store: store.latest_runs([finished.agent.id]))
-        run = latest.get(finished.agent.id)
-        return (await self.confinement.redactor(run, finished.projects[0])).text(text) if run else text
+        run = (await self.store.read(lambda store: store.latest_runs([agent.id]))).get(agent.id)
+        return (await self.confinement.redactor(run, project)).text(text) if run else text
 
     async def _clear(self, project: Project, agent: Agent) -> tuple[str, str]:
         """Remove one worktree. Returns the ref that brings it back, or why it was kept."""

@@ -71,11 +71,14 @@ class HubGit:
         mixed = MixedTrees(self._git, self._hubs)
         # The methods of the port that need no lock of a worktree are those of the parts.
         self.locate, self.inspect = inspection.locate, inspection.inspect
-        self.main, self.take = self._hubs.main, self._hubs.take
+        self.main, self.take, self.delete_hub = self._hubs.main, self._hubs.take, self._hubs.delete
         self.environment = self._worktrees.environment
         self.since, self.clash = self._quick_looks.since, self._quick_looks.clash
         self.stage, self.land, self.receipt = landing.stage, landing.land, landing.receipt
         self.texts, self.mixed = mixed.texts, mixed.mixed
+
+    async def absence(self, project: Project, /) -> str:
+        return self._user.absence(project)
 
     async def branch_taken(self, project: Project, branch: str, /) -> bool:
         hub = await self._hubs.open(project)

@@ -9,7 +9,7 @@ from pathlib import Path
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.nouns.project import Project
-from windlass.git.files import beside, config_text, exclude_pattern, quoted, write_text
+from windlass.git.files import NEW, beside, config_text, exclude_pattern, quoted, remove_tree, write_text
 from windlass.git.paths import HubPaths
 from windlass.git.program import FSYNC, GitProgram
 from windlass.git.user_repository import UPLOAD, UserGitSettings, UserRepository
@@ -59,16 +59,31 @@ class Hubs:
         async with self._locks(project.id):
             if project.id not in self._opened:
                 await self._git.require()
+                if absent := self._user.absence(project):
+                    return _only_known(project, hub, absent)
                 if not hub.is_dir():
                     await self._make(project, hub)
                 self.write_settings(project, await self._user.settings(project.path))
                 self._opened.add(project.id)
         return hub
 
+    async def delete(self, project: Project) -> None:
+        """Rename the hub first, so that what a crash leaves of it is swept, and never taken for a hub."""
+        hub = self._places.hub(project)
+        async with self._locks(project.id):
+            self._opened.discard(project.id)
+            if hub.is_dir():
+                leaving = hub.with_name(f"{NEW}{hub.name}")
+                await asyncio.to_thread(remove_tree, leaving)
+                hub.rename(leaving)
+                await asyncio.to_thread(remove_tree, leaving)
+
     async def main(self, project: Project) -> str:
-        """Bring the hub's main to the user's, wherever that went, and return its tip."""
+        """Bring the hub's main to the user's, wherever that went, unless the user's is gone, and return its tip."""
         hub = await self.open(project)
         ref = f"refs/heads/{project.main}"
+        if self._user.absence(project):
+            return await self.ref(hub, ref)
         async with self._locks(project.id):
             tip, known = await asyncio.gather(self._user.tip(project), self.ref(hub, ref))
             if tip != known:
@@ -156,6 +171,16 @@ class Hubs:
     async def _fetch(self, hub: Path, path: str, source: str, ref: str) -> None:
         how = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow", "-q", UPLOAD)
         await self._git.ours(hub, "fetch", *how, "--", path, f"+{source}:{ref}")
+
+
+def _only_known(project: Project, hub: Path, absent: str) -> Path:
+    """The hub of a project whose repository is gone: as it is, because a new one has nothing to be made from."""
+    if not hub.is_dir():
+        raise NotFound(
+            f"{project.name} has no hub, and {absent}.",
+            hint=f"Put it back, or run `windlass project forget {project.name}`.",
+        )
+    return hub
 
 
 def _settings(project: Project, settings: UserGitSettings) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.core.errors import NotFound
-from windlass.core.nouns.project import Project
+from windlass.core.nouns.project import Project, gone
+from windlass.git.files import folder_exists
 from windlass.git.program import FSYNC, GitProgram
 
 SOMEONE = ("Windlass agent", "agent@windlass.invalid")
@@ -71,6 +72,18 @@ class UserRepository:
         self._git = git
         self._home_folder = Path(environment.get("HOME") or "/")
         self._settings_folder = Path(environment.get("XDG_CONFIG_HOME") or self._home_folder / ".config")
+
+    def absence(self, project: Project) -> str:
+        """Why the repository is not where it was, seen on the disk alone: git would look in the folders above, too."""
+        if not folder_exists(project.path):
+            return gone(project.path, folder=False)
+        git = Path(project.path, ".git")
+        try:  # a linked worktree has a file instead, which names the folder
+            place = git if git.is_dir() else Path(project.path, git.read_text("utf-8").partition("gitdir:")[2].strip())
+            there = (place / "HEAD").exists()
+        except (OSError, ValueError):
+            there = False
+        return "" if there else gone(project.path, folder=True)
 
     async def tip(self, project: Project) -> str:
         """The commit of the user's main."""

@@ -1,10 +1,10 @@
 -- Every question the store is asked, by name.
 
 -- name: projects
-SELECT * FROM projects ORDER BY place;
+SELECT * FROM projects WHERE :forgotten OR forgotten_at IS NULL ORDER BY place;
 
 -- name: project_at
-SELECT * FROM projects WHERE path = :path ORDER BY place LIMIT 1;
+SELECT * FROM projects WHERE path = :path AND forgotten_at IS NULL ORDER BY place LIMIT 1;
 
 -- name: agents_at_work
 SELECT * FROM agents WHERE retired_at IS NULL AND created_at < :before AND :project IN ('', project)

@@ -39,8 +39,8 @@ class SqlReading:
         found = self._run(f"SELECT * FROM {rows.SHAPES[kind].table} WHERE id = :key", {"key": key})
         return rows.read(kind, found[0]) if found else None
 
-    def projects(self) -> list[Project]:
-        return self._nouns(Project, "projects")
+    def projects(self, *, forgotten: bool = False) -> list[Project]:
+        return self._nouns(Project, "projects", forgotten=forgotten)
 
     def project_at(self, path: str, /) -> Project | None:
         return _first(self._nouns(Project, "project_at", path=path))

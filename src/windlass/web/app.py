@@ -53,6 +53,8 @@ ROUTES = (
     ApiRoute(WRITE, "/shutdown", system.shutdown),
     ApiRoute(READ, "/providers", providers.every, grant=Grant.OPEN),
     ApiRoute(WRITE, "/projects", projects.add, status=201),
+    ApiRoute(READ, "/projects", projects.every),
+    ApiRoute(WRITE, "/projects/forget", projects.forget),
     ApiRoute(READ, "/projects/checks", projects.checks, grant=Grant.PROJECT),
     ApiRoute(READ, "/projects/agents", projects.definitions, grant=Grant.PROJECT),
     ApiRoute(WRITE, "/tasks", tasks.add, status=201),

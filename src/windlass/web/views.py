@@ -14,7 +14,7 @@ from windlass.core.nouns.change import Change, CheckResult, Landing
 from windlass.core.nouns.counted_tests import complaint
 from windlass.core.nouns.event import Event
 from windlass.core.nouns.message import Message
-from windlass.core.nouns.project import Project
+from windlass.core.nouns.project import Absence, Project, standing
 from windlass.core.nouns.run import Cost, Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.archive import Contents
@@ -172,6 +172,28 @@ def pause(project: Project) -> dict[str, Any]:
     """Whether a project's queue is paused, since when and why."""
     why = {"since": project.paused_at, "reason": project.pause}
     return {"project": project.name, "paused": bool(project.paused), **why}
+
+
+def gone(project: Project, absence: Absence) -> dict[str, Any]:
+    """A project whose repository is gone, and since when that is known."""
+    return {"project": project.name, "path": project.path, "since": absence.since, "reason": absence.reason}
+
+
+def project(project: Project, absence: Absence | None, counts: tuple[int, int]) -> dict[str, Any]:
+    """One line of `windlass project list --json`."""
+    agents, changes = counts
+    return {
+        "id": project.id,
+        "name": project.name,
+        "path": project.path,
+        "main": project.main,
+        "state": standing(project, absence),
+        "reason": absence.reason if absence else project.paused or project.red,
+        "since": absence.since if absence else project.paused_at,
+        "agents": agents,
+        "changes": changes,
+        "hub_deleted": project.hub_deleted_at is not None,
+    }
 
 
 def red(project: Project) -> dict[str, Any]:

@@ -82,7 +82,10 @@ def _watch(daemon: Client, *, as_json: bool, **query: Any) -> None:
 def _show(answer: Row, *, as_json: bool) -> None:
     reds = (project["reason"] for project in answer.get("red", ()))
     red = (f"{reason}. Only changes that repair it go on; the others wait." for reason in reds)
-    notes = (*map(_paused, answer.get("paused", ())), *red, _what_is_next(answer["items"]))
+    gone = (
+        f"{item['project']}: {item['reason']}. Nothing lands there until it is back." for item in answer.get("gone", ())
+    )
+    notes = (*gone, *map(_paused, answer.get("paused", ())), *red, _what_is_next(answer["items"]))
     say_items(answer, _QUEUE, "", *notes, as_json=as_json)
 
 

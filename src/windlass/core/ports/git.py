@@ -24,8 +24,12 @@ class UserGit(Protocol):
         """Return the name of the main branch. Raises BadInput or NotAllowed for a repository we can't work on."""
         ...
 
+    async def absence(self, project: Project, /) -> str:
+        """Why the repository can't be worked on: nothing is at its path, or no repository. Nothing if it is there."""
+        ...
+
     async def main(self, project: Project, /) -> str:
-        """Bring the hub up to date and return the tip of main."""
+        """Bring the hub up to date and return the tip of main; where the repository is gone, the last that is known."""
         ...
 
     async def files(self, project: Project, /) -> tuple[Sequence[str], bool]:
@@ -38,6 +42,10 @@ class UserGit(Protocol):
 
     async def take(self, project: Project, branch: str, /) -> tuple[str, str]:
         """Copy a branch of the user's into the hub. Returns its commit and the first line of that commit."""
+        ...
+
+    async def delete_hub(self, project: Project, /) -> None:
+        """Delete the hub of a project, with all that is saved in it. Without a hub, nothing happens."""
         ...
 
     async def checkout(self, project: Project, /) -> str:

@@ -9,11 +9,13 @@ from typing import TypeVar
 
 from windlass.core.errors import Conflict
 from windlass.core.nouns.change import Change
+from windlass.core.nouns.project import halt
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.background import Moves
 from windlass.engine.bell import Bell
+from windlass.engine.projects.absences import Absences
 from windlass.engine.projects.projects import Projects
 from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task, learned_in
@@ -27,13 +29,14 @@ T = TypeVar("T")
 class Changes:
     """Finds changes, makes the one that undoes another, and takes one out of the line."""
 
-    def __init__(self, ports: Ports, bell: Bell, projects: Projects, moves: Moves) -> None:
+    def __init__(self, ports: Ports, bell: Bell, projects: Projects, moves: Moves, absences: Absences) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
         self.bell = bell
         self.projects = projects
         self.moves = moves
+        self.absences = absences
 
     async def get(self, key: str) -> Change:
         """The change with that id. Raises NotFound."""
@@ -57,7 +60,10 @@ class Changes:
 
     async def halted(self, change: Change) -> str:
         """Why nothing lands where a change wants to; nothing if something may, or it is over."""
-        return "" if change.ended else (await self.projects.get(change.project)).halt
+        if change.ended:
+            return ""
+        project = await self.projects.get(change.project)
+        return halt(project, (await self.absences.all()).get(project.id), self.clock.now())
 
     async def undo(self, key: str) -> Change:
         """Queue a change that takes a landed one back; it goes through the same gate."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from windlass.core.errors import Conflict, NotAllowed, Unavailable
+from windlass.core.errors import Conflict, NotAllowed, Unavailable, WindlassError
 from windlass.core.gate import rules as gate_rules
 from windlass.core.gate.planner import plan
 from windlass.core.gate.stacks import Plan, Stack, Trial
@@ -27,6 +27,7 @@ from windlass.engine.gate.main_health import Health
 from windlass.engine.gate.record import IN_QUEUE, GateRecord, Refusal
 from windlass.engine.gate.reviews import Reviews
 from windlass.engine.gate.stage import Staging
+from windlass.engine.projects.absences import Absences
 from windlass.engine.projects.tasks import Tasks
 from windlass.engine.records.changes import recent_changes
 from windlass.engine.records.documents import text_of
@@ -48,6 +49,7 @@ class Gate:
         background: Background,
         tests: Background,
         moves: Moves,
+        absences: Absences,
     ) -> None:
         self.ports = ports
         self.store = ports.store
@@ -59,6 +61,7 @@ class Gate:
         self.background = background
         self.tests = tests
         self.moves = moves
+        self.absences = absences
         self.record = GateRecord(ports, bell)
         self.staging = Staging(ports, self.record, self.checks)
         self.holds = Holds(ports, moves, self.record, reviews)
@@ -67,6 +70,7 @@ class Gate:
 
     async def tick(self) -> bool:
         """Advance the reviews, and the queue of each project that has changes, running tests or a red main."""
+        await self.absences.notice()
         await self.reviews.tend()
         changes, projects = await self.store.read(lambda store: (store.changes(), store.projects()))
         wanted = [change.project for change in changes]
@@ -82,15 +86,24 @@ class Gate:
     async def advance(self, project_id: str) -> None:
         """Take one project's queue as far as it goes without waiting for a check."""
         project = await self.projects.get(project_id)
-        if project.paused:
+        if await self._is_closed(project_id):
             await self._pause(project)
             return
-        await self.holds.release(project, await self._queue(project))
-        while not (await self.projects.get(project_id)).paused and await self._step(project):
-            pass
+        try:
+            await self.holds.release(project, await self._queue(project))
+            while not await self._is_closed(project_id) and await self._step(project):
+                pass
+        except WindlassError:
+            if not await self.absences.why(project):
+                raise
+
+    async def _is_closed(self, project_id: str) -> bool:
+        """Whether nothing may land: the queue is paused, or the repository is gone."""
+        project = await self.projects.get(project_id)
+        return bool(project.paused or await self.absences.why(project))
 
     async def _pause(self, project: Project) -> None:
-        """Stop the tests of a paused queue; record changes that landed before a crash all the same."""
+        """Stop the tests of a queue where nothing may land; record changes that landed before a crash all the same."""
         trials = self._trials.setdefault(project.id, KnownTrials())
         self._stop(trials, trials.tests)
         for change in await self._queue(project):
@@ -222,8 +235,9 @@ class Gate:
         try:
             return await self.staging.put(view, part, change)
         except Exception as error:
-            await self._blame(change, error)
-            raise  # the background reports it and pauses
+            if await self._blame(change, error):
+                raise  # the background reports it and pauses
+            return False
 
     async def _test(self, view: QueueView, test: RunningCheck, pairs: list[tuple[Change, Candidate]]) -> None:
         """Run the checks on the tree of a stack, and record the result."""
@@ -245,8 +259,8 @@ class Gate:
                     await self.holds.hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
             self._failures.pop(top.id, None)
         except Exception as error:
-            await self._blame(top, error)
-            raise
+            if await self._blame(top, error):
+                raise
         finally:
             view.trials.over(test)
             self._advance_later(view.project.id)
@@ -258,13 +272,16 @@ class Gate:
             trials.over(test)
             self.tests.stop(_key(test))
 
-    async def _blame(self, change: Change, error: Exception) -> None:
-        """Hold a change that fails again and again, so that the others can land."""
+    async def _blame(self, change: Change, error: Exception) -> bool:
+        """Hold a change that fails again and again, so that the others can land. False: its repository has just gone."""
+        if await self.absences.why(await self.projects.get(change.project)):
+            return False
         self._failures[change.id] += 1
         if self._failures[change.id] < TRIES:
             await self.record.delayed(change, f"not tried yet: {error}")
         else:
             await self.holds.hold(change, Hold.TROUBLE, str(error), getattr(error, "hint", ""))
+        return True
 
     async def _reject(self, view: QueueView, change: Change) -> None:
         """Send a change whose checks fail on main back to its author, with the exact output."""
@@ -279,7 +296,7 @@ class Gate:
         """Move main to a stack that has passed, and record the receipts. Returns False if it has to wait a little."""
         project = view.project
         async with self.moves[project.id]:
-            if (await self.projects.get(project.id)).paused:
+            if await self._is_closed(project.id):
                 return True
             if any([await self.holds.given_up(project, change) or await self._objected(change) for change in changes]):
                 return True
@@ -304,8 +321,9 @@ class Gate:
                 await self._move(view, pairs, passed[-1])
                 return True
             except Exception as error:
-                await self._blame(changes[-1], error)
-                raise
+                if await self._blame(changes[-1], error):
+                    raise
+                return True
 
     async def _must_count_first(self, view: QueueView, pairs: list[tuple[Change, Candidate]]) -> bool:
         """Whether main's tests must be counted before a stack that changes tests may land; if so, that begins."""

@@ -10,7 +10,7 @@ from windlass.core.errors import Conflict
 from windlass.core.gate import reviews
 from windlass.core.gate.rules import place_in_queue
 from windlass.core.nouns.change import Change, ChangeState, Hold
-from windlass.core.nouns.project import Project
+from windlass.core.nouns.project import Absence, Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
@@ -39,6 +39,10 @@ class Queue:
         self.projects = projects
         self.changes = changes
         self.moves = moves
+
+    async def absent(self) -> dict[str, Absence]:
+        """The projects that can't be worked on, by id."""
+        return await self.changes.absences.all()
 
     async def every(self, project: str = "", *, ended: bool = False) -> tuple[list[Project], list[Change]]:
         """The projects, all or one, and their changes in the order of the queue; with `ended`, those after them."""

@@ -64,7 +64,10 @@ class Reviews:
         """End reviews that are settled, pass authors' answers on, and begin the reviews that settings want."""
         for task in await self.store.read(_over):
             await self.bell.ring_after(self.store.write(partial(_end, task.id, self.clock.now())))
+        absent = await self.changes.absences.all()
         for change in await self.store.read(lambda store: store.changes()):
+            if change.project in absent:
+                continue
             with self.troubles.noted("land"):
                 if change.hold is Hold.REVIEW:
                     await self._pass_on(change)

@@ -47,7 +47,7 @@ class Projects:
     async def _identity(self, wanted: str) -> str:
         """The id in its settings file; a new id if another checkout has that one, because a clone copies the file."""
         other = await self.store.read(lambda store: store.find(Project, wanted)) if wanted else None
-        taken = other is not None and await self._is_there(other)
+        taken = other is not None and not other.forgotten and await self._is_there(other)
         return self.uuid() if taken or not wanted else wanted
 
     async def _is_there(self, project: Project) -> bool:
@@ -92,8 +92,10 @@ class Projects:
 
 def _register(store: Writing, project: Project) -> Project:
     """Store a project. One with the same id was moved or renamed, or registered by another caller at the same time: it
-    keeps all that belongs to it."""
+    keeps all that belongs to it. One that was forgotten begins anew, with the work that its hub has kept."""
     other = store.project_at(project.path) or store.find(Project, project.id)
+    if other and other.forgotten:
+        project, other = replace(project, hub_deleted_at=other.hub_deleted_at), None
     kept = replace(other, name=project.name, path=project.path, main=project.main) if other else project
     if kept != other:
         store.record("project.changed" if other else "project.added", kept.id, kept)

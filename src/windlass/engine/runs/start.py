@@ -97,6 +97,9 @@ class Runs:
             return
         try:
             given = await self.store.read(lambda store: _assignment(store, run))
+            if absent := next(filter(None, [await self.ports.git.absence(each) for each in given.site.projects]), ""):
+                await self.store.write(partial(delay, run.id, absent))
+                return  # the watch tick tries again
             async with self.seats[run.agent]:
                 place = await self.setup.place(run, given.site)
             identity = await self.processes.start(await self._prepare(run, given, place))

@@ -24,6 +24,7 @@ from windlass.core.ports.archive import Proof, Saved
 from windlass.core.ports.store import Reading
 from windlass.engine.records.messages import current_task
 from windlass.engine.views.hub_audit import HubAudit
+from windlass.engine.views.project_audit import ProjectAudit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -98,6 +99,8 @@ class Holding:
     """It has work that has not landed."""
     told_lost: bool
     """Someone removed its worktree, and the outcome of its run says so."""
+    given_up: bool
+    """A person deleted the hub that kept its work."""
 
 
 class Audit:
@@ -107,6 +110,7 @@ class Audit:
         self.store = ports.store
         self.git = ports.git
         self.hubs = HubAudit(ports)
+        self.projects = ProjectAudit(ports)
         self.processes = ports.processes
         self.settings = ports.settings
         self.pause = pause
@@ -126,6 +130,7 @@ class Audit:
             "I11": _errors,
             "I12": self._sound,
             "I13": self.hubs.findings,
+            "I15": self.projects.findings,
         }
         for key, look in looks.items():
             try:
@@ -160,10 +165,12 @@ class Audit:
     async def _proofs(self) -> AsyncIterator[tuple[Change, Proof]]:
         """Each landed change with what git says of it."""
         waiting: dict[str, list[Change]] = {}
-        projects = {each.id: each for each in await self.store.read(lambda store: store.projects())}
+        projects = {each.id: each for each in await self.store.read(lambda store: store.projects(forgotten=True))}
         async for change in self._walk(Change, lambda _, change: change):
             if change.state is not ChangeState.LANDED or change.project not in projects:
                 continue
+            if change.landing and change.landing.landed_at <= (projects[change.project].hub_deleted_at or 0.0):
+                continue  # a person deleted the proof
             queue = waiting.setdefault(change.project, [])
             queue.append(change)
             if len(queue) >= PROOFS:
@@ -273,7 +280,8 @@ class Audit:
     async def _work(self, told: JournalFacts) -> list[Finding]:
         """Look for worktrees first and for saved work second: work is saved before its worktree is removed."""
         await self._hear(told)
-        holdings = {each.agent.id: each async for each in self._walk(Agent, _holding)}
+        every = [each async for each in self._walk(Agent, _holding)]
+        holdings = {each.agent.id: each for each in every if not each.given_up}
         gone = [(key, agent) for agent, each in holdings.items() if each.at_risk for key in await self._gone(each)]
         saved = await self._saved()
         held = {(project, each.agent) for project, found in saved.items() for each in found.values() if each.sound}
@@ -294,7 +302,7 @@ class Audit:
         return [key for key, project in known if project is None or not await self.git.has_worktree(project, agent)]
 
     async def _saved(self) -> dict[str, dict[str, Saved]]:
-        projects = await self.store.read(lambda store: store.projects())
+        projects = await self.store.read(lambda store: store.projects(forgotten=True))
         return {
             project.id: {saved.ref: saved for saved in await self.git.archive.saved(project)} for project in projects
         }
@@ -349,6 +357,7 @@ def _holding(store: Reading, agent: Agent) -> Holding:
         projects={project: store.find(Project, project) for project in projects},
         at_risk=invariants.has_work(runs, change),
         told_lost=invariants.was_told_lost(runs),
+        given_up=invariants.was_given_up(agent, store.find(Project, agent.project)),
     )
 
 

@@ -48,6 +48,8 @@ def _of_subject(event: Event, store: Reading) -> str:
             return _project(Message, event.subject, store)
         case "task":
             return _project(Task, event.subject, store)
+        case "project":
+            return event.subject
     return ""
 
 

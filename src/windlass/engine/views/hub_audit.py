@@ -16,7 +16,7 @@ class HubAudit:
         self.archive = ports.git.archive
 
     async def findings(self) -> Sequence[Finding]:
-        projects = await self.store.read(lambda store: store.projects())
+        projects = await self.store.read(lambda store: store.projects(forgotten=True))
         states = [await self.archive.examine(project) for project in projects]
         lost = [problem for state in states for problem in state.lost]
         aside = [f"{ref} was set aside: its object is gone" for state in states for ref in state.aside]

@@ -94,7 +94,7 @@ class Rescue:
 
     async def _all(self) -> list[Item]:
         """All that is saved, the oldest first."""
-        projects = await self.store.read(lambda store: store.projects())
+        projects = await self.store.read(lambda store: store.projects(forgotten=True))
         found = [(project, each) for project in projects for each in await self.git.archive.saved(project)]
         times = await self.store.read(partial(_times, [saved for _, saved in found]))
         order = sorted(zip(times, found, strict=True), key=lambda each: (each[0], each[1][1].ref))

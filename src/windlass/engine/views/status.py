@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -12,13 +12,14 @@ from windlass.core.errors import WindlassError
 from windlass.core.nouns.agent import Agent, Status
 from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.message import Kind, Message
-from windlass.core.nouns.project import Project
+from windlass.core.nouns.project import Absence, Project, halt
 from windlass.core.nouns.run import Cost, Outcome, Run, Usage
 from windlass.core.nouns.task import Task
 from windlass.core.ports import Ports
 from windlass.core.ports.archive import Saved
 from windlass.core.ports.store import Reading
 from windlass.core.runs import retry_rules
+from windlass.engine.projects.absences import Absences
 from windlass.engine.radar.tick import Key, Radar
 from windlass.engine.records.documents import text_of
 from windlass.engine.records.lookup import get
@@ -79,27 +80,36 @@ class Moment:
     """Whether an agent may start a run."""
     held: Callable[[Task], str]
     """Why the radar keeps a task from beginning, if it does."""
+    absent: Mapping[str, Absence] = field(default_factory=dict)
+    """The projects that can't be worked on, by id."""
+
+    def away(self, agent: Agent) -> str:
+        """Why an agent can't be started, if one of its projects can't be worked on."""
+        return next((self.absent[key].told(self.now) for key in agent.projects if key in self.absent), "")
 
 
 class Statuses:
     """Answers who does what, since when, and how we know."""
 
-    def __init__(self, ports: Ports, slots: Slots, radar: Radar) -> None:
+    def __init__(self, ports: Ports, slots: Slots, radar: Radar, absences: Absences) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
         self.slots = slots
         self.radar = radar
+        self.absences = absences
 
     async def every(self, *, retired: bool = False, project: str = "") -> list[View]:
         """The agents at work, newest first; with `retired`, the finished ones after them."""
-        gone, unseen = await self.slots.gone(), await self.radar.unseen()
+        gone, unseen, absent = await self.slots.gone(), await self.radar.unseen(), await self.absences.all()
 
         def question(store: Reading) -> list[View]:
             agents = store.agents(project=project)
             if retired:
-                agents += store.agents(project=project, retired=True, limit=PAGE)
-            return _views(store, agents, self._moment(store, gone, unseen))
+                forgotten = {each.id for each in store.projects(forgotten=True) if each.forgotten}
+                finished = store.agents(project=project, retired=True, limit=PAGE)
+                agents += [agent for agent in finished if agent.project not in forgotten]
+            return _views(store, agents, replace(self._moment(store, gone, unseen), absent=absent))
 
         return await self.store.read(question)
 
@@ -120,12 +130,12 @@ class Statuses:
         return replace(page, rescue=newest_removal(await self.git.archive.saved(project, page.view.agent)))
 
     async def _page(self, name: str, viewer: str) -> Page:
-        gone, unseen = await self.slots.gone(), await self.radar.unseen()
+        gone, unseen, absent = await self.slots.gone(), await self.radar.unseen(), await self.absences.all()
 
         def question(store: Reading) -> Page:
             agent = get(store, Agent, name)
             project = store.find(Project, agent.project)
-            view = _views(store, [agent], self._moment(store, gone, unseen))[0]
+            view = _views(store, [agent], replace(self._moment(store, gone, unseen), absent=absent))[0]
             runs = store.runs_of(agent.id)
             messages = store.messages(channel_of(view.task.id)) if view.task else []
             return Page(
@@ -164,17 +174,21 @@ def _view(
     change = store.change_of_task(task.id) if task else None
     project = store.find(Project, agent.project)
     target = store.find(Project, change.project) if change else None
-    paused = target.halt if target and change and not change.ended else ""
+    away = moment.away(agent) if agent.retired_at is None else ""
+    there = moment.absent.get(change.project) if change else None
+    paused = halt(target, there, moment.now) if target and change and not change.ended else ""
     status = policy.status_of(run, task, change, persistent=agent.persistent)
     last = spoke.get(run.id) if run else None
     mail = _mail(store, agent) if owed and _rest(run, task) <= moment.now else ""
+    if run and run.live:
+        evidence = _of_live(run, last, moment)
+    else:
+        evidence = _joined(_evidence(agent, run, task, change, moment, paused=paused), mail)
     return View(
         agent=agent,
         project=project.name if project else agent.project,
         status=status,
-        evidence=_of_live(run, last, moment)
-        if run and run.live
-        else _joined(_evidence(agent, run, task, change, moment, paused=paused), mail),
+        evidence=_joined(evidence, "" if away in evidence else away),
         age=max(0.0, moment.now - _newest(agent, run, task, change, last)),
         task=task,
         run=run,
@@ -245,6 +259,8 @@ def _before_any_run(agent: Agent, task: Task | None, moment: Moment) -> str:
         return _NOTHING
     if task.ended:
         return task.reason
+    if away := moment.away(agent):
+        return f"can't start: {away}"
     try:
         if not moment.fits(agent):
             return "waits for a free slot"

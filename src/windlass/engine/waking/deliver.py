@@ -17,6 +17,7 @@ from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.workflows.instance import Instance, lowered
 from windlass.engine.bell import Bell
+from windlass.engine.projects.absences import Absences
 from windlass.engine.projects.tasks import Tasks
 from windlass.engine.records import instances
 from windlass.engine.records.messages import tell_person
@@ -56,7 +57,17 @@ _BUSY = policy.Wait(policy.BUSY)
 class Deliver:
     """Starts a run for each agent that has mail and may be woken; records why the others wait."""
 
-    def __init__(self, ports: Ports, bell: Bell, runs: Runs, slots: Slots, troubles: Troubles, *, tasks: Tasks) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        bell: Bell,
+        runs: Runs,
+        slots: Slots,
+        troubles: Troubles,
+        *,
+        tasks: Tasks,
+        absences: Absences,
+    ) -> None:
         self.ports = ports
         self.store = ports.store
         self.bell = bell
@@ -64,6 +75,7 @@ class Deliver:
         self.runs = runs
         self.slots = slots
         self.troubles = troubles
+        self.absences = absences
 
     async def tick(self) -> bool:
         """Wake every agent that has mail and that there is a slot for."""
@@ -81,6 +93,8 @@ class Deliver:
                 if until is not None:
                     self.bell.ring_in(until - now)
                 await self._explain(mail, reason, brake)
+            case policy.Wake() if absent := await self.absences.of(mail.agent):
+                await self._explain(mail, absent)
             case policy.Wake(session) if await self.slots.free(mail.agent):
                 await self._start(mail, session)
             case policy.Wake():

@@ -11,6 +11,7 @@ from windlass.core.nouns.run import Cause
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
+from windlass.engine.projects.absences import Absences
 from windlass.engine.radar.tick import Key, Radar
 from windlass.engine.records import instances
 from windlass.engine.runs.start import Runs
@@ -21,18 +22,21 @@ from windlass.engine.troubles import Troubles
 class Dispatch:
     """Starts ready tasks, oldest first."""
 
-    def __init__(self, ports: Ports, runs: Runs, slots: Slots, radar: Radar, troubles: Troubles) -> None:
+    def __init__(
+        self, ports: Ports, runs: Runs, slots: Slots, radar: Radar, troubles: Troubles, *, absences: Absences
+    ) -> None:
         self.store = ports.store
         self.runs = runs
         self.slots = slots
         self.radar = radar
         self.troubles = troubles
+        self.absences = absences
 
     async def tick(self) -> bool:
-        """Start every ready task that there is a slot for, and that the radar does not hold."""
+        """Start every ready task that there is a slot and a repository for, and that the radar does not hold."""
         for task, agent in await self.store.read(_ready):
             with self.troubles.noted("dispatch"):
-                if await self.slots.free(agent):
+                if not await self.absences.of(agent) and await self.slots.free(agent):
                     unseen = await self.radar.unseen() if task.paths else frozenset()
                     held, mail = await self.store.read(partial(self._look, task, agent, unseen))
                     if not held:

@@ -20,6 +20,8 @@ class BranchDisplay:
 
     async def show(self, project: Project, hub: Path, branch: str, commit: str, *, new: bool) -> None:
         """Create a branch that has something new, or move it if it is where we left it; never one the user moved."""
+        if self._user.absence(project):
+            return
         ref = f"refs/heads/{branch}"
         there = await self._user.ref(project, ref)
         if not there and not new:

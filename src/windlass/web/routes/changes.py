@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windlass.core.errors import Conflict
 from windlass.core.nouns.change import Change
+from windlass.core.nouns.project import halt
 from windlass.core.requests import Request
 from windlass.web import views
 from windlass.web.request import Answer, Call, Folder, ListQuery, PageQuery, PlaceRequest
@@ -27,10 +28,12 @@ class PauseRequest(PlaceRequest):
 async def queue(call: Call, given: ListQuery) -> Answer:
     """The queue in its order, and whether it moves."""
     projects, changes = await call.engine.queue.every(await call.project(given.path), ended=given.all)
-    halts = {project.id: project.halt for project in projects}
+    absent = await call.engine.queue.absent()
+    halts = {project.id: halt(project, absent.get(project.id), call.now) for project in projects}
     return {
         "as_of": call.now,
         "paused": [views.pause(project) for project in projects if project.paused],
+        "gone": [views.gone(project, absent[project.id]) for project in projects if project.id in absent],
         "red": [views.red(project) for project in projects if project.red],
         "items": [_shown(call, change, halts[change.project]) for change in changes],
     }

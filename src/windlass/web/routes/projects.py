@@ -29,6 +29,39 @@ async def add(call: Call, given: ProjectRequest) -> Answer:
     return {**codec.plain(project), "config": config}
 
 
+class ForgetRequest(Request):
+    project: str = ""
+    path: str = ""
+    sure: bool = False
+    delete_hub: bool = False
+
+
+class ProjectsQuery(Request):
+    all: bool = False
+
+
+async def every(call: Call, given: ProjectsQuery) -> Answer:
+    """The projects, and how each stands; with `all` the forgotten ones, too."""
+    absent, found = await call.engine.absences.all(), await call.engine.forgetting.listing(forgotten=given.all)
+    return call.listing([views.project(each, absent.get(each.id), counts) for each, counts in found])
+
+
+async def forget(call: Call, given: ForgetRequest) -> Answer:
+    """Save what a project's agents have not landed, and show the project no more."""
+    key = given.project or await call.engine.projects.locate(given.path)
+    project = await call.engine.forgetting.find(key)
+    done = await call.engine.forgetting.forget(project, sure=given.sure, delete_hub=given.delete_hub)
+    lost = project.id if given.delete_hub else ""
+    refs = [(each.agent.id, ref) for each in done.cleared for where, ref in each.refs.items() if where != lost]
+    return {
+        "project": {key: getattr(done.project, key) for key in ("id", "name", "path")},
+        "changes": list(done.changes),
+        "rescued": [{"agent": agent, "ref": ref} for agent, ref in refs],
+        "kept": [{"agent": each.agent.id, "why": each.kept} for each in done.cleared if each.kept],
+        "hub_deleted": done.project.hub_deleted_at is not None,
+    }
+
+
 async def definitions(call: Call, given: PlaceQuery) -> Answer:
     """The agents that the repository at a path defines, and what is wrong with its files."""
     roster = await call.engine.definitions.at(await call.place(given.path))
