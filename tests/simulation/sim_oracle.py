@@ -189,7 +189,7 @@ class Oracle:
 
     def _is_paused(self, change: Change) -> bool:
         project = self.world.now.find(Project, change.project)
-        return bool(project and project.halt)
+        return bool(project and (project.paused or project.red))
 
     def _may_wait(self, task: Task) -> bool:
         now = self.world.now

@@ -79,6 +79,7 @@ def test_the_daemon_can_die_before_and_after_every_effect() -> None:
     effects = {f"{port}.{effect}" for port, names in EFFECTS.items() for effect in names} | {"store.write"}
     effects -= {"chats.replace", "chats.keep"}  # nobody edits pages or writes without end: tests/engine/chatfiles
     effects -= {"git.checkout", "git.branch"}  # nor are there workflows: tests/engine/workflows/test_workflow_stories.py
+    effects -= {"git.delete_hub"}  # nobody forgets a project: tests/engine/projects/test_forget_stories.py
     effects -= {"git.mixed"}  # nor is a guarded change tested twice: tests/engine/gate/test_guard_stories.py
     missing = {f"{effect}.{when}" for effect in effects for when in ("before", "after")}
     arranged, plain = ((seed, ARRANGED) for seed in range(10)), ((seed, RULES) for seed in range(150))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from windlass.core.invariants import judge_forgotten, was_given_up
@@ -9,7 +11,7 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import CheckResult
 from windlass.core.nouns.project import Absence, Project, gone, halt, standing
 
-SHOP = {"id": "p", "name": "shop", "path": "/code/shop", "main": "main"}
+SHOP: dict[str, Any] = {"id": "p", "name": "shop", "path": "/code/shop", "main": "main"}
 RED = CheckResult(command="make", tree="t", passed=False, exit_code=1, seconds=1.0, started_at=1.0, reason="failed")
 GONE = Absence(gone("/code/shop", folder=False), 10.0)
 

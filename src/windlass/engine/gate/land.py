@@ -273,7 +273,7 @@ class Gate:
             self.tests.stop(_key(test))
 
     async def _blame(self, change: Change, error: Exception) -> bool:
-        """Hold a change that fails again and again, so that the others can land. False: its repository has just gone."""
+        """Hold a change that fails again and again, so that others can land. False: its repository has just gone."""
         if await self.absences.why(await self.projects.get(change.project)):
             return False
         self._failures[change.id] += 1
