@@ -23,7 +23,7 @@ from windlass.process.starting.forker import LOCKS
 pytestmark = pytest.mark.xdist_group("doctor-check")  # one worker plays the story, once
 
 SETTINGS = "[daemon]\nstop_grace_seconds = 0.1\n[limits]\nretries = 0\n"
-NAMES = [f"I{number}" for number in range(1, 15)]
+NAMES = [f"I{number}" for number in range(1, 16)]
 
 
 @pytest.fixture(scope="module")

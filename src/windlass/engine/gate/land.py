@@ -234,7 +234,7 @@ class Gate:
     async def _put(self, view: QueueView, part: Stack, change: Change) -> bool:
         try:
             return await self.staging.put(view, part, change)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the change answers for it
             if await self._blame(change, error):
                 raise  # the background reports it and pauses
             return False
@@ -258,7 +258,7 @@ class Gate:
                 for change, _ in pairs:
                     await self.holds.hold(change, Hold.CHECKS, f"{result.reason}: {result.command}", f"\n{MISSING}")
             self._failures.pop(top.id, None)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the change answers for it
             if await self._blame(top, error):
                 raise
         finally:
@@ -320,7 +320,7 @@ class Gate:
             try:
                 await self._move(view, pairs, passed[-1])
                 return True
-            except Exception as error:
+            except Exception as error:  # whatever it is, the change answers for it
                 if await self._blame(changes[-1], error):
                     raise
                 return True
