@@ -137,7 +137,7 @@ class TestForget:
             )
             again = await stage.engine.projects.at(str(repo))
             assert (again.id, again.paused, again.forgotten) == (old.id, "", "")
-            assert (await stage.engine.rescue.show(f"{failed}/1", exact=False))[0].project.id == old.id
+            assert (await stage.engine.rescue.show(f"{failed}/1"))[0].project.id == old.id
 
         play(story)
 
