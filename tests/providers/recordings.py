@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
+from windlass.core.runs import output_lines
 from windlass.core.runs.output_lines import LineSplitter
 from windlass.core.runs.provider import LineReading, Provider
 from windlass.providers import load
@@ -42,11 +43,11 @@ def lines_of(path: Path) -> list[str]:
 
 def readings(provider: Provider, pieces: Iterable[bytes]) -> list[LineReading]:
     """The readings of an output that comes in these pieces."""
-    state, found = LineSplitter(), []
+    state, found = LineSplitter(), ""
     for piece in pieces:
         state, whole = state.feed(piece)
-        found += [provider.read(each) for each in whole]
-    return found + [provider.read(each) for each in state.end()]
+        found += whole
+    return [provider.read(line) for line in output_lines.lines_of(found + state.end())]
 
 
 def learned(provider: Provider, path: Path) -> Learned:

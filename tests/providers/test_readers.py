@@ -235,6 +235,60 @@ class TestPieces:
         assert found[-1].ended
 
 
+TYPES = (
+    *("assistant", "user", "system", "result", "rate_limit_event", "text", "tool_use", "tool_result", "novelty"),
+    *("thread.started", "item.started", "item.completed", "turn.failed", "turn.completed", "agent_message", "error"),
+    *("command_execution", "call", "usage", "session", "answer"),
+)
+PARTS = st.fixed_dictionaries(
+    {"type": st.sampled_from(TYPES)},
+    optional={"text": st.text(max_size=9), "command": st.just("ls"), "is_error": st.booleans()},
+)
+EVENTS = st.fixed_dictionaries(
+    {"type": st.sampled_from(TYPES)},
+    optional={
+        "subtype": st.sampled_from(["init", "api_retry", "success"]),
+        "message": st.one_of(st.text(max_size=9), st.fixed_dictionaries({"content": st.lists(PARTS, max_size=2)})),
+        "item": PARTS,
+        "result": st.text(max_size=9),
+        "session_id": st.just("s1"),
+        "thread_id": st.just("t1"),
+        "rate_limit_info": st.just({"status": "rejected"}),
+    },
+)
+
+
+class TestTelling:
+    @EACH
+    def test_nothing_that_tells_is_passed_over(self, provider: Provider, path: Path) -> None:
+        """Of what the programs have printed, the lines that are not read tell nothing about the run."""
+        lines = lines_of(path)
+        assert provider.readings("".join(f"{line}\n" for line in lines)) == told(provider, lines)
+
+    @READERS
+    @given(
+        events=st.lists(EVENTS, max_size=4), spaced=st.booleans(), written=st.sampled_from(["", "\\u0074", "\\u0054"])
+    )
+    def test_nor_in_any_event_however_it_is_written(
+        self, provider: Provider, events: list[dict[str, object]], spaced: bool, written: str
+    ) -> None:
+        """The same for events of any type and form, also where letters are escaped."""
+        lines = [json.dumps(event, separators=(" , ", "\t: ") if spaced else (",", ":")) for event in events]
+        lines = [line.replace("t", written) if written else line for line in lines]
+        assert provider.readings("".join(f"{line}\n" for line in lines)) == told(provider, lines)
+
+    @READERS
+    def test_not_quite_json_is_read_as_ever(self, provider: Provider) -> None:
+        """NaN, numbers beyond all bounds and half characters do not hide the rest of an event."""
+        for odd in ("NaN", "1e999", '"\\ud83d"', "-Infinity", "9" * 30):
+            assert provider.read(f'{{"type": "system", "novelty": {odd}}}') == LineReading()
+
+
+def told(provider: Provider, lines: list[str]) -> list[LineReading]:
+    """What is found by reading every line."""
+    return [reading for reading in map(provider.read, lines) if reading.tells]
+
+
 class TestStrange:
     @READERS
     @pytest.mark.parametrize(

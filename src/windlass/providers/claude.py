@@ -14,7 +14,7 @@ from functools import partial
 from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
-from windlass.providers.output.events import Event, amount, call, count, reader, shortened, table, texts, words
+from windlass.providers.output.events import Event, amount, call, count, of_type, reader, shortened, table, texts, words
 from windlass.providers.output.troubles import kind_of, patterns, read_plain, run_trouble
 
 _READS = (
@@ -204,6 +204,7 @@ provider = Provider(
     argv=argv,
     environment=environment,
     read=reader(_event, partial(read_plain, known=_STDERR)),
+    telling=of_type("rate_limit_event", "result", "system", "tool_use"),
     system=True,
     writes={_TOOLS: json.dumps({"mcpServers": {"windlass": _SERVER}}, indent=2) + "\n"},
     tools=True,

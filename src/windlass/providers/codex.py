@@ -17,7 +17,18 @@ from functools import partial
 from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.nouns.run import RunTrouble, TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest, Verified
-from windlass.providers.output.events import Event, as_object, call, count, reader, shortened, table, texts, words
+from windlass.providers.output.events import (
+    Event,
+    as_object,
+    call,
+    count,
+    of_type,
+    reader,
+    shortened,
+    table,
+    texts,
+    words,
+)
 from windlass.providers.output.prices import OPENAI, price
 from windlass.providers.output.troubles import kind_of, patterns, read_plain, run_trouble
 
@@ -184,6 +195,7 @@ provider = Provider(
     summary="Codex",
     argv=argv,
     read=reader(_event, _plain),
+    telling=of_type("agent_message", "error", "item.started", "thread.started", "turn.completed", "turn.failed"),
     price=partial(price, OPENAI),
     tools=True,
     picks=(ToolKind.WEB,),

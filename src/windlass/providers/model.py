@@ -17,7 +17,7 @@ from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.nouns.run import TroubleKind, Usage
 from windlass.core.runs.provider import LineReading, Provider, StartRequest
 from windlass.core.settings.models import ModelSettings
-from windlass.providers.output.events import Event, amount, call, count, reader, shortened, words
+from windlass.providers.output.events import Event, amount, call, count, of_type, reader, shortened, words
 from windlass.providers.output.troubles import read_plain, run_trouble
 
 LIBRARY = "pydantic_ai"
@@ -181,6 +181,7 @@ provider = Provider(
     summary="any vendor's model without a coding CLI: a process of ours asks it, with files, search and shell",
     argv=argv,
     read=reader(_event, read_plain),
+    telling=of_type("call", "error", "result", "session", "usage"),
     system=True,
     tools=True,
     picks=(ToolKind.READ, ToolKind.SEARCH, ToolKind.EDIT, ToolKind.SHELL),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 LONGEST = 1_000_000
@@ -21,37 +23,69 @@ class LineSplitter:
     odd: frozenset[str] = frozenset()
     """Oddities of the lines so far."""
 
-    def feed(self, content: bytes) -> tuple[LineSplitter, list[str]]:
-        """Take some bytes; return what is left over, and the lines that are whole now."""
-        *whole, rest = (self.rest + content).split(b"\n")
-        if whole and self.skipping:
-            whole = whole[1:]
+    def feed(self, content: bytes) -> tuple[LineSplitter, str]:
+        """Take some bytes; return what is left over, and the lines that are whole now, each with its newline."""
+        whole, newline, rest = (self.rest + content).rpartition(b"\n")
+        if self.skipping and newline:
+            _, newline, whole = whole.partition(b"\n")
         elif self.skipping:
-            return replace(self, rest=b""), []
-        lines, oddities = _read(whole)
+            return replace(self, rest=b""), ""
+        text, oddities = _read(whole) if newline else ("", frozenset())
         odd = self.odd | oddities
         if len(rest) > LONGEST:
-            lines.append(rest[:LONGEST].decode("utf-8", "replace"))
-            return LineSplitter(skipping=True, odd=odd | {TOO_LONG}), lines
-        return LineSplitter(rest, odd=odd), lines
+            return LineSplitter(
+                skipping=True, odd=odd | {TOO_LONG}
+            ), f"{text}{rest[:LONGEST].decode('utf-8', 'replace')}\n"
+        return LineSplitter(rest, odd=odd), text
 
-    def end(self) -> list[str]:
+    def end(self) -> str:
         """The last line, when no newline will follow it."""
-        return [self.rest.decode("utf-8", "replace")] if self.rest else []
+        return f"{_beginning(self.rest)}\n" if self.rest else ""
 
 
-def _read(whole: list[bytes]) -> tuple[list[str], set[str]]:
-    """Lines as text, and what is strange about them. All are decoded in one go: there may be very many."""
-    if not whole:
-        return [], set()
-    content = b"\n".join(whole)
-    found = {ZEROS} if b"\0" in content else set()
+def lines_of(text: str) -> list[str]:
+    """The lines of a text that has a newline after each."""
+    return text.split("\n")[:-1]
+
+
+def lines_with(text: str, *patterns: re.Pattern[str]) -> list[str]:
+    """Those lines of such a text that one of the patterns is in, in their order: the others cost next to nothing.
+
+    A pattern may begin with the newline before its line.
+    """
+    text = f"\n{text}"
+    found: dict[int, int] = {}
+    for pattern in patterns:
+        end = 0
+        while match := pattern.search(text, end):
+            start = text.rfind("\n", 0, match.start() + 1) + 1
+            end = found[start] = text.index("\n", start)
+    return [text[start : found[start]] for start in sorted(found)]
+
+
+def _read(whole: bytes) -> tuple[str, Set[str]]:
+    """Whole lines as text, and what is strange about them. All are decoded in one go: there may be very many."""
+    found = {ZEROS} if b"\0" in whole else set()
     try:
-        text = content.decode()
+        text = f"{whole.decode()}\n"
     except UnicodeDecodeError:
         found.add(NOT_TEXT)
-        text = content.decode("utf-8", "replace")
-    if max(map(len, whole)) > LONGEST:
-        return [line[:LONGEST].removesuffix(b"\r").decode("utf-8", "replace") for line in whole], found
-    lines = text.split("\n")
-    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines, found
+        text = f"{whole.decode('utf-8', 'replace')}\n"
+    if _is_long(whole):
+        text = "".join(f"{_beginning(line)}\n" for line in whole.split(b"\n"))
+    return text.replace("\r\n", "\n") if "\r" in text else text, found
+
+
+def _beginning(line: bytes) -> str:
+    """As much of a line as is looked at."""
+    return line[:LONGEST].decode("utf-8", "replace")
+
+
+def _is_long(whole: bytes) -> bool:
+    """Whether one of these lines is too long. It goes by the longest strides, not by lines: there may be very many."""
+    start = 0
+    while len(whole) - start > LONGEST:
+        start = whole.rfind(b"\n", start, start + LONGEST + 1) + 1
+        if not start:
+            return True
+    return False

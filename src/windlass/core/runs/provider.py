@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +10,7 @@ from enum import StrEnum
 from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Permissions, ToolKind
 from windlass.core.nouns.run import RunTrouble, Usage
+from windlass.core.runs.output_lines import lines_of, lines_with
 from windlass.core.settings.models import ModelSettings
 
 ARGUMENT_LIMIT = 100_000
@@ -85,6 +87,11 @@ def _as_text(line: str) -> LineReading:
     return LineReading(text=line)
 
 
+_NO_OBJECT = re.compile(r"\n[^{]")
+"""A line that is not a JSON object."""
+_ESCAPED = re.compile(r"\\u00[2-7]")
+"""A letter as JSON may write it, too: such a line may say what `Provider.telling` does not find in it."""
+
 WITH_YOUR_RIGHTS = "whatever it likes, with your rights"
 """The rights of a program without a sandbox and without flags."""
 UNHELD: Mapping[Permissions, str] = {
@@ -123,6 +130,8 @@ class Provider:
     stdin: bool = True
     """It reads its prompt from standard input, too; else that is empty."""
     read: Callable[[str], LineReading] = _as_text
+    telling: re.Pattern[str] | None = None
+    """What stands in each JSON object of its output that tells about the run; without it, every line is read."""
     structured: bool = False
     """It prints events, so that its session, usage and troubles are known; people are shown the readings' text."""
     check: Callable[[Mapping[str, str]], None] = lambda _: None
@@ -189,6 +198,13 @@ class Provider:
     def plain(self) -> bool:
         """Whether its lines are words for people, and tell nothing about the run."""
         return self.read is _as_text
+
+    def readings(self, text: str) -> list[LineReading]:
+        """What these lines tell about the run, each with its newline. Those that can't tell anything are not read."""
+        if self.plain:
+            return []
+        lines = lines_with(text, _NO_OBJECT, self.telling, _ESCAPED) if self.telling else lines_of(text)
+        return [reading for reading in map(self.read, lines) if reading.tells]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

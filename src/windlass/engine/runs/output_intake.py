@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,6 +25,8 @@ from windlass.engine.records.sites import site_of
 
 STEP = 1_000_000
 """Bytes that are kept in one transaction."""
+LITTLE = 32_000
+"""Bytes that are understood at once; more of them in a thread."""
 LOOK_BACK = 64_000
 """Bytes in which an unfinished line is looked for after a restart."""
 MARK = 64
@@ -120,9 +123,9 @@ class Intake:
             content = await self._clean(run, tail, last=last)
             if not content:
                 return True
-            lines, whole = tail.lines.feed(content)
+            lines, readings = await _understood(tail.lines, provider, content)
             chunk = Chunk(run.id, tail.offset, self.clock.now(), content)
-            told = NewLines(run.id, provider, whole, lines.odd, tail.cut)
+            told = LearnedOutput(run.id, provider, readings, lines.odd, tail.cut)
             await self.store.write(partial(_keep, chunk, told))
             tail.keep(content, lines, self.clock.monotonic())
             self.bell.hum()
@@ -132,7 +135,8 @@ class Intake:
         """All that is left, also a last line that no newline ended. Returns the run as it is known then."""
         await self.take(run, tail, last=True)
         odd = tail.lines.feed(b"\n")[0].odd
-        told = NewLines(run.id, self.providers.get(run.provider), tail.lines.end(), odd, tail.cut)
+        provider = self.providers.get(run.provider)
+        told = LearnedOutput(run.id, provider, provider.readings(tail.lines.end()), odd, tail.cut)
         return await self.store.write(told.learn) or run
 
     async def _clean(self, run: Run, tail: OutputPosition, *, last: bool) -> bytes:
@@ -161,12 +165,12 @@ class Intake:
 
 
 @dataclass(frozen=True, slots=True)
-class NewLines:
-    """Lines of a run's output, to be read and written down."""
+class LearnedOutput:
+    """What some of a run's output tells, to be written down."""
 
     run: str
     provider: Provider
-    lines: list[str]
+    readings: Sequence[LineReading]
     odd: frozenset[str]
     cut: int
 
@@ -176,9 +180,8 @@ class NewLines:
         if run is None:
             return None
         learned = replace(run, odd=tuple(sorted(self.odd)), cut=self.cut)
-        for reading in () if self.provider.plain else map(self.provider.read, self.lines):
-            if reading.tells:
-                learned = self._with(store, learned, reading)
+        for reading in self.readings:
+            learned = self._with(store, learned, reading)
         if learned != run:
             store.record("run.learned", run.id, learned)
         return learned
@@ -206,7 +209,20 @@ class NewLines:
         return usage if usage.cost_usd else replace(usage, cost_usd=self.provider.price(run.model, usage))
 
 
-def _keep(chunk: Chunk, told: NewLines, store: Writing) -> None:
+async def _understood(
+    lines: LineSplitter, provider: Provider, content: bytes
+) -> tuple[LineSplitter, list[LineReading]]:
+    """What is left over of some output, and what its whole lines tell: before the transaction, and much of it beside
+    the loop."""
+
+    def understand() -> tuple[LineSplitter, list[LineReading]]:
+        rest, whole = lines.feed(content)
+        return rest, provider.readings(whole)
+
+    return understand() if len(content) <= LITTLE else await asyncio.to_thread(understand)
+
+
+def _keep(chunk: Chunk, told: LearnedOutput, store: Writing) -> None:
     store.append(chunk)
     told.learn(store)
 

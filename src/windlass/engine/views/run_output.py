@@ -12,7 +12,7 @@ from windlass.core.nouns.run import Chunk, Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading
-from windlass.core.runs.output_lines import LineSplitter
+from windlass.core.runs.output_lines import LineSplitter, lines_of
 from windlass.engine.bell import Bell
 from windlass.engine.records.lookup import get
 
@@ -55,12 +55,12 @@ class RunOutput:
         for unfinished in self._unfinished(last, rest) if last else ():
             yield unfinished
 
-    def _said(self, run: Run, lines: list[str]) -> tuple[str, ...] | None:
+    def _said(self, run: Run, lines: str) -> tuple[str, ...] | None:
         """These lines as text for people; None if they are that already."""
         provider = self.providers.get(run.provider)
         if not provider.structured:
             return None
-        return tuple(text for text in (provider.read(line).text for line in lines) if text)
+        return tuple(text for text in (provider.read(line).text for line in lines_of(lines)) if text)
 
     def _unfinished(self, last: Piece, rest: LineSplitter) -> Iterator[Piece]:
         """The last line of a run that no newline ended."""
