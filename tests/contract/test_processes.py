@@ -144,6 +144,31 @@ def test_output_with_a_second_name_is_known_and_never_overwritten(stage: Stage) 
     play(stage, story)
 
 
+def test_output_is_dropped_only_whole_and_when_nobody_has_it(stage: Stage) -> None:
+    """Not while a process may write, not with more or fewer bytes than are known, not a file with a second name."""
+
+    async def story(port: Processes) -> None:
+        for run, shared in (("r1", False), ("r2", True)):
+            identity = await port.start(stage.launch(run))
+            ear = Ear()
+            port.follow(run, identity, ear)
+            stage.say(run, b"words\n")
+            await ear.until(lambda run=run: said(port, run, b"words\n"))  # type: ignore[misc]  # mypy can't infer a lambda with defaults
+            assert not await port.drop_output(run, 6)
+            stage.exit(run, 0)
+            await ear.until(lambda identity=identity: gone(port, identity))  # type: ignore[misc]  # mypy can't infer a lambda with defaults
+            if shared:
+                stage.share(run)
+            assert not await port.drop_output(run, 5) and not await port.drop_output(run, 7)
+            assert await said(port, run, b"words\n")
+            assert await port.drop_output(run, 6) is not shared
+            assert await said(port, run, b"words\n") is shared
+            assert not await port.drop_output(run, 6)
+        assert not await port.drop_output("r3", 6)
+
+    play(stage, story)
+
+
 def test_a_change_in_a_place_is_stirred_for_all_who_follow_a_run_there(stage: Stage, tmp_path: Path) -> None:
     """Also when one of them is forgotten; a place that is not there is no obstacle, and may never be heard of."""
     shared, own, missing = tmp_path / "shared", tmp_path / "own", tmp_path / "missing"

@@ -150,6 +150,13 @@ class FakeProcesses:
     async def output_shared(self, run: str, /) -> bool:
         return run in self.started and self.started[run].shared
 
+    async def drop_output(self, run: str, length: int, /) -> bool:
+        process = self.started.get(run)
+        if process is None or process.alive or process.shared or not length == len(process.output) > 0:
+            return False
+        process.output.clear()
+        return True
+
     async def discard(self, folder: str, /) -> None:
         self.discarded.append(folder)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from bisect import bisect_right
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Any, TypeVar
 
+from fakes.store_output import MemoryOutput, MemoryOutputReading
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change, ChangeState
@@ -28,6 +29,7 @@ from windlass.store import journal, rows
 from windlass.store.audit import JournalAudit
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 _UNDELIVERED = (Receipt.PENDING, Receipt.DELIVERED)
 _NOT_AGENTS = ("human", "system")
@@ -41,15 +43,16 @@ class _Tables:
     nouns: dict[type[Any], dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in rows.SHAPES})
     counters: dict[str, int] = field(default_factory=dict)
     positions: dict[str, str] = field(default_factory=dict)
-    chunks: dict[str, list[Chunk]] = field(default_factory=dict)
+    output: MemoryOutput = field(default_factory=MemoryOutput)
     events: list[Event] = field(default_factory=list)
     tip: journal.Tip = field(default_factory=journal.Tip)
 
 
-class MemoryReading:
+class MemoryReading(MemoryOutputReading):
     """`core.store.Reading` on plain dictionaries."""
 
     def __init__(self, tables: _Tables) -> None:
+        super().__init__(tables.output, lambda: list(self._all(Run)))
         self._tables = tables
 
     def find(self, kind: type[N], key: str, /) -> N | None:
@@ -250,18 +253,6 @@ class MemoryReading:
     def position(self, key: str, /) -> str:
         return self._tables.positions.get(key, "")
 
-    def output_end(self, run: str, /) -> int:
-        kept = self._tables.chunks.get(run)
-        return kept[-1].end if kept else 0
-
-    def chunks(self, run: str, *, offset: int = 0, limit: int = 100) -> list[Chunk]:
-        kept = self._tables.chunks.get(run, [])
-        begin = bisect_right(kept, offset, key=lambda chunk: chunk.end)
-        return kept[begin : begin + max(limit, 0)]
-
-    def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
-        return {run: kept[-1].at for run in runs if (kept := self._tables.chunks.get(run))}
-
     def page(self, kind: type[T], *, after: int, limit: int) -> list[tuple[int, T]]:
         return list(islice(enumerate(self._all(kind), start=1), after, after + limit))
 
@@ -302,10 +293,14 @@ class MemoryWriting(MemoryReading):
     def append(self, chunk: Chunk, /) -> Event:
         end = self.output_end(chunk.run)
         entry = journal.enter_output(self._tables.tip, chunk, now=self._clock.now(), end=end)
-        kept = self._tables.chunks.setdefault(chunk.run, [])
+        kept = self._tables.output.chunks.setdefault(chunk.run, [])
         kept.append(chunk)
         self._undo.append(kept.pop)
         return self._add(entry)
+
+    def pack(self, run: str, offset: int, form: str, content: bytes, /) -> None:
+        if any(chunk.offset == offset for chunk in self.unpacked(run, limit=sys.maxsize)):
+            self._set(self._tables.output.packed, (run, offset), (form, content))
 
     def roll_back(self) -> None:
         """Leave no trace."""
@@ -323,7 +318,7 @@ class MemoryWriting(MemoryReading):
         self._tables.events.pop()
         self._tables.tip = tip
 
-    def _set(self, table: dict[str, T], key: str, value: T) -> None:
+    def _set(self, table: dict[K, T], key: K, value: T) -> None:
         if key in table:
             before = table[key]
             self._undo.append(lambda: table.__setitem__(key, before))

@@ -86,8 +86,9 @@ def test_every_effect_of_every_port_has_its_steps() -> None:
 def test_the_scenario_goes_through_every_effect() -> None:
     """What the crash points do not reach is not proven: each effect happens in the scenario, but for some that are
     proven elsewhere: undoing, beginning anew (tests/git/test_git_renew.py), several repositories, pages that
-    people edit (tests/engine/chatfiles/test_page_stories.py), a chat.md too long to be sent (test_chat_floods.py there),
-    and taking a branch or a person's checkout, which leaves a ref until it is asked for again."""
+    people edit (tests/engine/chatfiles/test_page_stories.py), a chat.md too long to be sent (test_chat_floods.py
+    there), the output of a run that is long over (tests/engine/runs/test_packing_stories.py), and taking a branch or
+    a person's checkout, which leaves a ref until it is asked for again."""
     _, names = uncrashed()
     reached = {name.rsplit(".", 1)[0] for name in names}
 
@@ -95,7 +96,7 @@ def test_the_scenario_goes_through_every_effect() -> None:
     assert effects - reached == {
         *("git.revert", "git.renew", "git.take", "git.branch", "git.checkout", "git.mixed"),
         "git.delete_hub",  # tests/e2e/test_gone.py
-        *("workdirs.gather", "chats.keep", "chats.replace"),
+        *("workdirs.gather", "chats.keep", "chats.replace", "processes.drop_output"),
     }
 
 

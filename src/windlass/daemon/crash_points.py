@@ -28,7 +28,7 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
         *("stage", "mixed", "land", "receipt", "take", "branch", "checkout", "revert", "remove_worktree"),
         "delete_hub",
     ),
-    "processes": ("start", "stop", "discard"),
+    "processes": ("start", "stop", "discard", "drop_output"),
     "workdirs": ("brief", "gather", "mirror"),
     "chats": ("append", "keep", "replace"),
     "setups": ("prepare",),

@@ -43,6 +43,7 @@ class Doctor:
             self._disk(),
             await self._journal(),
             self._copy(),
+            await self._output(),
             await self._runs(),
             self._ticks(),
             await self._sandbox(),
@@ -83,6 +84,12 @@ class Doctor:
         except OSError:
             ago = "not made yet"
         return Finding(name="copy", ok=True, detail=f"{copy}, {ago}")
+
+    async def _output(self) -> Finding:
+        """How much agents have said, and how much room that takes."""
+        said, kept = await self.engine.ports.store.read(lambda store: store.output_size())
+        detail = f"{said / 1e6:.1f} MB, kept in {kept / 1e6:.1f} MB for ever"
+        return Finding(name="output", ok=True, detail=detail)
 
     async def _runs(self) -> Finding:
         live = await self.engine.ports.store.read(lambda store: store.live_runs())

@@ -29,6 +29,7 @@ from windlass.engine.radar.tick import Radar
 from windlass.engine.runs.judge import Judge
 from windlass.engine.runs.output_intake import Intake
 from windlass.engine.runs.own_checks import OwnChecks
+from windlass.engine.runs.packing import Packing
 from windlass.engine.runs.start import Runs
 from windlass.engine.runs.watch import Watch
 from windlass.engine.slots import Slots
@@ -103,6 +104,7 @@ class Engine:
         self.runs = Runs(ports, bell, confinement, slots, background=self._starts, seats=seats)
         intake = Intake(ports, bell, confinement)
         self._watch = Watch(ports, self.runs, intake, Judge(ports, bell, confinement, self.talk), self._attendants)
+        self._packing = Packing(ports, self.troubles)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles, absences=absences)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks, absences=absences)
         self.workflows = Workflows(ports, bell, self.tasks, self._deliver, self.changes)
@@ -126,7 +128,7 @@ class Engine:
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
-        """The five ticks, and those of workflows, radar and chat.
+        """The five ticks, and those of workflows, radar, chat and packing.
 
         What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs.
         """
@@ -139,6 +141,7 @@ class Engine:
             "radar": Rhythm(self.radar.tick, 10.0, ear=self.radar.ear),
             "chat": Rhythm(self._chat.tick, 2.0, ear=self._chat.ear),
             "workflows": Rhythm(self.workflows.tick, 30.0),
+            "pack": Rhythm(self._packing.tick, 600.0, hears=False),
         }
 
     async def settle(self) -> None:

@@ -133,6 +133,9 @@ class DetachedProcesses:
     async def output_shared(self, run: str, /) -> bool:
         return RunFolder.of(self._runs, run).is_output_shared()
 
+    async def drop_output(self, run: str, length: int, /) -> bool:
+        return await asyncio.to_thread(RunFolder.of(self._runs, run).drop_output, length)
+
     async def exit_code(self, run: str, /) -> int | None:
         return RunFolder.of(self._runs, run).read_exit()
 

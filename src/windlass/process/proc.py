@@ -127,6 +127,22 @@ def send(identity: Identity, number: signal.Signals) -> None:
             os.close(descriptor)
 
 
+def is_open(file: os.stat_result) -> bool:
+    """Whether a process that we may look into has this file open."""
+    return any(_has_open(pid, (file.st_dev, file.st_ino)) for pid in _pids())
+
+
+def _has_open(pid: int, file: tuple[int, int]) -> bool:
+    """Whether it has; it may leave, and close files, while we look."""
+    with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as handles:
+        for handle in handles:
+            with suppress(OSError):
+                found = handle.stat()
+                if (found.st_dev, found.st_ino) == file:
+                    return True
+    return False
+
+
 def _pids() -> set[int]:
     try:
         with os.scandir("/proc") as entries:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.core.errors import BadInput, Unavailable
+from windlass.process.proc import is_open
 from windlass.system.files import NotPlain, open_file
 
 _RUN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -65,6 +66,20 @@ class RunFolder:
             return stat.S_ISREG(found.st_mode) and found.st_nlink > 1  # a folder always has two
         except OSError:
             return False
+
+    def drop_output(self, length: int) -> bool:
+        """Remove the output if it is a plain file with just so many bytes and one name, and nobody has it open."""
+        try:
+            found = self.output.lstat()
+            ours = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_size == length
+            if not ours or is_open(found):
+                return False
+            self.output.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise Unavailable(f"{self.output} could not be removed: {error.strerror}.") from error
+        return True
 
     def read_exit(self) -> int | None:
         """The exit code, if the shim could write it."""

@@ -265,10 +265,24 @@ SELECT coalesce(max(seq), 0) FROM events;
 SELECT "offset" + length FROM chunks WHERE run = :run ORDER BY "offset" DESC LIMIT 1;
 
 -- name: chunks
-SELECT run, "offset", at, content FROM chunks
+SELECT run, "offset", at, content, form, length FROM chunks
 WHERE run = :run AND "offset" + length > :offset
     AND "offset" >= coalesce((SELECT max("offset") FROM chunks WHERE run = :run AND "offset" <= :offset), 0)
 ORDER BY "offset" LIMIT :limit;
+
+-- name: unpacked_runs
+SELECT * FROM runs WHERE id IN (SELECT DISTINCT run FROM chunks WHERE form = '') AND ended_at < :before
+ORDER BY ended_at LIMIT :limit;
+
+-- name: unpacked
+SELECT run, "offset", at, content, form, length FROM chunks WHERE run = :run AND form = ''
+ORDER BY "offset" LIMIT :limit;
+
+-- name: output_size
+SELECT coalesce(sum(length), 0), coalesce(sum(length(content)), 0) FROM chunks;
+
+-- name: pack
+UPDATE chunks SET form = :form, content = :content WHERE run = :run AND "offset" = :offset AND form = '';
 
 -- name: last_output
 SELECT chunks.run, chunks.at FROM json_each(:runs) AS asked JOIN chunks ON chunks.place = (

@@ -19,6 +19,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Chunk, Cost, Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import FAR_BACK, N
+from windlass.core.runs.packed_output import unpack as unpack_output
 from windlass.core.workflows.instance import Instance
 from windlass.store import rows
 from windlass.store.errors import unavailable
@@ -203,7 +204,24 @@ class SqlReading:
         return int(found[0][0]) if found else 0
 
     def chunks(self, run: str, *, offset: int = 0, limit: int = 100) -> list[Chunk]:
-        return [Chunk(*row) for row in self._ask("chunks", run=run, offset=offset, limit=max(limit, 0))]
+        return [*map(self._chunk, self._ask("chunks", run=run, offset=offset, limit=max(limit, 0)))]
+
+    def unpacked_runs(self, *, before: float, limit: int) -> list[Run]:
+        return self._nouns(Run, "unpacked_runs", before=before, limit=limit)
+
+    def unpacked(self, run: str, /, *, limit: int) -> list[Chunk]:
+        return [*map(self._chunk, self._ask("unpacked", run=run, limit=limit))]
+
+    def output_size(self) -> tuple[int, int]:
+        ((length, kept),) = self._ask("output_size")
+        return length, kept
+
+    def _chunk(self, row: sqlite3.Row) -> Chunk:
+        run, offset, at, content, form, length = row
+        try:
+            return Chunk(run, offset, at, unpack_output(form, content, length))
+        except ValueError as error:
+            raise unavailable(self._path, error) from error
 
     def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
         return {row["run"]: row["at"] for row in self._ask("last_output", runs=json.dumps(list(runs)))}

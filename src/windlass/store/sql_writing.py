@@ -51,6 +51,9 @@ class SqlWriting(SqlReading):
         self._do("add_chunk", run=chunk.run, offset=chunk.offset, length=length, at=chunk.at, content=chunk.content)
         return self._add(entry)
 
+    def pack(self, run: str, offset: int, form: str, content: bytes, /) -> None:
+        self._do("pack", run=run, offset=offset, form=form, content=content)
+
     def _add(self, entry: journal.JournalEntry) -> Event:
         event = entry.event
         self._do(

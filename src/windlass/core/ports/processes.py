@@ -93,6 +93,10 @@ class Processes(Protocol):
         """Replace some bytes of a run's output, unless its file has a second name elsewhere."""
         ...
 
+    async def drop_output(self, run: str, length: int, /) -> bool:
+        """Remove the file of a run's output if it has just so many bytes and one name, and no process has it open."""
+        ...
+
     async def discard(self, folder: str, /) -> None:
         """Remove an agent's own folder, with its stand-in for the user's home."""
         ...

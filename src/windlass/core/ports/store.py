@@ -204,6 +204,18 @@ class Reading(Protocol):
         """A run's output from an offset on (the first chunk may begin before it)."""
         ...
 
+    def unpacked_runs(self, *, before: float, limit: int) -> list[Run]:
+        """Runs that ended before a time and have output which nobody has packed, the longest over first."""
+        ...
+
+    def unpacked(self, run: str, /, *, limit: int) -> list[Chunk]:
+        """The first of a run's chunks that nobody has packed."""
+        ...
+
+    def output_size(self) -> tuple[int, int]:
+        """How many bytes of output are kept, and in how many."""
+        ...
+
     def last_output(self, runs: Sequence[str], /) -> dict[str, float]:
         """When each of these runs last said something, for those that did."""
         ...
@@ -230,6 +242,10 @@ class Writing(Reading, Protocol):
 
     def append(self, chunk: Chunk, /) -> Event:
         """Keep output, with its event (run, offset, length). It must begin where the last one ended."""
+        ...
+
+    def pack(self, run: str, offset: int, form: str, content: bytes, /) -> None:
+        """Keep the chunk at this offset in another form (`core.runs.packed_output`). It reads the same."""
         ...
 
 
