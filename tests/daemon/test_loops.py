@@ -23,7 +23,7 @@ def test_a_loop_leaves_when_told_to_at_the_moment_its_bell_rings(turns: int) -> 
 
     async def story() -> None:
         ear = asyncio.Event()
-        loop = asyncio.create_task(keep("tick", Rhythm(tick, 3600.0), ear, Troubles(SystemClock(), Bell())))
+        loop = asyncio.create_task(keep("tick", Rhythm(tick, 3600.0, ear), Troubles(SystemClock(), Bell())))
         for _ in range(5):
             await asyncio.sleep(0)  # it waits for its bell now
         ear.set()

@@ -23,7 +23,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Chunk, Cost, Run
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Clock
-from windlass.core.ports.store import FAR_BACK, N, Noun, Reading, Writing
+from windlass.core.ports.store import FAR_BACK, N, Noun, Reading, Told, Writing
 from windlass.core.workflows.instance import Instance
 from windlass.store import journal, rows
 from windlass.store.audit import JournalAudit
@@ -334,6 +334,7 @@ class MemoryStore:
         self._clock = clock
         self._home_id = home_id
         self._tables = _Tables()
+        self._told: list[Told] = []
         self._closed = False
 
     @property
@@ -344,12 +345,24 @@ class MemoryStore:
     async def write(self, step: Callable[[Writing], T], /) -> T:
         """Run `step` as one transaction: all of it or nothing. Others may come first, as with the real one."""
         await self._turn()
-        writing = MemoryWriting(self._tables, self._clock)
+        writing, before = MemoryWriting(self._tables, self._clock), len(self._tables.events)
         try:
-            return _plain(step(writing))
+            result = _plain(step(writing))
         except BaseException:
             writing.roll_back()
             raise
+        if events := self._tables.events[before:]:
+            for told in self._told:
+                told(events)
+        return result
+
+    def follow(self, told: Told, /) -> None:
+        """Call this with the events of each transaction."""
+        self._told.append(told)
+
+    async def scan(self, question: Callable[[Reading], T], /) -> T:
+        """Nothing takes long here."""
+        return await self.read(question)
 
     async def read(self, question: Callable[[Reading], T], /) -> T:
         """Answer `question` from the store as it is at one moment."""

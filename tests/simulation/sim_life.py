@@ -16,7 +16,7 @@ from sim_loop import SimLoop
 from fakes.store import MemoryStore
 from windlass.core.errors import Unavailable
 from windlass.core.ports import Ports
-from windlass.core.ports.store import Reading, Writing
+from windlass.core.ports.store import Reading, Told, Writing
 
 T = TypeVar("T")
 
@@ -183,6 +183,13 @@ class LivedStore:
         if self._life.over:
             await self._life.point("store.read")
         return await self._store.read(question)
+
+    async def scan(self, question: Callable[[Reading], T], /) -> T:
+        return await self.read(question)
+
+    def follow(self, told: Told, /) -> None:
+        """A dead daemon is told of nothing."""
+        self._store.follow(lambda events: None if self._life.over else told(events))
 
     async def verify(self) -> str:
         return await self._store.verify()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from windlass.core.nouns.event import Event
 from windlass.core.nouns.run import Chunk
 from windlass.core.ports import Ports
-from windlass.core.ports.store import Noun, Reading, Store, Writing
+from windlass.core.ports.store import Noun, Reading, Store, Told, Writing
 
 T = TypeVar("T")
 
@@ -106,8 +106,14 @@ class SteppedStore:
             self._step(f"store.{kind}.after")
         return result
 
+    def follow(self, told: Told, /) -> None:
+        self._store.follow(told)
+
     async def read(self, question: Callable[[Reading], T], /) -> T:
         return await self._store.read(question)
+
+    async def scan(self, question: Callable[[Reading], T], /) -> T:
+        return await self._store.scan(question)
 
     async def verify(self) -> str:
         return await self._store.verify()

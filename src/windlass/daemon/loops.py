@@ -17,13 +17,12 @@ async def keep_all(engine: Engine) -> None:
     """Run every tick for ever, each in a loop of its own."""
     async with asyncio.TaskGroup() as group:
         for name, rhythm in engine.ticks.items():
-            ear = rhythm.ear or (engine.bell.ear() if rhythm.hears else asyncio.Event())
-            group.create_task(keep(name, rhythm, ear, engine.troubles), name=name)
+            group.create_task(keep(name, rhythm, engine.troubles), name=name)
 
 
-async def keep(name: str, rhythm: Rhythm, ear: asyncio.Event, troubles: Troubles) -> None:
-    """Run a tick when the bell rings, and at least every so often in case a ring was lost."""
-    failures = 0
+async def keep(name: str, rhythm: Rhythm, troubles: Troubles) -> None:
+    """Run a tick when its ear is set, and at least every so often in case a ring was lost."""
+    ear, failures = rhythm.ear, 0
     while True:
         ear.clear()  # before the work, so that a ring during the work is not lost
         try:

@@ -55,16 +55,19 @@ STARTS_AT_ONCE = 8
 ATTENDANTS_AT_ONCE = 1000
 PROJECTS_AT_ONCE = 4
 
+STEPS = ("agent.", "change.", "daemon.", "instance.", "project.", "run.", "task.")
+"""Events that may let something begin, land or end. What is only said, or written into a document, does not."""
+MAIL_SETTLED = ("message.acked", "message.held", "message.dropped")
+"""Events after which a message wakes its reader no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """A tick, the seconds it waits at most, and whether the bell wakes it."""
+    """A tick, the seconds it waits at most, and the events that wake it."""
 
     tick: Tick
     every: float
-    hears: bool = True
-    ear: asyncio.Event | None = None
-    """The event that wakes it, if not the bell."""
+    ear: asyncio.Event
 
 
 class Engine:
@@ -73,6 +76,7 @@ class Engine:
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
         self.bell = bell = Bell()
+        ports.store.follow(bell.hear)
         self.troubles = Troubles(ports.clock, bell)
         self._starts = Background("start", self.troubles, at_once=STARTS_AT_ONCE)
         self._attendants = Background("watch", self.troubles, at_once=ATTENDANTS_AT_ONCE)
@@ -81,17 +85,17 @@ class Engine:
         self.projects = Projects(ports)
         confinement = Confinements(ports)
         self.definitions = Definitions(ports, self.projects)
-        self.tasks = Tasks(ports, self.projects, self.definitions, confinement, bell)
+        self.tasks = Tasks(ports, self.projects, self.definitions, confinement)
         self.directory = Directory(ports, self.tasks)
         self.talk = Talk(ports, bell, confinement, self.directory)
         self.callers = Callers(ports, self.projects, self.directory, self.talk)
-        self.documents = Documents(ports, bell, confinement)
+        self.documents = Documents(ports, confinement)
         moves: Moves = Moves(asyncio.Lock)
         seats: Seats = Seats(asyncio.Lock)
-        self.absences = absences = Absences(ports, bell)
-        self.changes = Changes(ports, bell, self.projects, moves, absences)
-        self.queue = Queue(ports, bell, self.projects, self.changes, moves)
-        self.reviews = Reviews(ports, bell, self.tasks, self.changes, talk=self.talk, troubles=self.troubles)
+        self.absences = absences = Absences(ports)
+        self.changes = Changes(ports, self.projects, moves, absences)
+        self.queue = Queue(ports, self.projects, self.changes, moves)
+        self.reviews = Reviews(ports, self.tasks, self.changes, talk=self.talk, troubles=self.troubles)
         self.rehearsals = OwnChecks(ports, self.projects)
         slots = Slots(ports)
         self.radar = Radar(ports, bell, self.troubles)
@@ -102,8 +106,8 @@ class Engine:
         self.journal = Journal(ports)
         self.audit = Audit(ports)
         self.runs = Runs(ports, bell, confinement, slots, background=self._starts, seats=seats)
-        intake = Intake(ports, bell, confinement)
-        self._watch = Watch(ports, self.runs, intake, Judge(ports, bell, confinement, self.talk), self._attendants)
+        intake = Intake(ports, confinement)
+        self._watch = Watch(ports, self.runs, intake, Judge(ports, confinement, self.talk), self._attendants)
         self._packing = Packing(ports, self.troubles)
         self._dispatch = Dispatch(ports, self.runs, slots, self.radar, self.troubles, absences=absences)
         self._deliver = Deliver(ports, bell, self.runs, slots, self.troubles, tasks=self.tasks, absences=absences)
@@ -113,7 +117,6 @@ class Engine:
         self.replies = Conversations(ports, bell, self._deliver)
         self._gate = Gate(
             ports,
-            bell,
             self.tasks,
             self.reviews,
             background=self._landings,
@@ -123,25 +126,27 @@ class Engine:
         )
         self._mirrors = StatusFiles(ports, self.status, self.troubles)
         self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents, self.troubles), self.troubles)
-        self._tidy = Tidy(ports, bell, self._mirrors, self._chat, self.troubles, confinement=confinement, seats=seats)
-        self.forgetting = Forgetting(ports, bell, self.queue, self._tidy, absences=absences, seats=seats)
+        self._tidy = Tidy(ports, self._mirrors, self._chat, self.troubles, confinement=confinement, seats=seats)
+        self.forgetting = Forgetting(ports, self.queue, self._tidy, absences=absences, seats=seats)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
         """The five ticks, and those of workflows, radar, chat and packing.
 
-        What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs.
+        What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs. Each looks at everything
+        from time to time, in case that an event did not wake it.
         """
+        hear = self.bell.ear
         return {
-            "watch": Rhythm(self._watch.tick, 2.0, hears=False),
-            "dispatch": Rhythm(self._dispatch.tick, 30.0),
-            "deliver": Rhythm(self._deliver.tick, 30.0),
-            "land": Rhythm(self._gate.tick, 5.0),
-            "tidy": Rhythm(self._tidy.tick, 60.0),
-            "radar": Rhythm(self.radar.tick, 10.0, ear=self.radar.ear),
-            "chat": Rhythm(self._chat.tick, 2.0, ear=self._chat.ear),
-            "workflows": Rhythm(self.workflows.tick, 30.0),
-            "pack": Rhythm(self._packing.tick, 600.0, hears=False),
+            "watch": Rhythm(self._watch.tick, 2.0, asyncio.Event()),
+            "dispatch": Rhythm(self._dispatch.tick, 30.0, hear(*STEPS)),
+            "deliver": Rhythm(self._deliver.tick, 30.0, hear(*STEPS, "message.")),
+            "land": Rhythm(self._gate.tick, 5.0, hear(*STEPS, "message.sent change/")),
+            "tidy": Rhythm(self._tidy.tick, 60.0, hear(*STEPS, "message.held", "message.dropped")),
+            "radar": Rhythm(self.radar.tick, 10.0, self.radar.ear),
+            "chat": Rhythm(self._chat.tick, 2.0, self._chat.ear),
+            "workflows": Rhythm(self.workflows.tick, 30.0, hear(*STEPS, *MAIL_SETTLED)),
+            "pack": Rhythm(self._packing.tick, 600.0, asyncio.Event()),
         }
 
     async def settle(self) -> None:

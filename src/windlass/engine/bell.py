@@ -1,35 +1,45 @@
-"""The bell: rung after each commit, heard by every tick and every subscriber."""
+"""The bell: it wakes every tick and every subscriber that an event is for, once the event is stored."""
 
 from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
+from windlass.core.nouns.event import Event, heard_as
+
 T = TypeVar("T")
+
+OUTPUT = "run.output"
+"""Of interest to those who read along, and to no tick."""
 
 
 class Bell:
-    """Wakes whoever listens. A ring carries nothing: the facts are in the store."""
+    """Wakes whoever listens. It carries nothing: the facts are in the store."""
 
     def __init__(self) -> None:
         # Dictionaries and not sets, so that listeners are woken in the order in which they came.
-        self._ears: weakref.WeakKeyDictionary[asyncio.Event, None] = weakref.WeakKeyDictionary()
+        self._ears: weakref.WeakKeyDictionary[asyncio.Event, tuple[str, ...]] = weakref.WeakKeyDictionary()
         self._readers: weakref.WeakKeyDictionary[asyncio.Event, None] = weakref.WeakKeyDictionary()
         self._alarm: asyncio.TimerHandle | None = None
         self.silent = False
         """No ring will follow: whoever waits for one may go."""
 
-    def ear(self, *, output: bool = False) -> asyncio.Event:
-        """An event that is set by every ring; its owner clears it before looking. With `output`, by every hum, too."""
+    def ear(self, *kinds: str, output: bool = False) -> asyncio.Event:
+        """An event that is set by every ring, and by stored events whose kind begins like one of these.
+
+        Its owner clears it before looking. Without kinds it hears of all but output; with `output`, of that, too."""
         ear = asyncio.Event()
-        (self._readers if output else self._ears)[ear] = None
+        if output:
+            self._readers[ear] = None
+        else:
+            self._ears[ear] = kinds
         return ear
 
     async def rings(self, *, output: bool = False, every: float | None = None) -> AsyncIterator[None]:
-        """Now, and after each ring (with `output`, also each hum) or `every` so many seconds, to the last ring."""
+        """Now, and after each ring (with `output`, also output) or `every` so many seconds, to the last ring."""
         ear = self.ear(output=output)
         while True:
             ear.clear()  # before the caller looks, so that a ring during the look is not lost
@@ -57,21 +67,19 @@ class Bell:
         """Whether someone reads along."""
         return bool(self._readers)
 
+    def hear(self, events: Sequence[Event]) -> None:
+        """Wake those for whom one of these events is; the store calls this after each transaction."""
+        heard = {heard_as(event) for event in events}
+        _wake(self._readers)
+        if heard != {OUTPUT}:
+            _wake(
+                ear for ear, kinds in self._ears.items() if not kinds or any(word.startswith(kinds) for word in heard)
+            )
+
     def ring(self) -> None:
-        """Something has changed."""
-        for ear in [*self._readers, *self._ears]:  # who reads along is told before our own ticks go to work
-            ear.set()
-
-    async def ring_after(self, step: Awaitable[T]) -> T:
-        """Ring once a step is committed. Returns what the step returns; one that fails does not ring."""
-        result = await step
-        self.ring()
-        return result
-
-    def hum(self) -> None:
-        """An agent has said something: of interest to those who read along, and to no tick."""
-        for ear in list(self._readers):
-            ear.set()
+        """Wake everyone, for something that is no event."""
+        _wake(self._readers)  # who reads along is told before our own ticks go to work
+        _wake(self._ears)
 
     def ring_in(self, seconds: float) -> None:
         """Ring when this much time has passed; of several wishes, the earliest is kept, and the rest ask again."""
@@ -91,3 +99,8 @@ class Bell:
         """Ring a last time, because we are leaving."""
         self.silent = True
         self.ring()
+
+
+def _wake(ears: Iterable[asyncio.Event]) -> None:
+    for ear in list(ears):
+        ear.set()

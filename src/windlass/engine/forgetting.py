@@ -15,7 +15,6 @@ from windlass.core.nouns.task import TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.background import Seats
-from windlass.engine.bell import Bell
 from windlass.engine.gate.queue import Queue
 from windlass.engine.projects.absences import Absences
 from windlass.engine.records.closing import end_task, hush
@@ -48,11 +47,10 @@ class Forgotten:
 class Forgetting:
     """Every step can be repeated: until the last one, the project is still there."""
 
-    def __init__(self, ports: Ports, bell: Bell, queue: Queue, tidy: Tidy, *, absences: Absences, seats: Seats) -> None:
+    def __init__(self, ports: Ports, queue: Queue, tidy: Tidy, *, absences: Absences, seats: Seats) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
-        self.bell = bell
         self.queue = queue
         self.tidy = tidy
         self.absences = absences
@@ -95,7 +93,6 @@ class Forgetting:
         forgotten = await self.store.write(partial(_forget, project, cleared, self.clock.now(), delete_hub=delete_hub))
         if delete_hub:
             await self.git.delete_hub(forgotten)
-        self.bell.ring()
         return Forgotten(project=forgotten, cleared=tuple(cleared), changes=changes)
 
     async def _must_be_meant(self, project: Project, *, sure: bool, delete_hub: bool) -> None:

@@ -17,7 +17,6 @@ from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs.sandbox import own_folder
 from windlass.engine.background import Seats
-from windlass.engine.bell import Bell
 from windlass.engine.chatfiles.tick import Chat
 from windlass.engine.confinement import Confinements
 from windlass.engine.records import instances
@@ -50,7 +49,6 @@ class Tidy:
     def __init__(
         self,
         ports: Ports,
-        bell: Bell,
         mirrors: StatusFiles,
         chat: Chat,
         troubles: Troubles,
@@ -61,7 +59,6 @@ class Tidy:
         self.ports = ports
         self.confinement = confinement
         self.store = ports.store
-        self.bell = bell
         self.mirrors = mirrors
         self.chat = chat
         self.troubles = troubles
@@ -107,7 +104,7 @@ class Tidy:
             if finished.landed and kept:
                 tell_person(store, kept, channel=channel_of(finished.task), now=now)
 
-        await self.bell.ring_after(self.store.write(step))
+        await self.store.write(step)
 
     async def clear(self, agent: Agent, projects: Sequence[Project]) -> tuple[dict[str, str], str]:
         """Send what an agent has written; save and remove its worktrees, and its own home.

@@ -1,4 +1,4 @@
-"""A few threads that read, each question within one snapshot."""
+"""Questions, each within one snapshot: short ones are answered at once, long ones by a few threads."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ class ReaderThreads:
         self._path = path
         self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._threads = ThreadPoolExecutor(_SIZE, "windlass-store-reader")
+        self._open = True
 
     async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        """Answer a question on a connection of its own, as the store was at one moment."""
+        """Answer a question on a thread, as the store was at one moment."""
         try:
-            answer = asyncio.get_running_loop().run_in_executor(self._threads, self._answer, question)
+            answer = asyncio.get_running_loop().run_in_executor(self._threads, self.answer, question)
         except RuntimeError as error:
             raise closed(self._path) from error
         return await answer
@@ -37,10 +38,14 @@ class ReaderThreads:
     def close(self) -> None:
         """Answer the waiting questions, then close the connections."""
         self._threads.shutdown()
+        self._open = False
         while not self._idle.empty():
             self._idle.get().close()
 
-    def _answer(self, question: Callable[[sqlite3.Connection], T]) -> T:
+    def answer(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """Answer a question here and now, on a connection of its own."""
+        if not self._open:
+            raise closed(self._path)
         connection = self._borrow()
         try:
             connection.execute("BEGIN")

@@ -1,4 +1,4 @@
-"""The store on disk: SQLite with one writer thread and a few that read."""
+"""The store on disk: SQLite with one writer thread, and a few that read what is long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TypeVar
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.event import Event
 from windlass.core.ports import Clock
-from windlass.core.ports.store import Noun, Reading, Writing
+from windlass.core.ports.store import Noun, Reading, Told, Writing
 from windlass.store import copies, open_file, rows, schema
 from windlass.store.audit import JournalAudit
 from windlass.store.errors import unavailable
@@ -54,8 +54,16 @@ class SqliteStore:
         """Run `step` as one transaction: all of it or nothing. It is durable when this returns."""
         return await self._writer.take(step)
 
+    def follow(self, told: Told, /) -> None:
+        """Call this with the events of each transaction, once they are durable."""
+        self._writer.told.append(told)
+
     async def read(self, question: Callable[[Reading], T], /) -> T:
-        """Answer `question` from the store as it is at one moment, beside whatever is being written."""
+        """Answer a short question at once: a thread would take longer to be woken than to answer it."""
+        return self._readers.answer(lambda connection: question(self._reading(connection)))
+
+    async def scan(self, question: Callable[[Reading], T], /) -> T:
+        """Answer a question that may take long beside all else, on a thread."""
         return await self._readers.ask(lambda connection: question(self._reading(connection)))
 
     async def verify(self) -> str:

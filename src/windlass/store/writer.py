@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from windlass.core.errors import Unavailable
+from windlass.core.nouns.event import Event
 from windlass.core.ports import Clock
-from windlass.core.ports.store import Writing
+from windlass.core.ports.store import Told, Writing
 from windlass.store.errors import unavailable
 from windlass.store.journal import Tip
 from windlass.store.sql_reading import SqlReading
@@ -31,6 +32,7 @@ class _Waiting:
     step: Callable[[Writing], Any]
     future: asyncio.Future[Any]
     result: Any = None
+    events: Sequence[Event] = ()
     error: BaseException | None = None
 
     def answer(self) -> None:
@@ -53,6 +55,8 @@ class Writer:
         self._inbox: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._door = threading.Lock()
         self._open = True
+        self.told: list[Told] = []
+        """Called with the events of each group, once it is durable and before anyone who waits goes on."""
         self._thread = threading.Thread(target=self._work, name="windlass-store-writer", daemon=True)
         self._thread.start()
 
@@ -77,7 +81,7 @@ class Writer:
         try:
             while group := self._gather():
                 self._carry_out(group)
-                _answer(group)
+                self._answer(group)
         finally:
             self._connection.close()
 
@@ -116,6 +120,7 @@ class Writer:
         try:
             waiting.result = waiting.step(writing)
             waiting.error = writing.trouble  # a step may not overlook that the database failed it
+            waiting.events = writing.events
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
             waiting.error = error
         if waiting.error:
@@ -130,6 +135,22 @@ class Writer:
         for waiting in group:
             waiting.error = waiting.error or unavailable(self._path, error)
 
+    def _answer(self, group: list[_Waiting]) -> None:
+        """Answer everyone in the group, and wake each loop once."""
+        loops: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
+        for waiting in group:
+            loops.setdefault(waiting.future.get_loop(), []).append(waiting)
+        for loop, its_own in loops.items():
+            with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
+                loop.call_soon_threadsafe(self._answer_all, its_own)
+
+    def _answer_all(self, group: list[_Waiting]) -> None:
+        if events := [event for waiting in group if not waiting.error for event in waiting.events]:
+            for told in self.told:
+                told(events)
+        for waiting in group:
+            waiting.answer()
+
 
 def closed(path: str) -> Unavailable:
     return Unavailable(f"The store {path} is closed.", hint="Run the command again; the daemon is leaving.")
@@ -142,18 +163,3 @@ def passable(error: BaseException) -> BaseException:
     wrapped = RuntimeError("A transaction raised StopIteration.")
     wrapped.__cause__ = error
     return wrapped
-
-
-def _answer(group: list[_Waiting]) -> None:
-    """Answer everyone in the group, and wake each loop once."""
-    loops: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
-    for waiting in group:
-        loops.setdefault(waiting.future.get_loop(), []).append(waiting)
-    for loop, its_own in loops.items():
-        with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
-            loop.call_soon_threadsafe(_answer_all, its_own)
-
-
-def _answer_all(group: list[_Waiting]) -> None:
-    for waiting in group:
-        waiting.answer()

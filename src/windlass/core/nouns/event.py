@@ -25,6 +25,12 @@ class Event:
     chain: str = GENESIS
 
 
+def heard_as(event: Event) -> str:
+    """The word under which listeners know an event: its kind, and of a message its channel."""
+    channel = next((row["channel"] for row in event.became if row["noun"] == "message"), "")
+    return f"{event.kind} {channel}".rstrip()
+
+
 def digest(payload: bytes) -> str:
     """Hash what an event carries."""
     return hashlib.sha256(payload).hexdigest()

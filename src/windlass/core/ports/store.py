@@ -249,11 +249,25 @@ class Writing(Reading, Protocol):
         ...
 
 
+Told = Callable[[Sequence[Event]], None]
+
+
 class Store(Protocol):
     """All that is remembered. A function given to `write` is one transaction: all of it, or nothing."""
 
     async def write(self, step: Callable[[Writing], T], /) -> T: ...
-    async def read(self, question: Callable[[Reading], T], /) -> T: ...
+
+    def follow(self, told: Told, /) -> None:
+        """Call this with the events of each transaction, once they are durable and before its caller goes on."""
+        ...
+
+    async def read(self, question: Callable[[Reading], T], /) -> T:
+        """Answer a short question, from the store as it is at one moment. Nothing else happens meanwhile."""
+        ...
+
+    async def scan(self, question: Callable[[Reading], T], /) -> T:
+        """Answer a question that may take long; everything else goes on beside it."""
+        ...
 
     async def verify(self) -> str:
         """What is wrong with the journal's chain; nothing if it is sound."""

@@ -22,7 +22,6 @@ from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
-from windlass.engine.bell import Bell
 from windlass.engine.chatfiles import files
 from windlass.engine.chatfiles.files import ChatFile
 from windlass.engine.chatfiles.quiet_files import QUIET, QuietFiles
@@ -114,13 +113,10 @@ class _Author:
 class ChatReader:
     """Reads the chat files of all projects and worktrees."""
 
-    def __init__(
-        self, ports: Ports, bell: Bell, talk: Talk, quiet: QuietFiles, note_change: Callable[[str], None]
-    ) -> None:
+    def __init__(self, ports: Ports, talk: Talk, quiet: QuietFiles, note_change: Callable[[str], None]) -> None:
         self.store = ports.store
         self.chats = ports.chats
         self.clock = ports.clock
-        self.bell = bell
         self.talk = talk
         self.quiet = quiet
         self.note_change = note_change
@@ -168,10 +164,6 @@ class ChatReader:
             return after
 
         self.kept(file).position = await self.store.write(step)
-        if tells or unsent:
-            self.bell.ring()
-        else:
-            self.bell.hum()
 
     # ── taking turns ──
 

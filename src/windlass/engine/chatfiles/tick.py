@@ -42,7 +42,7 @@ class Chat:
         self.troubles = troubles
         self.ear = bell.ear()
         """Also set when the kernel tells of a change."""
-        self.reader = ChatReader(ports, bell, talk, pages.quiet, self._note_change)
+        self.reader = ChatReader(ports, talk, pages.quiet, self._note_change)
         self._changed: set[str] = set()
         self._follows: dict[str, Callable[[], None] | None] = {}
         self._leaving: dict[str, float] = {}

@@ -14,7 +14,6 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.background import Moves
-from windlass.engine.bell import Bell
 from windlass.engine.projects.absences import Absences
 from windlass.engine.projects.projects import Projects
 from windlass.engine.records.changes import queue_change
@@ -29,11 +28,10 @@ T = TypeVar("T")
 class Changes:
     """Finds changes, makes the one that undoes another, and takes one out of the line."""
 
-    def __init__(self, ports: Ports, bell: Bell, projects: Projects, moves: Moves, absences: Absences) -> None:
+    def __init__(self, ports: Ports, projects: Projects, moves: Moves, absences: Absences) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
-        self.bell = bell
         self.projects = projects
         self.moves = moves
         self.absences = absences
@@ -86,7 +84,7 @@ class Changes:
             )
             return queue_change(store, made)
 
-        return await self.bell.ring_after(self.store.write(step))
+        return await self.store.write(step)
 
     async def withdraw(self, agent: str, reason: str) -> bool:
         """Give up the change that an agent wants to land. False: it has none."""
@@ -98,9 +96,7 @@ class Changes:
                 await still.enter_async_context(self.moves[project])
             for change in changes:
                 await self.must_not_have_landed(change)
-            withdrawn = await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
-        self.bell.ring()
-        return withdrawn
+            return await self.store.write(lambda store: _withdraw(store, agent, reason, self.clock.now()))
 
     async def give_up(self, tasks: Sequence[str], reason: str) -> None:
         """Let nothing land any more of what these tasks want to; what has landed has landed."""
@@ -121,9 +117,7 @@ class Changes:
 
         async with self.moves[change.project]:
             await self.must_not_have_landed(change)
-            made = await self.store.write(current)
-        self.bell.ring()
-        return made
+            return await self.store.write(current)
 
     async def must_not_have_landed(self, change: Change) -> None:
         """Main may have moved without our recording it, which the gate is about to do."""

@@ -19,7 +19,6 @@ from windlass.core.ports.store import Reading
 from windlass.core.render import rejection
 from windlass.core.settings.schema import Settings
 from windlass.engine.background import Background, Moves
-from windlass.engine.bell import Bell
 from windlass.engine.checking import CheckRuns
 from windlass.engine.gate.holds import CHECKS_RETRY_SECONDS, MISSING, Holds
 from windlass.engine.gate.known_trials import KnownTrials, QueueView, RunningCheck
@@ -42,7 +41,6 @@ class Gate:
     def __init__(
         self,
         ports: Ports,
-        bell: Bell,
         tasks: Tasks,
         reviews: Reviews,
         *,
@@ -56,13 +54,13 @@ class Gate:
         self.git = ports.git
         self.projects = tasks.projects
         self.checks = CheckRuns(ports)
-        self.health = Health(ports, bell, tasks)
+        self.health = Health(ports, tasks)
         self.reviews = reviews
         self.background = background
         self.tests = tests
         self.moves = moves
         self.absences = absences
-        self.record = GateRecord(ports, bell)
+        self.record = GateRecord(ports)
         self.staging = Staging(ports, self.record, self.checks)
         self.holds = Holds(ports, moves, self.record, reviews)
         self._trials: dict[str, KnownTrials] = {}

@@ -16,7 +16,6 @@ from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.render import red_main
 from windlass.core.settings.schema import Settings
-from windlass.engine.bell import Bell
 from windlass.engine.checking import CheckRuns
 from windlass.engine.projects.tasks import Order, Tasks
 from windlass.engine.records.changes import recent_changes
@@ -30,12 +29,11 @@ OUTPUT = "checks/main"
 class Health:
     """Tests main's own tip, and asks for a repair."""
 
-    def __init__(self, ports: Ports, bell: Bell, tasks: Tasks) -> None:
+    def __init__(self, ports: Ports, tasks: Tasks) -> None:
         self.store = ports.store
         self.git = ports.git
         self.checks = CheckRuns(ports)
         self.clock = ports.clock
-        self.bell = bell
         self.tasks = tasks
 
     async def known(self, project: Project, tip: str, settings: Settings) -> bool | None:
@@ -92,7 +90,7 @@ class Health:
             if not then.red:
                 withdraw(store, _channel(project), f"{project.main} is green again.", now)
 
-        await self.bell.ring_after(self.store.write(step))
+        await self.store.write(step)
 
     async def _ask_for_repair(self, project: Project, result: CheckResult, output: str) -> None:
         """Add a task to repair main, one for each red tree; a crash adds no second one with the same title."""
@@ -111,7 +109,7 @@ class Health:
             await self.tasks.add(Order(path=project.path, title=project.mending, brief=brief))
         except WindlassError as error:
             words = f"{project.main} is red, and no agent could be asked to repair it: {error} {error.hint}".strip()
-            await self.bell.ring_after(self.store.write(lambda store: _ask(store, project, words, self.clock.now())))
+            await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
 
 
 def _channel(project: Project) -> str:

@@ -15,7 +15,6 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.engine.background import Moves
-from windlass.engine.bell import Bell
 from windlass.engine.gate.changes import Changes
 from windlass.engine.gate.comments import approve, said_about
 from windlass.engine.projects.projects import Projects
@@ -32,10 +31,9 @@ BY_HAND = "held by hand"
 class Queue:
     """Carries out what a person wants of the queue. Agents are not asked."""
 
-    def __init__(self, ports: Ports, bell: Bell, projects: Projects, changes: Changes, moves: Moves) -> None:
+    def __init__(self, ports: Ports, projects: Projects, changes: Changes, moves: Moves) -> None:
         self.ports = ports
         self.store = ports.store
-        self.bell = bell
         self.projects = projects
         self.changes = changes
         self.moves = moves
@@ -68,9 +66,7 @@ class Queue:
         async with self.moves[project.id]:  # the commits of a change that lands are not replaced
             if known := await self.store.read(partial(_of_branch, wanted)):
                 await self.changes.must_not_have_landed(known)
-            made = await self.store.write(partial(_enter, wanted))
-        self.bell.ring()
-        return made
+            return await self.store.write(partial(_enter, wanted))
 
     async def drop(self, key: str, reason: str) -> Change:
         """Close a change, and cancel its task. Raises NotFound, or Conflict if it has ended or its agent is at work."""
@@ -112,7 +108,7 @@ class Queue:
             store.record("project.resumed" if since is None else "project.paused", project.id, paused)
             return paused
 
-        return await self.bell.ring_after(self.store.write(step))
+        return await self.store.write(step)
 
 
 def _of_branch(wanted: Change, store: Reading) -> Change | None:

@@ -12,7 +12,6 @@ from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
 from windlass.core.render import escalation
 from windlass.core.settings.schema import Limits
-from windlass.engine.bell import Bell
 from windlass.engine.records.changes import queue_change
 from windlass.engine.records.closing import close_change, end_task
 from windlass.engine.records.documents import revised
@@ -38,10 +37,9 @@ class Refusal:
 class GateRecord:
     """Writes the gate's findings into the store."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports) -> None:
         self.store = ports.store
         self.clock = ports.clock
-        self.bell = bell
 
     async def staged(self, stack: Sequence[tuple[Change, Candidate]]) -> bool:
         """These changes are about to be tested together. Returns False if one was given up."""
@@ -71,7 +69,7 @@ class GateRecord:
                     store.record("change.staged", row.id, then)
             return True
 
-        return await self.bell.ring_after(self.store.write(step))
+        return await self.store.write(step)
 
     async def tested(self, change: Change, result: CheckResult, output: str) -> None:
         """Record a check's result, and its output as a document."""
@@ -93,7 +91,7 @@ class GateRecord:
                 if current is not None and not current.ended:
                     _land(store, current, change.head, landing, now)
 
-        await self.bell.ring_after(self.store.write(step))
+        await self.store.write(step)
 
     async def closed(self, change: Change, reason: str) -> None:
         """Close a change that has nothing left to land."""
@@ -163,7 +161,7 @@ class GateRecord:
             if found is not None and not found.ended and found.head == change.head:
                 step(store, found, now)
 
-        await self.bell.ring_after(self.store.write(current))
+        await self.store.write(current)
 
 
 def _superseded(store: Writing, change: Change, now: float) -> bool:

@@ -15,7 +15,6 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.settings.schema import Reviewing
-from windlass.engine.bell import Bell
 from windlass.engine.gate import comments
 from windlass.engine.gate.changes import Changes
 from windlass.engine.messages.talk import Talk
@@ -41,14 +40,11 @@ class Look:
 class Reviews:
     """Begins reviews, takes comments, and tells the gate about objections."""
 
-    def __init__(
-        self, ports: Ports, bell: Bell, tasks: Tasks, changes: Changes, *, talk: Talk, troubles: Troubles
-    ) -> None:
+    def __init__(self, ports: Ports, tasks: Tasks, changes: Changes, *, talk: Talk, troubles: Troubles) -> None:
         self.store = ports.store
         self.library = ports.library
         self.settings = ports.settings
         self.clock = ports.clock
-        self.bell = bell
         self.projects = tasks.projects
         self.tasks = tasks
         self.changes = changes
@@ -63,7 +59,7 @@ class Reviews:
     async def tend(self) -> None:
         """End reviews that are settled, pass authors' answers on, and begin the reviews that settings want."""
         for task in await self.store.read(_over):
-            await self.bell.ring_after(self.store.write(partial(_end, task.id, self.clock.now())))
+            await self.store.write(partial(_end, task.id, self.clock.now()))
         absent = await self.changes.absences.all()
         for change in await self.store.read(lambda store: store.changes()):
             if change.project in absent:
@@ -80,7 +76,6 @@ class Reviews:
             return
         most = self.settings.at((await self.projects.get(change.project)).path).limits.returns
         await self.store.write(lambda store: comments.pass_on(store, change.id, most, self.clock.now()))
-        self.bell.ring()
 
     async def _see_to(self, change: Change) -> None:
         """Begin the review that the settings want, once for each commit."""
@@ -97,7 +92,6 @@ class Reviews:
             except WindlassError as error:
                 problem = f"its review can't begin: {error} {error.hint}".strip()
         await self.store.write(lambda store: comments.ask_about_review(store, change, problem, self.clock.now()))
-        self.bell.ring()
 
     async def _wanted(self, change: Change) -> bool:
         project = await self.projects.get(change.project)
@@ -134,7 +128,6 @@ class Reviews:
         )
         task, agent = await self.tasks.add(order)
         await self.store.write(lambda store: comments.begin(store, change, agent.id, self.clock.now()))
-        self.bell.ring()
         return task, agent
 
     async def comment(self, run: str, key: str, given: reviews.Comment, reply_to: str = "") -> Message:

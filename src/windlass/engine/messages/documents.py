@@ -16,7 +16,6 @@ from windlass.core.nouns.project import Project
 from windlass.core.nouns.run import Run
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
-from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.records.instances import check_pages
 from windlass.engine.records.lookup import get
@@ -32,10 +31,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class Documents:
     """Pages that all in a project, or in an instance, may read and write."""
 
-    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements) -> None:
+    def __init__(self, ports: Ports, confinement: Confinements) -> None:
         self.store = ports.store
         self.clock = ports.clock
-        self.bell = bell
         self.confinement = confinement
 
     async def instance(self, speaker: Speaker, wanted: str) -> str:
@@ -136,7 +134,7 @@ class Documents:
             revision=0,
             written_at=self.clock.now(),
         )
-        return await self.bell.ring_after(self.store.write(partial(_revised, page, made)))
+        return await self.store.write(partial(_revised, page, made))
 
 
 def _revised(page: Document, made: Make, store: Writing) -> Document:

@@ -123,7 +123,7 @@ class Talk:
             addressed=spoken.addressed,
             rule=handoff_rule(facts.agent, facts.instance, everyone.roster) if facts.agent else HandoffRule(),
         )
-        sent = await self.bell.ring_after(self.store.write(sending.make))
+        sent = await self.store.write(sending.make)
         if not sent.to:
             return Sent(sent, everyone.hint_about_mentions(speaker, sent.body))
         return Sent(sent, everyone.hint_about_instances(new.to))
@@ -161,9 +161,7 @@ class Talk:
         body = NewMessage(body=body).text
         await self.catch_up(speaker, project)
         body = (await self.confinement.redactor(run, project)).whole(body) if run else body
-        return await self.bell.ring_after(
-            self.store.write(partial(log.settle, speaker, ask, body, self.ports.clock.now()))
-        )
+        return await self.store.write(partial(log.settle, speaker, ask, body, self.ports.clock.now()))
 
     # ── reading ──
 
@@ -198,10 +196,7 @@ class Talk:
 
     async def read(self, speaker: Speaker, *, channel: str = "", since: str = "", limit: int = MOST) -> list[MailItem]:
         """The mail that the speaker has not read, after a message: acknowledged with all that its prompt told it."""
-        found = await self.store.write(partial(log.read, speaker, channel, log.place(since), limit))
-        if found:
-            self.bell.ring()
-        return found
+        return await self.store.write(partial(log.read, speaker, channel, log.place(since), limit))
 
     async def unread(
         self, speaker: Speaker, *, channel: str = "", since: str = "", limit: int = MOST
@@ -219,7 +214,7 @@ class Talk:
 
     async def ack(self, speaker: Speaker, *messages: str, before: bool = False) -> list[Delivery]:
         """Acknowledge messages, all of them or none; with `before`, also earlier ones. The named ones come first."""
-        return await self.bell.ring_after(self.store.write(partial(log.ack, speaker, messages, before)))
+        return await self.store.write(partial(log.ack, speaker, messages, before))
 
     async def newest(self, speaker: Speaker, project: str) -> str:
         """The last message that the speaker may see: whoever waits from there on misses nothing."""
@@ -271,9 +266,7 @@ class Talk:
         The same key finds the answer that was given then. Raises Conflict if the agent has no open question."""
         found = await self.store.read(lambda store: get(store, Project, get(store, Agent, agent).project))
         await self.catch_up(Speaker(str(HUMAN)), found)
-        return await self.bell.ring_after(
-            self.store.write(partial(log.reply, agent, words, key, self.ports.clock.now()))
-        )
+        return await self.store.write(partial(log.reply, agent, words, key, self.ports.clock.now()))
 
 
 def speaker_of(run: str, store: Reading) -> Speaker:

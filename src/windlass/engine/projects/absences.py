@@ -10,18 +10,16 @@ from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Absence, Project
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
-from windlass.engine.bell import Bell
 from windlass.engine.records.messages import tell_person
 
 
 class Absences:
     """Asks the disk at each look: a repository that is back is not absent any more, without a word from anyone."""
 
-    def __init__(self, ports: Ports, bell: Bell) -> None:
+    def __init__(self, ports: Ports) -> None:
         self.store = ports.store
         self.git = ports.git
         self.clock = ports.clock
-        self.bell = bell
 
     async def all(self) -> dict[str, Absence]:
         """The projects that can't be worked on, by id, with the reason and its age."""
@@ -52,7 +50,7 @@ class Absences:
             if why and (store.unfinished_tasks(project=project.id) or store.changes(project=project.id)):
                 tell_person(store, _news(project, why), channel="main", project=project.id, now=now)
 
-        await self.bell.ring_after(self.store.write(step))
+        await self.store.write(step)
 
     async def _among(self, projects: Iterable[Project]) -> dict[str, Absence]:
         reasons = [(project, why) for project in projects if (why := await self.why(project))]

@@ -19,7 +19,6 @@ from windlass.core.ports.store import Reading, Writing
 from windlass.core.radar import path_patterns
 from windlass.core.runs.provider import Provider
 from windlass.core.settings.schema import WorkSettings
-from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.projects.definitions import Definitions
 from windlass.engine.projects.projects import Projects
@@ -76,9 +75,7 @@ class Hiring:
 class Tasks:
     """Adds and finds tasks."""
 
-    def __init__(
-        self, ports: Ports, projects: Projects, definitions: Definitions, confinement: Confinements, bell: Bell
-    ) -> None:
+    def __init__(self, ports: Ports, projects: Projects, definitions: Definitions, confinement: Confinements) -> None:
         self.store = ports.store
         self.projects = projects
         self.definitions = definitions
@@ -87,7 +84,6 @@ class Tasks:
         self.providers = ports.providers
         self.settings = ports.settings
         self.clock = ports.clock
-        self.bell = bell
         self.random = ports.random
 
     async def add(self, order: Order) -> tuple[Task, Agent]:
@@ -118,7 +114,6 @@ class Tasks:
             )
             added = await self.store.write(partial(_add, agent, project.name, task))
             if added is not None:
-                self.bell.ring()
                 return added
 
     async def enlist(self, project: Project, name: str, defined: Definition | None = None) -> Agent:
@@ -164,7 +159,7 @@ class Tasks:
         agent = replace(self._engaged(order, project, defined), talks=wanted.talks, instance=wanted.instance)
         await self.confinement.check(agent, project)
         await self.git.main(project)
-        await self.bell.ring_after(self.store.write(partial(_hire, agent)))
+        await self.store.write(partial(_hire, agent))
         return agent
 
     async def get(self, key: str) -> Task:

@@ -26,7 +26,6 @@ from windlass.core.runs import retry_rules
 from windlass.core.runs.redact import Redactor
 from windlass.core.runs.signal import Signal, read_signal
 from windlass.core.runs.workdir import Site, WorktreeState
-from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.gate.comments import conclude
 from windlass.engine.gate.record import IN_QUEUE
@@ -50,10 +49,9 @@ EVENTS = {Outcome.ASKED: "run.asked", Outcome.CRASHED: "run.crashed"}
 class Judge:
     """Judges runs whose process has gone."""
 
-    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements, talk: Talk) -> None:
+    def __init__(self, ports: Ports, confinement: Confinements, talk: Talk) -> None:
         self.ports = ports
         self.store = ports.store
-        self.bell = bell
         self.confinement = confinement
         self.talk = talk
         self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
@@ -89,7 +87,6 @@ class Judge:
             if changed is None:
                 break
             run = changed
-        self.bell.ring()
 
     async def _look(self, site: Site, run: Run, redactor: Redactor) -> tuple[dict[str, WorktreeState], tuple[str, ...]]:
         """The states of its worktrees, by name; if one is gone, the commits that are kept of its agent instead.

@@ -19,7 +19,6 @@ from windlass.core.runs.provider import LineReading, Provider
 from windlass.core.runs.redact import Redactor
 from windlass.core.runs.retry_rules import was_halted
 from windlass.core.runs.workdir import Site
-from windlass.engine.bell import Bell
 from windlass.engine.confinement import Confinements
 from windlass.engine.records.sites import site_of
 
@@ -84,12 +83,11 @@ class OutputPosition:
 class Intake:
     """Takes in output; rows and offset commit together, so that every byte is kept once."""
 
-    def __init__(self, ports: Ports, bell: Bell, confinement: Confinements) -> None:
+    def __init__(self, ports: Ports, confinement: Confinements) -> None:
         self.store = ports.store
         self.processes = ports.processes
         self.providers = ports.providers
         self.clock = ports.clock
-        self.bell = bell
         self.confinement = confinement
 
     async def resume(self, *runs: Run) -> dict[str, OutputPosition]:
@@ -128,7 +126,6 @@ class Intake:
             told = LearnedOutput(run.id, provider, readings, lines.odd, tail.cut)
             await self.store.write(partial(_keep, chunk, told))
             tail.keep(content, lines, self.clock.monotonic())
-            self.bell.hum()
         return False
 
     async def take_last(self, run: Run, tail: OutputPosition) -> Run:

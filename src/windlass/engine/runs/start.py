@@ -59,7 +59,6 @@ class Runs:
         self.store = ports.store
         self.processes = ports.processes
         self.clock = ports.clock
-        self.bell = bell
         self.confinement = confinement
         self.background = background
         self.slots = slots
@@ -84,7 +83,7 @@ class Runs:
             now=self.clock.now(),
             fits=partial(self.slots.fits, gone=await self.slots.gone_before(agent)),
         )
-        run = await self.bell.ring_after(self.store.write(claim.make))
+        run = await self.store.write(claim.make)
         self.background.begin(run.id, lambda: self.launch(run))
 
     async def launch(self, run: Run) -> None:
@@ -104,7 +103,7 @@ class Runs:
                 place = await self.setup.place(run, given.site)
             identity = await self.processes.start(await self._prepare(run, given, place))
         except Unavailable as error:
-            await self.bell.ring_after(self.store.write(partial(delay, run.id, str(error))))
+            await self.store.write(partial(delay, run.id, str(error)))
             raise
         except WindlassError as error:
             await self._could_not_start(run, f"could not be started: {error} {error.hint}".strip())
@@ -189,7 +188,6 @@ class Runs:
     async def stop(self, name: str, reason: str) -> bool:
         """Ask a run to stop, or a task not to begin. False: there was nothing to stop."""
         stopping = await self.store.write(lambda store: _ask_to_stop(store, name, reason, self.clock.now()))
-        self.bell.ring()
         if isinstance(stopping, Run):
             self.stir(stopping.id)
         return bool(stopping)
@@ -229,7 +227,7 @@ class Runs:
                 begun = current.begin(run.identity, base=run.base or current.base, now=now)
                 store.record("run.started", run.id, begun)
 
-        await self.bell.ring_after(self.store.write(step))
+        await self.store.write(step)
         self.stir(run.id)
 
     async def _could_not_start(self, run: Run, reason: str) -> None:
@@ -249,7 +247,7 @@ class Runs:
             if task is not None and not task.ended:
                 end_task(store, task, state, now=now, reason=why)
 
-        await self.bell.ring_after(self.store.write(step))
+        await self.store.write(step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

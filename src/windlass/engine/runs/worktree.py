@@ -97,7 +97,7 @@ class WorktreeSetups:
         """Save the work of an earlier task that has not landed, tell a person, and begin anew."""
         saved = await self.git.renew(project, agent, at=at)
         if saved:
-            await self.bell.ring_after(self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now())))
+            await self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now()))
 
     async def _ports(self, agent: Agent, settings: WorktreeSettings) -> dict[str, str]:
         """Ports that no other agent at work has; an agent keeps its own."""
@@ -127,7 +127,7 @@ class WorktreeSetups:
         if run.number == 1:  # later, what git ignores there may be the agent's own
             await self.git.record_extra_files(project, agent)
         if prepared.notes or prepared.output or prepared.failure:
-            await self.bell.ring_after(self.store.write(partial(_keep, agent, prepared, self.clock.now())))
+            await self.store.write(partial(_keep, agent, prepared, self.clock.now()))
         if prepared.failure:
             raise BadInput(
                 f"The set-up of its worktree failed: {prepared.failure}",

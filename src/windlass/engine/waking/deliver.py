@@ -137,7 +137,7 @@ class Deliver:
             if _hold([item.delivery.id for item in mail.items], reason, store) and brake and brake.until is None:
                 _report(mail.items, brake, now, store)
 
-        await self.bell.ring_after(self.store.write(step))
+        await self.store.write(step)
 
 
 def _hold(keys: list[str], reason: str, store: Writing) -> bool:

@@ -65,7 +65,7 @@ class Workflows:
     async def begin(self, start: WorkflowStart) -> Instance:
         """All of it, or a refusal before anything is there."""
         beginning = await self._beginning(start)
-        return await self.bell.ring_after(self.store.write(beginning.make))
+        return await self.store.write(beginning.make)
 
     async def _beginning(self, start: WorkflowStart) -> Beginning:
         project = await self.projects.at(start.path)
@@ -217,7 +217,6 @@ class Workflows:
         stopped = [agent for agent in instance.agents if await self.runs.stop(agent, reason)]
         await self.store.write(partial(steps.end, instance.id, ending, reason, self.clock.now()))
         await self._give_up()
-        self.bell.ring()
         return stopped
 
     async def _give_up(self) -> None:
@@ -228,7 +227,7 @@ class Workflows:
     async def drain(self, path: str, name: str) -> None:
         """Let those who work end, and start nobody any more."""
         project = await self.projects.at(path)
-        await self.bell.ring_after(self.store.write(partial(steps.drain, f"{project.id}/{name}")))
+        await self.store.write(partial(steps.drain, f"{project.id}/{name}"))
 
     async def tick(self) -> bool:
         """What is quiet lands what it has made; then it ends, unless it was started to stay."""
@@ -242,7 +241,7 @@ class Workflows:
                 if instance.deadline is not None and instance.deadline <= now:
                     await self._stop(instance, "its time was over (limits.timeout)", InstanceEnding.TIMEOUT)
                 elif await self.store.read(partial(self._is_due, instance, now)):
-                    await self.bell.ring_after(self.store.write(partial(self._settle, instance.id, self.clock.now())))
+                    await self.store.write(partial(self._settle, instance.id, self.clock.now()))
         return False
 
     def _is_due(self, instance: Instance, now: float, store: Reading) -> bool:
