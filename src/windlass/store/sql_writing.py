@@ -29,7 +29,7 @@ class SqlWriting(SqlReading):
         super().__init__(connection, queries, path)
         self._clock = clock
         self.end = tip
-        self.events: list[Event] = []
+        self.recorded: list[Event] = []
         self.trouble: Unavailable | None = None
 
     def next_id(self, kind: type[Noun], /) -> str:
@@ -68,7 +68,7 @@ class SqlWriting(SqlReading):
             chain=event.chain,
         )
         self.end = entry.tip
-        self.events.append(event)
+        self.recorded.append(event)
         return event
 
     def _do(self, name: str, **values: Any) -> list[sqlite3.Row]:

@@ -120,7 +120,7 @@ class Writer:
         try:
             waiting.result = waiting.step(writing)
             waiting.error = writing.trouble  # a step may not overlook that the database failed it
-            waiting.events = writing.events
+            waiting.events = writing.recorded
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
             waiting.error = error
         if waiting.error:

@@ -35,7 +35,7 @@ def test_a_quiet_agent_is_not_shown_everything_anew(room: Room, monkeypatch: pyt
         project = await room.store.read(lambda store: store.find(Project, room.project))
         assert project is not None
         alice = ChatFile(project, await room.agent("alice"), "")
-        read = await room.store.read(partial(files.load, alice))
+        read, _ = await room.store.read(partial(files.load, alice))
         assert place(sent.id) - read.shown <= 5
         top = Path(room.engine.ports.git.worktree_path(project, await room.agent("alice")))
         later = await room.send(to=("alice",), body="And this is for you.")

@@ -59,7 +59,7 @@ def test_the_budget_of_tries_follows_the_flakes_that_were_seen(repo: Path, tmp_p
         checks.say("FFFFF")
         [project] = await stage.store.read(lambda store: store.projects())
         ports, engine = stage.engine.ports, stage.engine
-        health = Health(ports, engine.bell, engine.tasks)
+        health = Health(ports, engine.tasks)
         assert await health.test(project, await ports.git.main(project), stage.settings.settings)
         assert checks.count == 6
 

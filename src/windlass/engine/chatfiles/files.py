@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core import codec
@@ -89,15 +89,42 @@ def _own_sites(speaker: Speaker, store: Reading) -> list[tuple[Project, Agent]]:
     return [(project, agent) for key in agent.projects if (project := store.find(Project, key))] if agent else []
 
 
-def newest(projects: Collection[str], store: Reading) -> dict[str, int]:
-    """The number of the last message in each project."""
-    return {key: place(said[0].id) if (said := store.said(key, limit=1)) else 0 for key in projects}
+def look_at_log(
+    known: Sequence[tuple[ChatFile, ReadPosition]], store: Reading
+) -> tuple[dict[str, int], dict[str, list[Message]]]:
+    """The number of the last message in each project; and by each file's mark, what was said since its position."""
+    projects = {file.project.id for file, _ in known}
+    newest = {key: place(said[0].id) if (said := store.said(key, limit=1)) else 0 for key in projects}
+    return newest, {
+        file.mark: unshown(file, position, store) if position.shown < newest[file.project.id] else []
+        for file, position in known
+    }
 
 
-def load(file: ChatFile, store: Reading) -> ReadPosition:
-    """How far a file was read. A new file shows only the last few messages that were sent before."""
-    if kept := store.position(file.mark):
-        return codec.revive(ReadPosition, codec.decode(kept))
+def load(file: ChatFile, store: Reading) -> tuple[ReadPosition, int]:
+    """How far a file was read, with all that it owes since; and the last message that it showed by the stored position.
+
+    What it owes, a daemon that has died may have added already: the reader knows it again."""
+    position = _stored(file, store)
+    said = unshown(file, position or _new(file, store), store)
+    return owing(file, position or _new(file, store), said), position.shown if position else -1
+
+
+def owing(file: ChatFile, position: ReadPosition, said: Sequence[Message], newest: int = 0) -> ReadPosition:
+    """The same, when it is to show these messages, which are all up to the newest."""
+    new = (message for message in said if shows(file, message))
+    shown = max(position.shown, newest, *(place(message.id) for message in said[-1:]))
+    owed = (*position.owed, *((line_of(message)[1], message.id) for message in new))
+    return replace(position, shown=shown, owed=owed)
+
+
+def _stored(file: ChatFile, store: Reading) -> ReadPosition | None:
+    kept = store.position(file.mark)
+    return codec.revive(ReadPosition, codec.decode(kept)) if kept else None
+
+
+def _new(file: ChatFile, store: Reading) -> ReadPosition:
+    """A new file shows only the last few messages that were sent before."""
     said = store.said(file.project.id, viewer=file.viewer, home=_home(file, store), limit=AT_FIRST + 1)
     return ReadPosition(shown=place(said[0].id) if len(said) > AT_FIRST else 0)
 
@@ -110,8 +137,8 @@ def save(store: Writing, file: ChatFile, position: ReadPosition) -> None:
 def begin(project: Project, agent: Agent, store: Writing) -> None:
     """Within a transaction: an agent gets a new worktree, and so a new file of which nothing was read."""
     file = ChatFile(project, agent, "")
-    before = load(file, store)
-    if before.anew() != before:
+    before = _stored(file, store)
+    if before and before.anew() != before:
         save(store, file, before.anew())
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum, auto
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from windlass.core.address import HUMAN
@@ -24,6 +23,7 @@ from windlass.core.ports import Ports
 from windlass.core.ports.store import Writing
 from windlass.engine.chatfiles import files
 from windlass.engine.chatfiles.files import ChatFile
+from windlass.engine.chatfiles.known_file import KnownFile, Remainder, Urgency
 from windlass.engine.chatfiles.quiet_files import QUIET, QuietFiles
 from windlass.engine.messages.talk import Talk
 
@@ -47,46 +47,8 @@ MOST_WRONG = 5000
 _BLANK = b" \t\r\n"
 
 
-class Urgency(IntEnum):
-    """How long the reader may wait for a message to become whole."""
-
-    NONE = 0
-    """A message that may still grow gets a moment without a change."""
-    SPEAKS = 1
-    """Its writer says something else now: what ends with a newline is whole."""
-    GONE = 2
-    """Its writer is gone: a line without its newline is whole, too."""
-
-
-class Remainder(Enum):
-    """The unread part of a file, after a turn."""
-
-    NOTHING = auto()
-    HALF = auto()
-    """A line that has no end yet."""
-    OPEN = auto()
-    """A message that may still grow, or a file that is being replaced."""
-    MORE = auto()
-    """Messages that have to wait for the next turn."""
-
-
 _THROUGH = (Remainder.NOTHING, Remainder.HALF)
 """Nothing more is there that could be read now."""
-
-
-@dataclass(slots=True)
-class KnownFile:
-    """What the reader remembers of a file."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by whoever reads the file, or writes there."""
-    position: ReadPosition | None = None
-    told: int | None = None
-    """The newest message of the log when all that the file shows was written there."""
-    stuck: tuple[str, float] = ("", 0.0)
-    """The key of the line that could not be sent, and since when."""
-    barred: bool = False
-    """The last try to add to it failed: a pipe is in its place, or a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +100,41 @@ class ChatReader:
     async def position(self, file: ChatFile) -> ReadPosition:
         kept = self.kept(file)
         if kept.position is None:
-            kept.position = await self.store.read(partial(files.load, file))
+            position, kept.saved = await self.store.read(partial(files.load, file))
+            kept.position = position
         return kept.position
+
+    async def save_all(self, known: Iterable[ChatFile]) -> None:
+        """Store the positions that have only moved past what we have added ourselves, in one step."""
+        kept = [(file, self._kept[file.mark]) for file in known if file.mark in self._kept]
+        moved = [(file, one, one.position) for file, one in kept if one.position and one.unsaved]
+        if not moved:
+            return
+
+        def step(store: Writing) -> None:
+            for file, _, position in moved:
+                files.save(store, file, position)
+
+        await self.store.write(step)
+        for _, one, position in moved:
+            one.saved = position.shown
+
+    def pass_own(self, file: ChatFile, text: str) -> bool:
+        """Go past what was just added for all that is owed, if nothing else has come. Returns whether that was so."""
+        kept, content = self.kept(file), text.encode("utf-8", "replace")
+        position = kept.position
+        found = self.chats.look(file.top, FILE, position.offset, len(content) + 2) if position else None
+        if (
+            position is None
+            or found is None
+            or not position.fits(found)
+            or found.content not in (content, b"\n" + content)
+        ):
+            return False
+        for digest, _ in position.owed:
+            position = position.past(Own(position.line, len(found.content), digest))
+        kept.position = position.at(found, len(found.content))
+        return True
 
     async def save(
         self,
@@ -163,7 +158,9 @@ class ChatReader:
                 files.tell_of_rest(store, file, unsent, now)
             return after
 
-        self.kept(file).position = await self.store.write(step)
+        kept = self.kept(file)
+        kept.position = await self.store.write(step)
+        kept.saved = kept.position.shown
 
     # ── taking turns ──
 

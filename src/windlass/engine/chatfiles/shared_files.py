@@ -122,16 +122,20 @@ class Pages:
         self.documents = documents
         self.troubles = troubles
         self.quiet = QuietFiles(ports.clock)
+        self._sharing: dict[str, list[Shared]] = {}
+        """By project."""
         self._shown: dict[tuple[str, str], tuple[int, int]] = {}
         """By project and file: the number of the last message in it, and its size."""
 
-    async def refresh(self, project: Project, look_again: Callable[[], None], *, mirrored: bool) -> None:
+    async def refresh(self, project: Project, look_again: Callable[[], None], *, mirrored: bool, anew: bool) -> None:
         """Bring every file of a project up to date, and take in what people wrote.
 
-        In a project that was never set up for it (`mirrored`), only the files that a workflow asks for.
+        In a project that was never set up for it (`mirrored`), only the files that a workflow asks for. `anew`: its
+        agents, instances or pages may have changed.
         """
-        sharing = await self.store.read(partial(_sharing, project))
-        wanted = [shared for shared in sharing if mirrored or shared.asked_for]
+        if anew or project.id not in self._sharing:
+            self._sharing[project.id] = await self.store.read(partial(_sharing, project))
+        wanted = [shared for shared in self._sharing[project.id] if mirrored or shared.asked_for]
         if not mirrored and any(f.startswith(_OURS) for shared in wanted for f in (shared.timeline, shared.notes)):
             await self._hide(project)
         for shared in wanted:

@@ -1,33 +1,39 @@
 """The chat tick: lines in chat.md are sent as messages, and other messages are added to the file.
 
-Each file has its turn, in which it is read on (`reader`) and added to. A message is stored as owed before it is added;
-its digest tells the reader that it is ours.
+Each file has its turn, in which it is read on (`reader`) and added to. What is added is noted as owed before: its
+digest tells the reader that it is ours. A daemon that finds a stored position owes all that was said after it, and so
+knows again what the one before it has added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from functools import partial
 
 from windlass.core.address import HUMAN
 from windlass.core.messages.members import Speaker
 from windlass.core.nouns.agent import Agent
+from windlass.core.nouns.message import Message
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
 from windlass.engine.bell import Bell
 from windlass.engine.chatfiles import files
 from windlass.engine.chatfiles.files import ChatFile
-from windlass.engine.chatfiles.reader import FILE, ChatReader, Remainder
+from windlass.engine.chatfiles.known_file import Remainder
+from windlass.engine.chatfiles.reader import FILE, ChatReader
 from windlass.engine.chatfiles.shared_files import Pages
-from windlass.engine.messages.log import place
 from windlass.engine.messages.talk import Talk
 from windlass.engine.troubles import Troubles
 
 EVERY = 2.0
-"""Seconds after which every file is looked at, whether or not the kernel told of a change."""
+"""Seconds after which files are looked at of which the kernel does not tell: pages are anywhere in a project."""
+SWEEP = 30.0
+"""Seconds after which every file is looked at, whether or not anything told of a change."""
 FAREWELL = 60.0
 """Seconds that the removal of a worktree may take."""
+_PLACES = ("agent.", "document.", "instance.", "project.", "run.started")
+"""Events after which there may be other files."""
 
 
 class Chat:
@@ -40,46 +46,88 @@ class Chat:
         self.clock = ports.clock
         self.pages = pages
         self.troubles = troubles
-        self.ear = bell.ear()
+        self.ear = bell.ear("message.", *_PLACES)
         """Also set when the kernel tells of a change."""
+        self._places, self._said = bell.ear(*_PLACES), bell.ear("message.")
         self.reader = ChatReader(ports, talk, pages.quiet, self._note_change)
+        self._files: list[ChatFile] = []
+        self._projects: list[Project] = []
+        self._mirrors: set[str] = set()
+        self._newest: dict[str, int] = {}
+        """By project: the number of its last message."""
         self._changed: set[str] = set()
         self._follows: dict[str, Callable[[], None] | None] = {}
         self._leaving: dict[str, float] = {}
         """Agents whose worktrees are about to go, and since when: nothing is written there any more."""
-        self._seen, self._looked = -1, float("-inf")
+        self._looked = self._refreshed = float("-inf")
         talk.before_sending(self.catch_up)
 
     async def tick(self) -> bool:
         """Look at the files that have changed, and show in each what is new in the log."""
-        last, now = await self.store.read(lambda store: store.last_seq()), self.clock.monotonic()
-        everything = now - self._looked >= EVERY
-        known = await files.chat_files(self.ports)
-        self.reader.keep(known)
-        known = self._staying(known)
-        self._watch(known)
+        now = self.clock.monotonic()
+        everything = now - self._looked >= SWEEP
+        self._looked = now if everything else self._looked
+        due = now - self._refreshed >= EVERY
+        self._refreshed = now if due else self._refreshed
+        moved = everything or self._places.is_set() or (due and self._mirrored() != self._mirrors)
+        if moved:
+            self._places.clear()
+            await self._find_files()
         changed, self._changed = self._changed, set()
-        newest = await self.store.read(partial(files.newest, {file.project.id for file in known}))
-        barred = any(self.reader.kept(file).barred for file in known)
+        said = moved or self._said.is_set() or any(self._is_behind(file, changed) for file in self._files)
+        self._said.clear()
+        unshown = await self._look_at_log() if said else {}
+        barred = any(self.reader.kept(file).barred for file in self._files)
         running = await self.store.read(lambda store: {run.agent for run in store.live_runs()}) if barred else set()
-        for file in known:
+        for file in self._staying():
             look = everything or file.top in changed or self._follows.get(file.top) is None
-            with self.troubles.noted("chat"):
-                async with self.reader.kept(file).lock:
-                    if file.writer not in self._leaving:
-                        cared_for = file.writer in (str(HUMAN), *running) or file.top in changed
-                        await self._update(file, newest[file.project.id], look=look, cared_for=cared_for)
-        await self._refresh(known, changed, everything=last != self._seen or everything)
-        self._seen, self._looked = last, now if everything else self._looked
+            cared_for = file.writer in (str(HUMAN), *running) or file.top in changed
+            if look or file.mark in unshown or self.reader.kept(file).owes:
+                with self.troubles.noted("chat"):
+                    async with self.reader.kept(file).lock:
+                        if file.writer not in self._leaving:
+                            await self._update(file, unshown.get(file.mark), look=look, cared_for=cared_for)
+        await self._refresh(changed, everything=said or due, anew=moved)
+        if everything:
+            await self.reader.save_all(self._files)
         return False
 
-    async def _refresh(self, known: list[ChatFile], changed: set[str], *, everything: bool) -> None:
-        mirrored = {file.top for file in known if file.agent is None}
-        for project in await self.store.read(lambda store: store.projects()):
+    def _is_behind(self, file: ChatFile, changed: Container[str]) -> bool:
+        """Whether a file did not show all, and may take it now."""
+        kept = self.reader.kept(file)
+        return kept.behind and (file.top in changed or not kept.barred)
+
+    async def _find_files(self) -> None:
+        """Find out which files there are, and follow their folders."""
+        known = await files.chat_files(self.ports)
+        await self.reader.save_all(file for file in self._files if file not in known)
+        self.reader.keep(known)
+        self._files = known
+        self._projects = await self.store.read(lambda store: store.projects())
+        self._mirrors = self._mirrored()
+        self._watch(self._staying())
+
+    def _mirrored(self) -> set[str]:
+        """The projects that were set up for a file of their own; no event tells of that."""
+        return {project.path for project in self._projects if self.ports.workdirs.has_mirrors(project.path)}
+
+    async def _look_at_log(self) -> dict[str, list[Message]]:
+        """The messages that each file has to show, by its mark; only those of files that are behind."""
+        known = [(file, await self.reader.position(file)) for file in self._files]
+        self._newest, found = await self.store.read(partial(files.look_at_log, known))
+        return {
+            file.mark: found[file.mark]
+            for file, _ in known
+            if found[file.mark] or self.reader.kept(file).told != self._newest[file.project.id]
+        }
+
+    async def _refresh(self, changed: set[str], *, everything: bool, anew: bool) -> None:
+        mirrored = {file.top for file in self._files if file.agent is None}
+        for project in self._projects:
             if everything or project.path in changed:
                 with self.troubles.noted("chat"):
                     look_again = partial(self._note_change, project.path)
-                    await self.pages.refresh(project, look_again, mirrored=project.path in mirrored)
+                    await self.pages.refresh(project, look_again, mirrored=project.path in mirrored, anew=anew)
 
     async def collect(self, agent: Agent) -> None:
         """Send all that an agent has written, because its worktree is about to be removed."""
@@ -88,6 +136,7 @@ class Chat:
         for file in [file for file in known if file.agent and file.agent.id == agent.id]:
             await self.reader.take_in(file, gone=True)
             await self._keep_rest(file)
+            await self.reader.save_all([file])
             self.reader.forget(file)
         self._leaving[agent.id] = self.clock.monotonic()
 
@@ -104,13 +153,13 @@ class Chat:
         for file in await files.of_speaker(self.ports, speaker, project):
             await self.reader.take_in(file, gone=gone)
 
-    def _staying(self, known: list[ChatFile]) -> list[ChatFile]:
+    def _staying(self) -> list[ChatFile]:
         """The files that stay. An agent that has gone and comes back has one again."""
-        there, now = {file.writer for file in known}, self.clock.monotonic()
+        there, now = {file.writer for file in self._files}, self.clock.monotonic()
         self._leaving = {
             name: since for name, since in self._leaving.items() if name in there and now - since < FAREWELL
         }
-        return [file for file in known if file.writer not in self._leaving]
+        return [file for file in self._files if file.writer not in self._leaving]
 
     def close(self) -> None:
         """Stop watching folders."""
@@ -131,43 +180,45 @@ class Chat:
         self._changed.add(top)
         self.ear.set()
 
-    async def _update(self, file: ChatFile, newest: int, *, look: bool, cared_for: bool) -> None:
-        """Read a file if it may have changed, and add to it if anything was said since: `newest` is the last.
+    async def _update(self, file: ChatFile, said: Sequence[Message] | None, *, look: bool, cared_for: bool) -> None:
+        """Read a file if it may have changed, and add to it what was said since, if that was looked for.
 
         What could not be added is tried again if someone may have put the file right: it is `cared_for`.
         """
-        kept, position = self.reader.kept(file), await self.reader.position(file)
-        is_new = file.agent is not None and kept.told is None
-        if is_new and (cared_for or not kept.barred):  # from now on it is read: what is said meanwhile is left there
-            await self._append(file, "")
-        rest = await self.reader.turn(file) if look or position.owed else Remainder.NOTHING
+        kept = self.reader.kept(file)
+        kept.behind = kept.behind or said is not None
+        if file.agent and kept.told is None and (cared_for or not kept.barred):
+            await self._append(file, "")  # from now on it is read: what is said meanwhile is left there
+        rest = await self.reader.turn(file) if look or kept.owes else Remainder.NOTHING
         if rest is Remainder.MORE:
             self._note_change(file.top)
-        is_behind = kept.told != newest or bool((await self.reader.position(file)).owed)
-        if kept.barred and not cared_for:
+        if rest is not Remainder.NOTHING or (kept.barred and not cared_for) or not (kept.behind or kept.owes):
             return
-        if rest is Remainder.NOTHING and is_behind and await self._show(file, newest):
-            kept.told = newest
+        if await self._show(file, said) and said is not None:
+            kept.told, kept.behind = self._newest[file.project.id], False
 
-    async def _show(self, file: ChatFile, newest: int) -> bool:
-        """Add messages to a file: those that are owed from before, and new ones. Returns whether the file shows all."""
-        position = before = await self.reader.position(file)
-        said = await self.store.read(partial(files.unshown, file, position))
-        owed = await self.store.read(partial(files.owed, position))
-        new = [message for message in said if files.shows(file, message)]
-        more = len(said) == files.AT_ONCE or len(position.owed) >= files.AT_ONCE
-        shown = max(position.shown, *(place(message.id) for message in said[-1:]), 0 if more else newest)
-        lines = [(*files.line_of(message), message.id) for message in (*owed, *new)]
-        position = replace(position, shown=shown, owed=tuple((digest, key) for _, digest, key in lines))
-        if new or shown // files.AT_ONCE > before.shown // files.AT_ONCE:
+    async def _show(self, file: ChatFile, looked: Sequence[Message] | None) -> bool:
+        """Add to a file what it owes, and what was said since. Returns whether the file then shows all.
+
+        Its position is stored now and then: what was said after it is owed by a later daemon, and known again."""
+        said = looked or ()
+        kept, before = self.reader.kept(file), await self.reader.position(file)
+        more = len(said) == files.AT_ONCE or len(before.owed) >= files.AT_ONCE
+        newest = self._newest[file.project.id] if looked is not None and not more else 0
+        kept.position = position = files.owing(file, before, said, newest)
+        if kept.unsaved > files.AT_ONCE // 2 or (position.owed and kept.saved < 0):
             await self.reader.save(file, position)
-        self.reader.kept(file).position = position
-        text, read = "".join(text for text, _, _ in lines), 0 if position.skipping else position.offset
-        if text and await self._append(file, text, read):
+        at_hand = {message.id: message for message in said}
+        if any(key not in at_hand for _, key in position.owed):
+            at_hand |= {message.id: message for message in await self.store.read(partial(files.owed, position))}
+        lines = [files.line_of(at_hand[key])[0] for _, key in position.owed if key in at_hand]
+        text, read = "".join(lines), 0 if position.skipping else position.offset
+        if text and await self._append(file, text, read) and not self.reader.pass_own(file, text):
             self._note_change(file.top)
-        if len(said) == files.AT_ONCE:
+        if more:
+            self._said.set()
             self.ear.set()
-        return not (more or len(position.owed) >= files.AT_ONCE)
+        return not more
 
     async def _append(self, file: ChatFile, text: str, read: int = 0) -> bool:
         kept = self.reader.kept(file)
