@@ -56,7 +56,8 @@ def test_an_event_wakes_those_it_is_for() -> None:
 
     assert woken(an_event("run.started")) == {"all", "runs", "output"}
     assert woken(an_event("message.sent", "main")) == {"all", "output"}
-    assert woken(an_event("message.sent", "main"), an_event("message.sent", "change/c1")) == {"all", "reviews", "output"}
+    said, reviewed = an_event("message.sent", "main"), an_event("message.sent", "change/c1")
+    assert woken(said, reviewed) == {"all", "reviews", "output"}
     assert woken(an_event("run.output")) == {"output"}
     bell.ring()
     assert all(ear.is_set() for ear in ears.values())

@@ -78,7 +78,10 @@ def test_the_daemon_can_die_before_and_after_every_effect() -> None:
     """Every call that changes the world is a place where histories end a daemon's life."""
     effects = {f"{port}.{effect}" for port, names in EFFECTS.items() for effect in names} | {"store.write"}
     effects -= {"chats.replace", "chats.keep"}  # nobody edits pages or writes without end: tests/engine/chatfiles
-    effects -= {"git.checkout", "git.branch"}  # nor are there workflows: tests/engine/workflows/test_workflow_stories.py
+    effects -= {
+        "git.checkout",
+        "git.branch",
+    }  # nor are there workflows: tests/engine/workflows
     effects -= {"git.delete_hub"}  # nobody forgets a project: tests/engine/projects/test_forget_stories.py
     effects -= {"git.mixed"}  # nor is a guarded change tested twice: tests/engine/gate/test_guard_stories.py
     effects -= {"processes.drop_output"}  # nor is a run over for hours: tests/engine/runs/test_packing_stories.py
