@@ -34,6 +34,16 @@ class TestTop:
         """Spaces and letters beyond ASCII are no trouble."""
         assert inspect(world, world.repository / "dir") == (str(world.repository), "main")
 
+    def test_a_known_top_is_asked_of_git_again_when_it_is_another_repository(self, world: World) -> None:
+        """A folder that was emptied, made bare or put elsewhere is looked at as if it were new."""
+        assert inspect(world)[0] == str(world.repository)
+        world.run("config", "core.bare", "true")
+        assert "bare repository" in str(refusal(world))
+        world.run("config", "core.bare", "false")
+        assert inspect(world)[0] == str(world.repository)
+        shutil.rmtree(world.repository / ".git")
+        assert "not in a git repository" in str(refusal(world))
+
     def test_a_linked_worktree_leads_to_the_primary_one(self, world: World) -> None:
         """A repository is one project, from whichever of its worktrees it is asked for."""
         world.run("worktree", "add", "-q", str(world.folder / "linked"), "-b", "side")

@@ -95,7 +95,7 @@ async def serve(home: Path, story: Callable[[], Awaitable[None]]) -> None:
 
 
 @pytest.mark.parametrize("mirrored", [False, True], ids=["without chat.md", "with chat.md"])
-def test_a_send_reads_the_store_four_times_and_the_agents_files_and_git_once(
+def test_a_send_reads_the_store_four_times_the_agents_files_once_and_git_never(
     repo: Path, counts: Counts, mirrored: bool
 ) -> None:
     """At most; also the first message to an agent, which makes it a member of the project."""
@@ -115,7 +115,7 @@ def test_a_send_reads_the_store_four_times_and_the_agents_files_and_git_once(
             sent = await post(home, "/messages", body=said, to=["coder"], path=str(repo))
             assert sent["message"]["to"] == ["coder"]
             assert counts.reads <= 4, counts.reads
-            assert (counts.parses, counts.gits) == (1, 1), counts.git_log.read_text()
+            assert (counts.parses, counts.gits) == (1, 0), counts.git_log.read_text()
 
     prepare_home(home)
     with HomeLock(home):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import stat
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
@@ -28,12 +29,21 @@ class Inspection:
         self._home = home
         self._good: dict[str, str] = {}
         """By the repository's top: the commit of main at which it was good."""
+        self._tops: dict[str, tuple[int, ...]] = {}
+        """Folders that are the top of a repository, as git has said, and the files that made it say so."""
 
     async def locate(self, path: str) -> str:
         await self._git.require()
-        top = await _top(self._git, self._user, path)
+        top = path if path in self._tops and self._tops[path] == _marks(path) else await self._ask(path)
         if _inside(top, self._home / "worktrees"):
             raise NotAllowed(f"{top} is an agent's worktree.", hint="Run this in your own checkout.")
+        return top
+
+    async def _ask(self, path: str) -> str:
+        marks = _marks(path)
+        top = await _top(self._git, self._user, path)
+        if top == path and marks:
+            self._tops[top] = marks
         return top
 
     async def inspect(self, top: str, /, *, main: str = "") -> str:
@@ -45,6 +55,16 @@ class Inspection:
             await _refuse_what_we_cannot_do(self._git, top, branches[main])
             self._good[top] = branches[main]
         return main
+
+
+def _marks(top: str) -> tuple[int, ...]:
+    """What tells a folder's own `.git` and its settings from any other; nothing where it has none."""
+    try:
+        folder, settings = os.lstat(f"{top}/.git"), os.lstat(f"{top}/.git/config")
+    except (OSError, ValueError):
+        return ()
+    marks = (folder.st_dev, folder.st_ino, folder.st_uid, settings.st_ino, settings.st_mtime_ns, settings.st_size)
+    return marks if stat.S_ISDIR(folder.st_mode) else ()
 
 
 def _inside(path: str, folder: Path) -> bool:
