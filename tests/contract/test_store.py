@@ -161,7 +161,7 @@ class TestTransactions:
                     meanwhile[0].result(timeout=patience.seconds(30))
                 return before, reading.last_seq()
 
-            assert await store.read(question) == (1, 1)
+            assert await store.scan(question) == (1, 1)
             await asyncio.wrap_future(meanwhile[0])
             assert await store.read(lambda reading: reading.last_seq()) == 2
 
@@ -189,6 +189,27 @@ class TestTransactions:
                 await store.write(lambda writing: writing.last_seq())
             with pytest.raises(Unavailable, match="closed"):
                 await store.read(lambda reading: reading.last_seq())
+            with pytest.raises(Unavailable, match="closed"):
+                await store.scan(lambda reading: reading.last_seq())
+
+        asyncio.run(story())
+
+    def test_whoever_follows_is_told_what_was_kept(self, store: AnyStore) -> None:
+        """Of each transaction its events, before its caller goes on; of one that failed, nothing."""
+        told: list[list[int]] = []
+
+        def fail(writing: Writing) -> None:
+            putting(a_task("t9"))(writing)
+            raise Conflict("no")
+
+        async def story() -> None:
+            store.follow(lambda events: told.append([event.seq for event in events]))
+            await store.write(putting(a_task("t1")))
+            assert told == [[1]]
+            with pytest.raises(Conflict):
+                await store.write(fail)
+            await store.write(lambda writing: writing.last_seq())
+            assert told == [[1]]
 
         asyncio.run(story())
 
