@@ -133,6 +133,7 @@ class Stage:
         """Let every tick run until nothing changes any more, and see that nothing went wrong, or that something did."""
         seq = -1
         while seq != (seq := await self.store.read(lambda store: store.last_seq())):
+            await asyncio.sleep(0)  # what the kernel has told is heard
             for rhythm in self.engine.ticks.values():
                 await rhythm.tick()
             await self.engine.settle()

@@ -13,6 +13,7 @@ from stage import Stage, play
 
 from windlass.core.display import short
 from windlass.core.errors import Conflict
+from windlass.core.nouns.change import ChangeState
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
 from windlass.core.runs.workdir import WorktreeState
@@ -101,8 +102,10 @@ class TestTrouble:
 
         play(story)
 
-    def test_a_repository_that_is_away_delays_its_runs_and_nobody_elses(self, repo: Path, tmp_path: Path) -> None:
-        """The run says why it is not judged, takes no slot, and is judged when the repository is back."""
+    def test_a_repository_that_is_away_delays_nothing_but_landing_and_starting(
+        self, repo: Path, tmp_path: Path
+    ) -> None:
+        """A run that ends meanwhile is judged from the hub; what it made lands, and others start, when it is back."""
 
         async def story() -> None:
             stage = Stage(repo, tmp_path / "home")
@@ -112,15 +115,15 @@ class TestTrouble:
             assert (await stage.task_of(waiting)).state is TaskState.OPEN
             await stage.finish(name, "a.txt", "")
             os.rename(repo, tmp_path / "away")  # noqa: PTH104 - in one step, as a person's mv does
-            await stage.move(troubled=True)
-            run = await stage.run_of(name)
-            assert run.live
-            assert "can't be judged yet" in run.reason
-            assert (await stage.task_of(waiting)).state is TaskState.ACTIVE
+            await stage.move()
+            assert (await stage.run_of(name)).outcome is Outcome.DONE
+            assert (await stage.change_of(name)).state is ChangeState.QUEUED
+            assert (await stage.task_of(waiting)).state is TaskState.OPEN
 
             os.rename(tmp_path / "away", repo)  # noqa: PTH104 - and back again in one step
-            await stage.move(troubled=True)
-            assert (await stage.run_of(name)).outcome is Outcome.DONE
+            await stage.move()
+            assert (await stage.change_of(name)).state is ChangeState.LANDED
+            assert (await stage.task_of(waiting)).state is TaskState.ACTIVE
 
         play(story)
 
