@@ -25,6 +25,7 @@ from restart import restart
 from sandbox import sandbox
 from start_agent import start_agent
 from start_many import start_many
+from stop_all import stop_all
 from talk import talk
 from task_throughput import task_throughput
 from workflow import workflow
@@ -40,6 +41,7 @@ BENCHES: dict[str, Bench] = {
     "cli": cli_command,
     "start": start_agent,
     "starts": start_many,
+    "stop": stop_all,
     "sandbox": sandbox,
     "exit": exit_handled,
     "event": event,

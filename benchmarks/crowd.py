@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from whole import SETTINGS
@@ -21,10 +22,13 @@ from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports.store import Writing
 from windlass.daemon.clock import SystemClock
 from windlass.daemon.lifecycle import prepare_home
+from windlass.git import HubGit
 from windlass.process.proc import identify
 from windlass.store.sqlite import SqliteStore
 
 PROJECT = Project(id="crowd", name="crowd", path="/", main="main")
+AT_ONCE = 4
+"""Worktrees that are made at the same time."""
 
 
 @contextmanager
@@ -40,33 +44,48 @@ def sleepers(count: int) -> Iterator[list[Identity]]:
                 os.waitpid(pid, 0)
 
 
-def populate(home: Path, identities: Sequence[Identity], *, provider: str = "command") -> None:
-    """One agent at work on one task for each process."""
+def populate(
+    home: Path, identities: Sequence[Identity], *, provider: str = "command", repository: Path | None = None
+) -> None:
+    """One agent at work on one task for each process. With a repository, each has a real worktree of it."""
     prepare_home(home)
     (home / "config.toml").write_text(SETTINGS)
-    for number in range(1, len(identities) + 1):
+    project = replace(PROJECT, path=str(repository)) if repository else PROJECT
+    names = [f"a{number}" for number in range(1, len(identities) + 1)]
+    agents = [
+        Agent(name=name, project=project.id, provider=provider, created_at=float(number))
+        for number, name in enumerate(names, start=1)
+    ]
+    if repository:
+        asyncio.run(_make_worktrees(home, project, agents))
+    for number, name in enumerate(names, start=1):
         for inner in (".git", ".windlass/output"):
-            (home / "worktrees" / PROJECT.id / f"a{number}" / inner).mkdir(parents=True)
+            (home / "worktrees" / project.id / name / inner).mkdir(parents=True, exist_ok=True)
         (home / "runs" / f"r{number}").mkdir()
-    asyncio.run(_write(home, identities, provider))
+    asyncio.run(_write(home, project, agents, identities))
 
 
-async def _write(home: Path, identities: Sequence[Identity], provider: str) -> None:
+async def _make_worktrees(home: Path, project: Project, agents: Sequence[Agent]) -> None:
+    git = HubGit(home, environment=os.environ)
+    for some in (agents[at : at + AT_ONCE] for at in range(0, len(agents), AT_ONCE)):
+        await asyncio.gather(*(git.worktree(project, agent) for agent in some))
+
+
+async def _write(home: Path, project: Project, agents: Sequence[Agent], identities: Sequence[Identity]) -> None:
     store, now = SqliteStore(str(home / "windlass.db"), SystemClock()), time.time()
 
     def step(writing: Writing) -> None:
-        writing.record("project.added", PROJECT.id, PROJECT)
-        for number, identity in enumerate(identities, start=1):
-            agent = Agent(name=f"a{number}", project=PROJECT.id, provider=provider, created_at=float(number))
+        writing.record("project.added", project.id, project)
+        for agent, identity in zip(agents, identities, strict=True):
             task = Task(
-                id=writing.next_id(Task), project=PROJECT.id, title="Sleep", agent=agent.id, state=TaskState.ACTIVE
+                id=writing.next_id(Task), project=project.id, title="Sleep", agent=agent.id, state=TaskState.ACTIVE
             )
             run = Run(
                 id=writing.next_id(Run),
                 agent=agent.id,
                 task=task.id,
                 number=1,
-                provider=provider,
+                provider=agent.provider,
                 identity=identity,
                 starting_at=now,
                 started_at=now,
@@ -113,3 +132,9 @@ def _followed(pid: int, count: int) -> bool:
         return sum(link == "anon_inode:[pidfd]" for link in links) >= count
     except OSError:
         return False
+
+
+def busy(pid: int) -> float:
+    """Seconds that a process has been on a processor, to the nanosecond: /proc/PID/stat counts in hundredths."""
+    threads = Path(f"/proc/{pid}/task")
+    return sum(int((path / "schedstat").read_text().split()[0]) for path in threads.iterdir()) / 1e9

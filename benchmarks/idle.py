@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from crowd import daemon, populate, sleepers, wait_until_followed
+from crowd import busy, daemon, populate, sleepers, wait_until_followed
 from measure import Result
 
 FEW, MANY = 50, 500
@@ -24,9 +24,9 @@ def idle(*, quick: bool) -> Sequence[Result]:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wl")))
         pids = [_daemon(stack, place / str(count), count) for count in (FEW, MANY)]
         time.sleep(SETTLING)
-        before = [_busy(pid) for pid in pids]
+        before = [busy(pid) for pid in pids]
         time.sleep(seconds)
-        few, many = ((_busy(pid) - was) / seconds * 100 for pid, was in zip(pids, before, strict=True))
+        few, many = ((busy(pid) - was) / seconds * 100 for pid, was in zip(pids, before, strict=True))
         memory = _memory(pids[1])
     what = "processor time of a daemon whose {} agents do nothing"
     return [
@@ -43,12 +43,6 @@ def _daemon(stack: ExitStack, home: Path, count: int) -> int:
     process = stack.enter_context(daemon(home))
     wait_until_followed(process.pid, count)
     return process.pid
-
-
-def _busy(pid: int) -> float:
-    """Seconds that a process has been on a processor, to the nanosecond: /proc/PID/stat counts in hundredths."""
-    threads = Path(f"/proc/{pid}/task")
-    return sum(int((path / "schedstat").read_text().split()[0]) for path in threads.iterdir()) / 1e9
 
 
 def _memory(pid: int) -> float:

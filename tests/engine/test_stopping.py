@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
-from stage import Stage, play
+from stage import SetClock, Stage, play
 
+from fakes.store import MemoryStore
 from windlass.core.nouns.change import ChangeState
+from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
+from windlass.core.ports.store import Reading, Writing
+
+T = TypeVar("T")
+
+
+class CountedStore(MemoryStore):
+    """A store that counts what it is asked."""
+
+    reads = writes = 0
+
+    async def read(self, question: Callable[[Reading], T], /) -> T:
+        self.reads += 1
+        return await super().read(question)
+
+    async def write(self, step: Callable[[Writing], T], /) -> T:
+        self.writes += 1
+        return await super().write(step)
 
 
 @pytest.mark.parametrize("everyone", [False, True], ids=["one", "everyone"])
@@ -53,5 +73,30 @@ def test_a_persons_own_change_goes_on_and_is_named(repo: Path, tmp_path: Path, g
 
         assert stopped.agents == (name,)
         assert [change.id for change in stopped.going_on] == [mine.id]
+
+    play(story)
+
+
+@pytest.mark.parametrize("many", [2, 5])
+def test_everyone_at_work_is_asked_in_one_transaction(repo: Path, tmp_path: Path, many: int) -> None:
+    """Whom it is that runs is read once, and what is written of it is one commit, however many they are."""
+    store = CountedStore(SetClock())
+    stage = Stage(repo, tmp_path / "home", store=store)
+
+    async def story() -> None:
+        names = [await stage.order() for _ in range(many)]
+        await stage.move()
+
+        runs, stirred = stage.engine.runs, list[str]()
+        stir, runs.stir = runs.stir, stirred.append  # what follows in the background is not counted
+        store.reads = store.writes = 0
+        stopped = await stage.engine.stopping.everyone()
+        assert (store.reads, store.writes) == (4, 1)
+        assert stopped.agents == tuple(names)
+
+        for run in stirred:
+            stir(run)
+        await stage.move()
+        assert {(await stage.run_of(name)).outcome for name in names} == {Outcome.STOPPED}
 
     play(story)

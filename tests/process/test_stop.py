@@ -14,7 +14,10 @@ from process_stage import Stage, play, until, when_gone
 
 import patience
 from windlass.core.nouns.run import Identity
-from windlass.process.proc import boot_id, identify
+from windlass.process.end_tree import ProcessTree
+from windlass.process.proc import Process, boot_id, identify, process
+from windlass.process.process_table import ProcessTable
+from windlass.process.watching.exits import all_gone
 
 
 def test_what_left_its_session_and_dropped_its_environment_ends_too(tmp_path: Path) -> None:
@@ -212,6 +215,26 @@ def test_many_are_stopped_at_once(tmp_path: Path) -> None:
         assert {await stage.port.exit_code(run) for run in runs} == {143}
 
     play(tmp_path, story)
+
+
+def test_one_that_complies_costs_two_looks_at_the_system() -> None:
+    """One look finds whom to ask, and one sees that nobody is left: each look reads every process there is."""
+
+    async def story(child: Process) -> None:
+        looks: list[bool] = []
+
+        async def survey() -> ProcessTable:
+            looks.append(bool(looks) and await all_gone([child.identity], patience.seconds(5)))
+            return ProcessTable([] if looks[-1] else [child])
+
+        assert await ProcessTree(survey, lambda _: False, root=child.identity).end(grace=patience.seconds(5)) == 1
+        assert looks == [False, True]
+
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        found = process(sleeper.pid)
+        assert found
+        asyncio.run(story(found))
+        sleeper.kill()
 
 
 def test_a_run_is_adopted_after_its_starter_was_killed(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windlass.core.errors import WindlassError
+from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
 from windlass.core.ports import Ports
+from windlass.core.ports.store import Reading
 from windlass.engine.gate.changes import Changes
 from windlass.engine.gate.record import IN_QUEUE
 from windlass.engine.runs.start import Runs
@@ -42,10 +44,11 @@ class Stopping:
     async def everyone(self) -> Stopped:
         """End every instance, and stop every agent that has an unfinished task."""
         ended = await self.workflows.stop_all()
-        tasks = await self.store.read(lambda store: store.unfinished_tasks())
-        names = dict.fromkeys(task.agent for task in tasks if task.agent)
-        stopped = [name for name in names if await self._is_stopped(name)]
+        names = await self.store.read(_at_work)
+        asked = await self.runs.stop_each(names, BY_HAND)
         running = await self._running()
+        withdrawn = [name for name in names if name not in running and await self._has_withdrawn(name)]
+        stopped = [name for name in names if name in {*asked, *withdrawn}]
         changes = await self.store.read(lambda store: store.changes())
         return Stopped(
             tuple(dict.fromkeys((*ended, *stopped))),
@@ -55,10 +58,16 @@ class Stopping:
     async def _running(self) -> set[str]:
         return await self.store.read(lambda store: {run.agent for run in store.live_runs()})
 
-    async def _is_stopped(self, name: str) -> bool:
-        """Whether an agent was stopped. Where its change has landed meanwhile, or can't be asked about, the others
-        are stopped all the same."""
+    async def _has_withdrawn(self, name: str) -> bool:
+        """Whether the changes of an agent were closed. Where one has landed meanwhile, or can't be asked about, the
+        others are closed all the same."""
         try:
-            return await self.agent(name)
+            return await self.changes.withdraw(name, BY_HAND)
         except WindlassError:
             return False
+
+
+def _at_work(store: Reading) -> list[str]:
+    """The agents that have an unfinished task."""
+    names = dict.fromkeys(task.agent for task in store.unfinished_tasks() if task.agent)
+    return [name for name in names if store.find(Agent, name)]

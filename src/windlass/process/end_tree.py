@@ -48,12 +48,13 @@ class ProcessTree:
 
         Those to spare are not asked, and killed last: a shim, which ends by itself and still has to tell how.
         """
-        if await self._members() and not await self._ask(grace, gently):
+        members = await self._members()
+        if members and not await self._ask(members, grace, gently):
             await self._kill()
         return len(self._seen)
 
-    async def _ask(self, grace: float, gently: signal.Signals) -> bool:
-        """Ask all to end, also those that appear meanwhile. False if some are left when the time is up.
+    async def _ask(self, members: set[Identity], grace: float, gently: signal.Signals) -> bool:
+        """Ask these to end, also those that appear meanwhile. False if some are left when the time is up.
 
         One that has become another program since is asked again: it may have been a shell's fork, which still had the
         shell's trap and swallowed the signal.
@@ -61,12 +62,12 @@ class ProcessTree:
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + grace, _FIRST_PAUSE
         asked: dict[Identity, list[str]] = {}
-        while (members := await self._members()) and loop.time() < deadline:
+        while members and loop.time() < deadline:
             programs = {member: words_of(member.pid) for member in members - self._spared}
             _signal((member for member, words in programs.items() if asked.get(member) != words), gently)
             asked |= programs
             await all_gone(members, min(pause, deadline - loop.time()))
-            pause *= 2
+            members, pause = await self._members(), pause * 2
         return not members
 
     async def _kill(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
@@ -187,10 +187,18 @@ class Runs:
 
     async def stop(self, name: str, reason: str) -> bool:
         """Ask a run to stop, or a task not to begin. False: there was nothing to stop."""
-        stopping = await self.store.write(lambda store: _ask_to_stop(store, name, reason, self.clock.now()))
-        if isinstance(stopping, Run):
-            self.stir(stopping.id)
-        return bool(stopping)
+        return bool(await self.stop_each([name], reason))
+
+    async def stop_each(self, names: Iterable[str], reason: str) -> list[str]:
+        """The same for several agents, in one transaction. Returns those that had something to stop."""
+        now = self.clock.now()
+        stopping = await self.store.write(
+            lambda store: {name: _ask_to_stop(store, name, reason, now) for name in names}
+        )
+        for found in stopping.values():
+            if isinstance(found, Run):
+                self.stir(found.id)
+        return [name for name, found in stopping.items() if found]
 
     async def signal(self, run_id: str, value: Mapping[str, Any]) -> Run:
         """Take a run's signal by command instead of by file."""

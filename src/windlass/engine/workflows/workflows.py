@@ -214,7 +214,7 @@ class Workflows:
     async def _stop(
         self, instance: Instance, reason: str, ending: InstanceEnding = InstanceEnding.STOPPED
     ) -> list[str]:
-        stopped = [agent for agent in instance.agents if await self.runs.stop(agent, reason)]
+        stopped = await self.runs.stop_each(instance.agents, reason)
         await self.store.write(partial(steps.end, instance.id, ending, reason, self.clock.now()))
         await self._give_up()
         return stopped

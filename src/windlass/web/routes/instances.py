@@ -95,7 +95,7 @@ async def _stop_members(call: Call, path: str, error: NotFound) -> list[str]:
         known = sorted(begun | {f"@{agent.instance}" for agent in agents if agent.instance})
         error.hint = f"{near_miss(f'@{call.name}', known)} {error.hint}".strip()
         raise error
-    return [member for member in members if await call.engine.runs.stop(member, "stopped by hand")]
+    return await call.engine.runs.stop_each(members, "stopped by hand")
 
 
 async def _until_settled(call: Call, look: Situation, after: int) -> AsyncIterator[dict[str, Any]]:
