@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,37 +12,20 @@ from pathlib import Path
 import pytest
 from e2e_stage import WITHIN, Stage
 from fault_stage import broken, over, stage
+from pid_namespace import REASON, can_choose_pids, choose_next, play_apart
 from process_table import lives
 
 from patience import until
 
-LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
-APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 TRIES = 100
 """How often a pid is chosen, as somebody else may be faster to take it."""
 
 
-def can_choose_pids() -> bool:
-    """Whether we may have a pid namespace of our own, and say there which pid is the next."""
-    words = (*APART, "sh", "-c", f"echo 4000 > {LAST_PID} && [ $(sh -c 'echo $$; :') = 4001 ]")
-    return bool(shutil.which("unshare")) and not subprocess.run(words, capture_output=True, check=False).returncode
-
-
-@pytest.mark.skipif(not can_choose_pids(), reason="needs root, and a pid namespace in which pids can be chosen")
+@pytest.mark.skipif(not can_choose_pids(), reason=REASON)
 @pytest.mark.parametrize("story", ["dies_while_nobody_looks", "is_to_stop_while_nobody_looks"])
 def test_a_stranger_with_an_agents_pid_is_left_alone(story: str) -> None:
     """Not taken for the agent, not signalled by a stop, and not adopted; the run has ended as a dead one's does."""
-    here = f"import test_pid_reuse; test_pid_reuse.{story}()"
-    paths = os.pathsep.join(each for each in (str(Path(__file__).parent), *sys.path) if each)
-    told = subprocess.run(
-        (*APART, "sh", "-c", '"$@"; exit "$?"', "sh", sys.executable, "-c", here),  # the shell buries orphans
-        env=os.environ | {"PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=6 * WITHIN,
-        check=False,
-    )
-    assert told.returncode == 0, told.stderr
+    play_apart(f"import test_pid_reuse; test_pid_reuse.{story}()", within=6 * WITHIN)
 
 
 # ── in the namespace ─────────────────────────────────────────────────────────────────────────────────────────
@@ -95,7 +76,7 @@ def _kill(daemon: int, leader: int) -> None:
 def _stranger(pid: int) -> Iterator[int]:
     """A process with that very pid, which leads a session and a group of that number too."""
     for _ in range(TRIES):
-        LAST_PID.write_text(str(pid - 1))
+        choose_next(pid)
         with subprocess.Popen(("sleep", "600"), cwd="/", env={}, start_new_session=True) as process:
             try:
                 if process.pid == pid:
