@@ -7,12 +7,12 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.run import Identity
-from windlass.process.proc import Process, process, stamp_of
+from windlass.process.proc import Process, identify, process, stamp_of
 from windlass.process.stamp import own_stamp
 
 _TRIES = 5
@@ -53,8 +53,7 @@ class CallerTrace:
             if run := leaders.get(member.identity):
                 return run
         ours = any(member.pid == os.getpid() for member in line[1:])
-        sessions = {leader.pid for leader in leaders}
-        if ours or stamp < own_stamp() or any(member.session in sessions for member in line):
+        if ours or stamp < own_stamp() or _in_session_of(leaders, line):
             raise NotAllowed(
                 f"The calling process {line[0].pid} was started by a run or a check, and belongs to no run now.",
                 hint="Call from a terminal of your own, or from a process that a live run has started.",
@@ -93,6 +92,17 @@ def _line(pid: int) -> list[Process]:
         line.append(found)
         pid = found.parent
     return line
+
+
+def _in_session_of(leaders: Iterable[Identity], line: list[Process]) -> bool:
+    """Whether one of these is in a session that a run began.
+
+    The kernel gives away no pid while a session has its number. So where a stranger has a leader's pid, the run's
+    session is over, and the one with that number is the stranger's.
+    """
+    sessions = {member.session for member in line}
+    began = [leader for leader in leaders if leader.pid in sessions]
+    return any(identify(leader.pid) in (leader, None) for leader in began)
 
 
 def _gone(pid: int) -> NotAllowed:
