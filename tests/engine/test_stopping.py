@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ import pytest
 from stage import SetClock, Stage, play
 
 from fakes.store import MemoryStore
-from windlass.core.nouns.change import ChangeState
+from windlass.core.nouns.change import Candidate, ChangeState
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
 from windlass.core.ports.store import Reading, Writing
@@ -54,6 +55,29 @@ def test_what_a_stopped_agent_wanted_to_land_is_closed(repo: Path, tmp_path: Pat
 
         assert (await stage.change_of(name)).state is ChangeState.CLOSED
         assert (await stage.task_of(name)).state is TaskState.CANCELLED
+
+    play(story)
+
+
+def test_one_whose_change_has_landed_meanwhile_keeps_nobody_else_at_work(
+    repo: Path, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    """It is too late to stop the first, which is no reason to leave the second."""
+    stage = Stage(repo, tmp_path / "home")
+
+    async def story() -> None:
+        first, second = [await stage.order(), await stage.order()]
+        await stage.move()
+        await stage.engine.queue.pause(str(repo), "")
+        for name in (first, second):
+            await stage.finish(name, f"{name}.txt", "a\n")
+        await stage.move()
+        change, tip = await stage.change_of(first), git("rev-parse", "main", cwd=repo)
+        landed = replace(change, candidate=Candidate(commit=tip, tree="", before="", commits=(), files=()))
+        await stage.store.write(lambda store: store.record("change.staged", change.id, landed))
+
+        assert (await stage.engine.stopping.everyone()).agents == (second,)
+        assert (await stage.change_of(second)).state is ChangeState.CLOSED
 
     play(story)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
 from stage import Stage, play
 
 from windlass.core.address import HUMAN
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.settings.schema import WorkSettings
 from windlass.engine.records.messages import channel_of
 
@@ -59,3 +62,29 @@ class TestKeptWorktrees:
             assert not tree.exists() and await told(stage, name) == []
 
         play(story)
+
+
+def test_one_that_a_person_calls_in_the_very_moment_keeps_its_worktree(repo: Path, tmp_path: Path) -> None:
+    """The tidy tick has found it finished, and waits for its seat meanwhile."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home")
+        name = await stage.order()
+        await stage.move()
+        tree = await stage.worktree(name)
+        await stage.finish(name, "a.txt", "x\n")
+        held = os.open(tree, os.O_PATH)  # so no later folder has its number
+        seat = stage.engine.runs.seats[name]
+        async with seat:
+            moving = asyncio.create_task(stage.move())
+            while not seat._waiters:  # noqa: ASYNC110 - no event tells that somebody waits for a lock
+                await asyncio.sleep(0.01)
+            project = (await stage.task_of(name)).project
+            person = await stage.engine.talk.speaker("")
+            await stage.engine.talk.send(person, NewMessage(body="One thing more.", project=project, to=(name,)))
+        await moving
+        assert (await stage.run_of(name)).live
+        assert os.path.samestat(os.fstat(held), tree.stat())
+        os.close(held)
+
+    play(story)

@@ -63,11 +63,13 @@ class TestListing:
         async def story() -> None:
             agent, path = await world.agent()
             extra = world.git.environment(world.project, agent)
-            world.write({"idea/new.txt": "stashed\n"}, path)
-            world.run("stash", "-q", "--include-untracked", at=path, extra=extra)
+            for name in ("idea/new.txt", "idea/later.txt"):
+                world.write({name: "stashed\n"}, path)
+                world.run("stash", "-q", "--include-untracked", at=path, extra=extra)
             await world.git.remove_worktree(world.project, agent)
             [saved] = await archive(world).saved(world.project, agent)
-            [stash] = saved.also.values()
+            [later, stash] = saved.also.values()
+            assert (await archive(world).contents(world.project, later)).files == ("idea/later.txt",)
             contents = await archive(world).contents(world.project, stash)
             assert (contents.files, contents.new, saved.landed) == (("idea/new.txt",), True, False)
             assert b"+stashed" in await archive(world).difference(world.project, stash, exact=False)
@@ -166,6 +168,19 @@ class TestRestoring:
             assert world.run("log", "--format=%s", "main..rescue/coder-1") == "The worktree as it was\nWork"
             world.run("branch", "-D", "rescue/coder-1")
             assert (world.run("for-each-ref"), world.run("status", "--porcelain")) == before
+
+        asyncio.run(story())
+
+    def test_never_over_a_branch_that_is_made_meanwhile(self, world: World) -> None:
+        """The person makes one of that name in the very moment: theirs stays where it is."""
+
+        async def story() -> None:
+            saved = await removed(world)
+            main = world.tip()
+            world.act_at("git.push.before", lambda: world.run("branch", "mine"))
+            with pytest.raises(Conflict, match="could not be made"):
+                await archive(world).to_branch(world.project, saved.commit, "mine")
+            assert world.tip("mine") == main
 
         asyncio.run(story())
 

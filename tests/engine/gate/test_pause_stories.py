@@ -65,6 +65,27 @@ class TestPause:
 
         play(story)
 
+    def test_a_pause_in_the_very_moment_of_the_landing_counts(self, repo: Path, git: Git, tmp_path: Path) -> None:
+        """The gate has chosen to land, and waits for its turn at main, which the pause has."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            before = git("rev-parse", "main", cwd=repo)
+            branch(repo, git, "by-hand", "hand.txt")
+            change = await stage.engine.queue.add(str(repo), "by-hand")
+            turn = stage.engine.queue.moves[change.project]
+            async with turn:
+                moving = asyncio.create_task(stage.move())
+                while not turn._waiters:  # noqa: ASYNC110 - no event tells that somebody waits for a lock
+                    await asyncio.sleep(0.01)
+                project = await stage.engine.projects.get(change.project)
+                await stage.engine.queue._write_pause(project, stage.clock.now(), "")
+            await moving
+            assert (await now(stage, change.id)).state is not ChangeState.LANDED
+            assert git("rev-parse", "main", cwd=repo) == before
+
+        play(story)
+
     def test_a_landing_before_a_crash_is_written_down_although_the_queue_is_paused(
         self, repo: Path, git: Git, tmp_path: Path
     ) -> None:
