@@ -14,6 +14,7 @@ from test_git_landing import DAEMON, leftovers, staged, wait_until
 
 from windlass.core import codec
 from windlass.core.errors import Conflict, Unavailable
+from windlass.core.nouns.change import LandingShape
 from windlass.git import HubGit
 
 
@@ -60,13 +61,15 @@ class TestElsewhere:
 
         asyncio.run(story())
 
-    def test_a_main_rewound_by_the_user_is_a_conflict(self, world: World) -> None:
-        """Nothing that the user took back lands again by the way."""
+    @pytest.mark.parametrize("shape", list(LandingShape))
+    def test_a_main_rewound_by_the_user_is_a_conflict(self, world: World, shape: LandingShape) -> None:
+        """Nothing that the user took back lands again by the way, also where it could pass for the change's own."""
 
         async def story() -> None:
             first = world.tip()
             world.commit({"b.txt": "second\n"})
-            candidate = await staged(world)
+            head = await world.change({"a.txt": "theirs\n"})
+            candidate = await world.git.stage(world.project, head, "Land", shape=shape)
             world.run("reset", "-q", "--hard", first)
             with pytest.raises(Conflict, match="has moved"):
                 await world.git.land(world.project, candidate)

@@ -62,6 +62,13 @@ class Stage:
         """Those that sleep our own number of seconds, whatever became of their environment."""
         return [each for each in living() if self.token in words_of(each.pid)]
 
+    def stranger(self, command: str) -> Process:
+        """One who sleeps in a session of his own that outlived its leader, and comes neither from us nor from a run."""
+        script = f'{command} "$NAP" & until grep -q "$NAP" "/proc/$!/cmdline"; do :; done'
+        pid = os.posix_spawn("/bin/sh", ["sh", "-c", script], {**os.environ, "NAP": self.token}, setsid=True)
+        os.waitpid(pid, 0)
+        return self.napping()[0]
+
     def strike(self) -> list[Process]:
         """End the story: close the port, kill what is left and return it."""
         self.port.close()

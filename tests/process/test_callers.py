@@ -15,7 +15,7 @@ from process_stage import Stage, play, until
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.run import Identity
 from windlass.process.caller_run import CallerTrace
-from windlass.process.proc import Process, boot_id, identify, is_alive
+from windlass.process.proc import boot_id, identify, is_alive
 from windlass.process.shell import sweep
 
 
@@ -104,18 +104,11 @@ def test_a_later_process_with_a_leaders_pid_is_not_the_run(tmp_path: Path) -> No
     play(tmp_path, story)
 
 
-def napper(stage: Stage, script: str) -> Process:
-    """One who sleeps in a session of its own, and descends neither from us nor from any run."""
-    pid = os.posix_spawn("/bin/sh", ["sh", "-c", script], {**os.environ, "NAP": stage.token}, setsid=True)
-    reap(pid)
-    return stage.napping()[0]
-
-
 def test_a_process_in_a_session_that_a_run_began_is_no_person(tmp_path: Path) -> None:
     """Also where it does not descend from the run's first process, which has gone."""
 
     async def story(stage: Stage) -> None:
-        left = napper(stage, 'sleep "$NAP" & until grep -q "$NAP" /proc/$!/cmdline; do :; done')
+        left = stage.stranger("sleep")
         assert trace(stage, left.pid) == ""
         stage.port.know("r1", Identity(left.session, left.started - 1, boot_id()))
         with pytest.raises(NotAllowed, match="belongs to no run"):
@@ -129,7 +122,7 @@ def test_a_session_of_a_stranger_with_a_leaders_pid_is_not_the_runs(tmp_path: Pa
     """No pid is given away while a session has its number: so none of those in the run's session is left."""
 
     async def story(stage: Stage) -> None:
-        stranger = napper(stage, 'setsid sleep "$NAP" & until grep -q "$NAP" /proc/$!/cmdline; do :; done')
+        stranger = stage.stranger("setsid sleep")
         assert stranger.session == stranger.pid
         stage.port.know("r1", Identity(stranger.pid, stranger.started - 1, boot_id()))
         assert trace(stage, stranger.pid) == ""

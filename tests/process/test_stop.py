@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -189,6 +190,19 @@ def test_a_reused_pid_is_never_signalled(tmp_path: Path) -> None:
         finally:
             os.killpg(stranger.pid, 9)
             stranger.wait()
+
+    play(tmp_path, story)
+
+
+def test_a_strangers_session_with_a_dead_leaders_number_is_left_alone(tmp_path: Path) -> None:
+    """Its own leader has gone too; what tells it from the run's is that nothing in it bears our stamp."""
+
+    async def story(stage: Stage) -> None:
+        stranger = stage.stranger("sleep")
+        dead = Identity(stranger.session, stranger.started - 1, boot_id())
+        assert await stage.port.stop("r1", dead, grace=1) == 0
+        assert [each.pid for each in stage.napping()] == [stranger.pid]
+        os.kill(stranger.pid, signal.SIGKILL)
 
     play(tmp_path, story)
 

@@ -170,6 +170,26 @@ class TestLanding:
 
         play(story)
 
+    def test_what_was_in_the_way_is_gone_but_other_checks_count_now(self, repo: Path, git: Git, tmp_path: Path) -> None:
+        """A held change has passed; by checks that are not the project's any more, so it is tested again."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            (repo / "README.md").write_text("my own edit\n")
+            await stage.finish(name, "README.md", "the agent's edit\n")
+            await stage.move()
+            assert (await stage.change_of(name)).hold is Hold.CHECKOUT
+
+            git("checkout", "-q", "README.md", cwd=repo)
+            stage.check_with("! grep -rq edit")
+            stage.clock.time += 60
+            await stage.move()
+            assert (await stage.change_of(name)).state is ChangeState.REJECTED
+
+        play(story)
+
     def test_undo_takes_a_landed_change_back_through_the_same_gate(self, repo: Path, tmp_path: Path) -> None:
         """Undoing is a change like any other; it is checked, and doing it twice is refused."""
 
