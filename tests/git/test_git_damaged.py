@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from gitkit import World
+
+from windlass.core.errors import WindlassError
 
 Harm = Callable[[Path], None]
 
@@ -178,5 +181,23 @@ def test_main_is_fetched_beside_a_ref_that_leads_nowhere(world: World, harm: Har
         newer = world.commit({"b.txt": "newer\n"})
         assert await world.git.main(world.project) == newer
         assert (await world.git.archive.examine(world.project)).aside == (f"refs/windlass/taken/x at {commit}",)
+
+    asyncio.run(story())
+
+
+def test_a_ref_that_leads_somewhere_again_is_not_set_aside(world: World) -> None:
+    """Somebody moves it in the very moment: what it is at now is there, and stays."""
+
+    async def story() -> None:
+        before = await world.git.main(world.project)
+        hub = ("--git-dir", str(world.hub))
+        commit = world.run(*hub, "commit-tree", "main^{tree}", "-m", "Nobody has it", extra=AUTHOR)
+        world.run(*hub, "update-ref", "refs/windlass/taken/x", commit)
+        object_file(world, "refs/windlass/taken/x").unlink()
+        world.act_at("git.update-ref.before", lambda: world.run(*hub, "update-ref", "refs/windlass/taken/x", before))
+        world.commit({"b.txt": "newer\n"})
+        with suppress(WindlassError):  # the next try finds nothing to mend
+            await world.git.main(world.project)
+        assert world.run(*hub, "rev-parse", "refs/windlass/taken/x") == before
 
     asyncio.run(story())

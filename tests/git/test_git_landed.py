@@ -104,8 +104,9 @@ class TestProof:
             tree = world.run(*hub, "write-tree", extra=index)
             parents = ("-p", candidate.before, "-p", candidate.commits[0])
             wrong = world.run(*hub, "commit-tree", tree, *parents, "-m", "x")
-            with pytest.raises(Conflict, match="does not hold the tree"):
-                await world.git.land(world.project, replace(candidate, commit=wrong, tree=tree))
+            for said in (tree, candidate.tree):  # what it says of itself is no proof
+                with pytest.raises(Conflict, match="does not hold the tree"):
+                    await world.git.land(world.project, replace(candidate, commit=wrong, tree=said))
             straight = world.run(*hub, "commit-tree", tree, "-p", candidate.before, "-m", "x")
             with pytest.raises(Conflict, match="was not made on main"):
                 await world.git.land(world.project, replace(candidate, commit=straight, tree=tree))
