@@ -16,6 +16,7 @@ from exit_handled import exit_handled
 from idle import idle
 from ingest import ingest
 from landing import landing
+from landing_many import landing_many
 from list_past_agents import list_past_agents
 from measure import Result
 from message import message
@@ -52,6 +53,7 @@ BENCHES: dict[str, Bench] = {
     "restart": restart,
     "idle": idle,
     "landing": landing,
+    "landings": landing_many,
     "plan": planner,
     "radar": radar,
     "talk": talk,

@@ -157,7 +157,8 @@ class CommandChecks:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
         project = bench.project
         prepared = _read_prepared(bench.prepared)
-        key = setup_key(settings.setup, await self._trees.named(project, candidate.commit, LOCK_FILES))
+        locks = await self._trees.named(project, candidate.commit, LOCK_FILES) if settings.setup.strip() else {}
+        key = setup_key(settings.setup, locks)
         usable = prepared if prepared and prepared.key == key else PreparedTree(key, ())
         placed = await self._trees.place(project, candidate.commit, bench.tree, keep=usable.kept)
         if not settings.setup.strip() or (usable is prepared and placed):

@@ -122,6 +122,7 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Program]
     finally:
         await tools.close()
         await engine.close()
+        git.close()
         processes.close()
         spawner.close()
         await store.close()

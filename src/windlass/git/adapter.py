@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from windlass.core.errors import NotAllowed, NotFound
+from windlass.core.errors import NotAllowed, NotFound, WindlassError
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.change import Landing
 from windlass.core.nouns.project import Project
@@ -33,10 +34,14 @@ from windlass.git.worktrees.snapshot import SeenWorktree, Snapshots, rescue_ref
 from windlass.git.worktrees.untrusted import commit_at, is_inhabited
 from windlass.git.worktrees.worktree import Worktrees
 
+log = logging.getLogger("windlass")
+
 GONE = ".gone-"
 """Prefix of a worktree that is saved and being removed."""
 MOST_NAMED = 10
 LONGEST_LISTING = 4 << 20
+MOST_LOOSE = 32
+"""Removed worktrees, each with some refs and objects in files of their own, before those are packed."""
 
 
 class HubGit:
@@ -67,7 +72,7 @@ class HubGit:
         """Trees for checks."""
         inspection = Inspection(self._git, self._user, home)
         moves = CheckoutMoves(self._git, self._places, self._user)
-        landing = MainLanding(self._git, self._hubs, self._user, moves, now)
+        landing = MainLanding(self._git, self._hubs, self._user, moves, now=now, landed=inspection.landed)
         mixed = MixedTrees(self._git, self._hubs)
         # The methods of the port that need no lock of a worktree are those of the parts.
         self.locate, self.inspect = inspection.locate, inspection.inspect
@@ -76,6 +81,10 @@ class HubGit:
         self.since, self.clash = self._quick_looks.since, self._quick_looks.clash
         self.stage, self.land, self.receipt = landing.stage, landing.land, landing.receipt
         self.texts, self.mixed = mixed.texts, mixed.mixed
+
+    def close(self) -> None:
+        """End the gits that stay."""
+        self._git.close()
 
     async def absence(self, project: Project, /) -> str:
         return self._user.absence(project)
@@ -141,11 +150,14 @@ class HubGit:
     async def look(self, project: Project, agent: Agent, run: str, /) -> WorktreeState:
         hub = await self._hubs.open(project)
         async with self._locks(self.worktree_path(project, agent)):
-            sight = await self._snapshots.see(project, agent)
-            snapshot = await self._snapshots.keep(hub, sight, f"refs/windlass/snapshots/{key(agent)}/{run}")
+            sight = await self._snapshots.look(project, agent)
+            snapshot = await self._snapshots.commit(hub, sight, {})
+            refs = {**sight.moves, f"refs/windlass/snapshots/{key(agent)}/{run}": snapshot}
             tree = await self._described(hub, sight, snapshot)
-            if agent.permissions is not Permissions.READ:  # who only reads has nothing to show
-                await self._branches.show(project, hub, agent.branch, sight.head, new=bool(tree.commits))
+            if agent.permissions is Permissions.READ:  # who only reads has nothing to show
+                await self._hubs.put(hub, refs)
+            else:
+                await self._branches.show(project, hub, agent.branch, sight.head, new=bool(tree.commits), also=refs)
         return tree
 
     async def quick_look(self, project: Project, agent: Agent, /) -> QuickLook:
@@ -168,7 +180,7 @@ class HubGit:
             stdin=message.replace("\0", "").encode("utf-8", "replace") or b"Undo",
             extra=author,
         )
-        await self._git.ours(hub, "update-ref", f"refs/heads/{branch}", made.text)
+        await self._hubs.put(hub, {f"refs/heads/{branch}": made.text})
         return made.text
 
     async def diff(self, project: Project, agent: Agent, /) -> str:
@@ -202,11 +214,11 @@ class HubGit:
         hub = await self._hubs.open(project)
         path = self._places.worktree(project, agent)
         async with self._locks(str(path)):
-            taken = await self._snapshots.rescues(hub, agent)
+            taken = self._snapshots.rescues(hub, agent)
             if taken and not exists(path):
                 return rescue_ref(agent, taken)
-            sight = await self._snapshots.see(project, agent)
-            if holes := (*sight.holes, *await self._snapshots.ignored(project, agent)):
+            sight, holes = await self._snapshots.see_all(project, agent)
+            if holes:
                 more = f"; and {len(holes) - MOST_NAMED} more" if len(holes) > MOST_NAMED else ""
                 some = "; ".join(holes[:MOST_NAMED]) + more
                 raise NotAllowed(
@@ -217,10 +229,21 @@ class HubGit:
             gone = path.with_name(f"{GONE}{path.name}")
             await asyncio.to_thread(remove_tree, gone)
             path.rename(gone)
+            self._snapshots.forget(project, agent)
             self._places.index(project, agent).unlink(missing_ok=True)
             remove_tree(self._places.quick_look(project, agent))
             await asyncio.to_thread(remove_tree, gone)
+        await self._pack(project, hub)
         return ref
+
+    async def _pack(self, project: Project, hub: Path) -> None:
+        """Pack a hub after many removals, unless something is taken in just now; it can be done as well later."""
+        if _loose_rescues(hub) < MOST_LOOSE or self._locks.any_held:
+            return
+        try:
+            await self._hubs.pack(project)
+        except WindlassError as error:
+            log.warning("the hub of %s could not be packed: %s", project.name, error)
 
     async def sweep(self) -> None:
         """Remove what a killed daemon left half made or half removed. Call it before anything else."""
@@ -230,14 +253,12 @@ class HubGit:
                 await asyncio.to_thread(remove_tree, path)
 
     async def _described(self, hub: Path, sight: SeenWorktree, snapshot: str) -> WorktreeState:
-        counted, (changed, untracked) = await asyncio.gather(
-            self._git.ours(hub, "rev-list", "--count", f"{sight.main}..{sight.head}"),
-            self._snapshots.differences(hub, sight.head, sight.tree),
-        )
+        commits = await self._hubs.commits(hub, sight.main, sight.head)
+        changed, untracked = await self._snapshots.differences(hub, sight.head, sight.tree)
         return WorktreeState(
             head=sight.head,
             branch=sight.branch,
-            commits=int(counted.text),
+            commits=len(commits),
             changed=(*changed, *(file.name for file in sight.unsaved if file.tracked)),
             untracked=untracked,
             snapshot=snapshot,
@@ -245,3 +266,8 @@ class HubGit:
             unsaved=tuple(map(str, sight.unsaved)),
             refused=sight.refused,
         )
+
+
+def _loose_rescues(hub: Path) -> int:
+    """Agents whose removed worktrees have refs in files of their own."""
+    return len([*hub.glob("refs/windlass/rescue/*")])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
@@ -12,6 +13,7 @@ from windlass.core.nouns.project import Project
 from windlass.git.files import NEW, beside, config_text, exclude_pattern, quoted, remove_tree, write_text
 from windlass.git.paths import HubPaths
 from windlass.git.program import FSYNC, GitProgram
+from windlass.git.refs import HubRefs
 from windlass.git.user_repository import UPLOAD, UserGitSettings, UserRepository
 
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
@@ -22,6 +24,10 @@ LOST = "refs/windlass/lost/"
 
 TAKEN = "refs/windlass/taken/"
 """Commits of a person's own branches that were put into the queue."""
+
+_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FEW = 20
+"""Commits that are looked at one by one before git is asked about a history."""
 
 _REFUSAL = """#!/bin/sh
 echo 'Nothing is pushed here: commit to your branch, and Windlass takes it to the gate.' >&2
@@ -38,6 +44,10 @@ class Locks:
     def __call__(self, name: str) -> asyncio.Lock:
         return self._locks.setdefault(name, asyncio.Lock())
 
+    @property
+    def any_held(self) -> bool:
+        return any(lock.locked() for lock in self._locks.values())
+
 
 class Hubs:
     """Makes hubs, and keeps their main up to date."""
@@ -51,6 +61,7 @@ class Hubs:
         self._watch = watch
         self._locks = Locks()
         self._opened: set[str] = set()
+        self._refs = HubRefs()
 
     async def open(self, project: Project) -> Path:
         """The project's hub; made, if it does not exist."""
@@ -85,12 +96,21 @@ class Hubs:
         if self._user.absence(project):
             return await self.ref(hub, ref)
         async with self._locks(project.id):
-            tip, known = await asyncio.gather(self._user.tip(project), self.ref(hub, ref))
+            tip, known = await self._user.tip(project), await self.ref(hub, ref)
             if tip != known:
                 if known and not await self._user.contains(project, tip, known):
-                    await self._git.ours(hub, "update-ref", f"{LOST}{known}", known)
+                    await self.put(hub, {f"{LOST}{known}": known})
                 await self._fetch(hub, project.path, ref, ref)
             return await self.ref(hub, ref) if tip != known else tip
+
+    async def follow(self, project: Project, before: str, after: str, refs: Mapping[str, str]) -> None:
+        """The user's main was moved from one commit to another, both of the hub: follow it. More refs can be put."""
+        hub, main = await self.open(project), f"refs/heads/{project.main}"
+        async with self._locks(project.id):
+            same = await self.ref(hub, main) == before and await self._user.tip(project) == after
+            await self.put(hub, {**({main: after} if same else {}), **refs})
+        if not same:
+            await self.main(project)
 
     async def take(self, project: Project, branch: str) -> tuple[str, str]:
         """Copy a branch of the user's into the hub, under a ref that no agent sees. Returns its commit and subject."""
@@ -117,7 +137,20 @@ class Hubs:
 
     async def ref(self, hub: Path, ref: str) -> str:
         """The object of a ref of the hub, or nothing."""
+        known = ref if _NAME.fullmatch(ref) else self._refs.find(hub, ref)
+        if known is not None:
+            return known
         return (await self._git.ours(hub, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
+
+    def below(self, hub: Path, folder: str) -> dict[str, str]:
+        """The refs of the hub below a folder, with their objects."""
+        return self._refs.below(hub, folder)
+
+    async def put(self, hub: Path, refs: Mapping[str, str]) -> None:
+        """Let refs of the hub be at these objects: all of them, or none."""
+        lines = "".join(f"update {ref} {name}\n" for ref, name in refs.items())
+        if lines:
+            await self._git.ours(hub, "update-ref", "--stdin", stdin=lines.encode())
 
     async def contains(self, hub: Path, commit: str, ancestor: str) -> bool:
         """Whether a commit has another one in its history, or is that one."""
@@ -125,8 +158,36 @@ class Hubs:
 
     async def merge_base(self, hub: Path, main: str, head: str) -> str:
         """Where a branch left main; main itself if they have nothing in common."""
+        if await self.straight(hub, tip := await self.ref(hub, main), head) is not None:
+            return tip
         found = await self._git.ours(hub, "merge-base", main, head, ok=(0, 1))
-        return found.text or await self.ref(hub, main)
+        return found.text or tip
+
+    async def straight(self, hub: Path, before: str, head: str) -> list[str] | None:
+        """The few commits, the newest first, that lead from one commit to another; None if it takes git to tell."""
+        found: list[str] = []
+        while before and head != before and len(found) < _FEW:
+            commit = await self._git.commit(hub, head)
+            if commit is None or len(commit.parents) != 1:
+                return None
+            found, head = [*found, head], commit.parents[0]
+        return found if head == before else None
+
+    async def commits(self, hub: Path, before: str, head: str) -> list[str]:
+        """The commits of a head that another commit has not."""
+        known = await self.straight(hub, before, head)
+        return (await self._git.ours(hub, "rev-list", f"{before}..{head}")).text.split() if known is None else known
+
+    async def pack(self, project: Project) -> None:
+        """Put the refs and small objects of many landings together: each in a file of its own slows all that follows.
+
+        Nothing is removed that is not in the pack, which is on the disk first. What begins meanwhile waits.
+        """
+        hub = await self.open(project)
+        async with self._locks(project.id):
+            await self._git.ours(hub, "pack-refs", "--all")
+            safe = ("-c", f"core.fsync={FSYNC},pack-metadata")
+            await self._git.ours(hub, *safe, "repack", "--geometric=2", "-d", "-n", "-q")
 
     def write_settings(self, project: Project, settings: UserGitSettings) -> None:
         """Write the hub's settings, if they have changed."""
@@ -160,7 +221,9 @@ class Hubs:
             # Objects are hard-linked and never borrowed, so that the user's own gc can't take them away.
             how = ("--bare", "--single-branch", "--no-tags", "--template=", "--dissociate", "-q", UPLOAD)
             source = (f"--branch={project.main}", "--", project.path, str(made))
-            await self._git.ours(None, "-c", "safe.directory=*", "clone", *how, *source)
+            # Its refs are files, whatever a newer git prefers: we read them ourselves.
+            form = ("-c", "safe.directory=*", "-c", "init.defaultRefFormat=files")
+            await self._git.ours(None, *form, "clone", *how, *source)
             await self._git.ours(made, "config", "--remove-section", "remote.origin", ok=(0, 128))
             await self._git.ours(made, "config", "include.path", "windlass.config")
             for folder in ("info", "hooks", "windlass/indexes"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import stat
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, NotAllowed
+from windlass.core.nouns.project import Project
 from windlass.git.files import folder_exists
 from windlass.git.program import ANY, GitProgram, Ran
 from windlass.git.user_repository import UserRepository
@@ -27,8 +27,8 @@ class Inspection:
         self._git = git
         self._user = user
         self._home = home
-        self._good: dict[str, str] = {}
-        """By the repository's top: the commit of main at which it was good."""
+        self._good: dict[str, tuple[str, str]] = {}
+        """By the repository's top: its main, and the commit of it at which the repository was good."""
         self._tops: dict[str, tuple[int, ...]] = {}
         """Folders that are the top of a repository, as git has said, and the files that made it say so."""
 
@@ -47,14 +47,22 @@ class Inspection:
         return top
 
     async def inspect(self, top: str, /, *, main: str = "") -> str:
-        branches, elsewhere = await asyncio.gather(self._user.branches(top), _elsewhere(self._git, top))
-        main = await _main(self._git, self._user, top, main, branches)
-        if elsewhere:
+        if await self._user.is_partial(top):
             raise _unhandled(top, "a partial clone", "Fetch it all: git fetch --refetch --no-filter")
-        if self._good.get(top) != branches[main]:
+        there = await self._git.object_of_theirs(top, f"refs/heads/{main}") if main else None
+        if there and there.name and self._good.get(top) == (main, there.name):
+            return main
+        branches = await self._user.branches(top)
+        main = await _main(self._git, self._user, top, main, branches)
+        if self._good.get(top) != (main, branches[main]):
             await _refuse_what_we_cannot_do(self._git, top, branches[main])
-            self._good[top] = branches[main]
+            self._good[top] = main, branches[main]
         return main
+
+    def landed(self, project: Project, before: str, after: str) -> None:
+        """A change has landed, of which staging has refused what is refused here: main is as good as before."""
+        if self._good.get(project.path) == (project.main, before):
+            self._good[project.path] = project.main, after
 
 
 def _marks(top: str) -> tuple[int, ...]:
@@ -132,28 +140,26 @@ async def _guess(git: GitProgram, user: UserRepository, top: str, branches: Coll
     return next((wish for wish in wishes if wish in branches), "")
 
 
-async def _elsewhere(git: GitProgram, top: str) -> bool:
-    """Whether some of a repository's objects are not in it."""
-    asked = ("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$")
-    return bool((await git.theirs(top, *asked, ok=(0, 1))).text)
-
-
 async def _refuse_what_we_cannot_do(git: GitProgram, top: str, commit: str) -> None:
     listing = (await git.theirs(top, "ls-tree", "-r", "-z", "--full-tree", commit)).names
     entries = [(*entry.partition(b"\t")[0].split()[::2], entry.partition(b"\t")[2]) for entry in listing]
-    if found := await unsupported(entries, lambda blob: git.theirs(top, "cat-file", "blob", blob)):
+
+    async def read(blob: str) -> bytes:
+        return (await git.theirs(top, "cat-file", "blob", blob)).out
+
+    if found := await unsupported(entries, read):
         raise _unhandled(top, found[1])
 
 
 async def unsupported(
-    entries: Sequence[tuple[bytes, ...]], read: Callable[[str], Awaitable[Ran]]
+    entries: Sequence[tuple[bytes, ...]], read: Callable[[str], Awaitable[bytes]]
 ) -> tuple[bytes, str] | None:
     """Of a tree's entries (mode, object, name), one that Windlass does not handle yet, and what it belongs to."""
     for mode, _, name in entries:
         if name == b".gitmodules" or mode == NESTED:
             return name, "submodules"
     for _, blob, name in entries:
-        if name.rpartition(b"/")[2] == b".gitattributes" and _LFS.search((await read(blob.decode())).out):
+        if name.rpartition(b"/")[2] == b".gitattributes" and _LFS.search(await read(blob.decode())):
             return name, "Git LFS"
     return None
 

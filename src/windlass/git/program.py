@@ -16,6 +16,7 @@ from pathlib import Path
 from windlass.core.errors import TimedOut, Unavailable
 from windlass.git.files import folder_exists
 from windlass.git.locks import freed, locked
+from windlass.git.questions import GitObject, LastingGits
 
 OLDEST = (2, 38)
 """The first git whose `merge-tree --write-tree` merges without a checkout."""
@@ -135,6 +136,13 @@ class GitProgram:
             "GIT_NO_REPLACE_OBJECTS": "1",
         }
         self._checked = False
+        self._lasting = LastingGits(self._ours, _OURS)
+        self._theirs_lasting = LastingGits(self._theirs, _OFF)
+
+    def close(self) -> None:
+        """End the gits that stay."""
+        self._lasting.close()
+        self._theirs_lasting.close()
 
     async def require(self) -> None:
         """Refuse to go on without a git that is new enough."""
@@ -171,8 +179,32 @@ class GitProgram:
     async def _mended(self, hub: Path | None, ran: Ran) -> bool:
         return hub is not None and await self._mend(str(hub), ran.err)
 
+    async def commit(self, hub: Path, name: str) -> GitObject | None:
+        """A commit of the hub; None where it is none, or can't be told without a git of its own."""
+        found = await self._lasting.contents(hub, name)
+        return found if found and found.kind == "commit" else None
+
+    async def kind(self, hub: Path, name: str) -> str:
+        """The kind of an object of the hub; nothing if it is missing."""
+        found = await self._lasting.kind(hub, name)
+        return found.kind if found and found.kind else (await self.ours(hub, "cat-file", "-t", name, ok=ANY)).text
+
+    async def blob(self, hub: Path, name: str) -> bytes:
+        """What a file of the hub holds."""
+        found = await self._lasting.contents(hub, name)
+        return found.content if found and found.kind == "blob" else (await self.ours(hub, "cat-file", "blob", name)).out
+
     async def tree_of(self, hub: Path, commit: str) -> str:
-        return (await self.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
+        found = await self.commit(hub, commit)
+        return found.tree if found else (await self.ours(hub, "rev-parse", f"{commit}^{{tree}}")).text
+
+    async def parents_of(self, hub: Path, commit: str) -> tuple[str, ...]:
+        found = await self.commit(hub, commit)
+        return found.parents if found else tuple((await self.ours(hub, "rev-parse", f"{commit}^@")).text.split())
+
+    async def object_of_theirs(self, path: str, name: str) -> GitObject | None:
+        """What a name stands for in the user's repository; None if only a git of its own can tell."""
+        return await self._theirs_lasting.kind(Path(path, ".git"), name)
 
     async def theirs(self, path: str, *args: str, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Ran:
         """Run git in the user's repository with the user's own settings, hooks and fsmonitor off."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from windlass.git.program import FSYNC, GitProgram
 SOMEONE = ("Windlass agent", "agent@windlass.invalid")
 """The committer where the user has set no name: a commit fails without one."""
 
-_ASKED = r"^(user\.(name|email)|core\.(autocrlf|eol|excludesfile)|init\.defaultbranch)$"
 _LARGEST_EXCLUDES = 1 << 20
 
 # Git lets go of its own settings when it starts the other side of a transfer, so they are said again here.
@@ -65,6 +65,15 @@ class Checkout:
     prunable: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class KnownConfig:
+    """The settings of a repository, with the files that they are from and could be from."""
+
+    files: tuple[Path, ...]
+    facts: tuple[tuple[int, ...], ...]
+    values: Mapping[str, str]
+
+
 class UserRepository:
     """Questions to the repository at a project's path."""
 
@@ -72,6 +81,7 @@ class UserRepository:
         self._git = git
         self._home_folder = Path(environment.get("HOME") or "/")
         self._settings_folder = Path(environment.get("XDG_CONFIG_HOME") or self._home_folder / ".config")
+        self._known: dict[str, KnownConfig] = {}
 
     def absence(self, project: Project) -> str:
         """Why the repository is not where it was, seen on the disk alone: git would look in the folders above, too."""
@@ -87,8 +97,11 @@ class UserRepository:
 
     async def tip(self, project: Project) -> str:
         """The commit of the user's main."""
-        ref = f"refs/heads/{project.main}"
-        found = await self._git.theirs(project.path, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}", ok=(0, 1))
+        name = f"refs/heads/{project.main}^{{commit}}"
+        known = await self._git.object_of_theirs(project.path, name)
+        if known and known.name:
+            return known.name
+        found = await self._git.theirs(project.path, "rev-parse", "--verify", "-q", name, ok=(0, 1))
         if found.code:
             raise NotFound(
                 f"{project.path} has no branch {project.main}.",
@@ -98,6 +111,9 @@ class UserRepository:
 
     async def ref(self, project: Project, ref: str) -> str:
         """The commit of a ref of the user's, or nothing."""
+        known = await self._git.object_of_theirs(project.path, ref)
+        if known is not None:
+            return known.name
         return (await self._git.theirs(project.path, "rev-parse", "--verify", "-q", ref, ok=(0, 1))).text
 
     async def branches(self, path: str) -> dict[str, str]:
@@ -113,9 +129,7 @@ class UserRepository:
 
     async def settings(self, path: str) -> UserGitSettings:
         """The settings in force in the user's repository."""
-        said = await self._git.theirs(path, "config", "-z", "--get-regexp", _ASKED, ok=(0, 1))
-        pairs = (entry.decode("utf-8", "replace").partition("\n") for entry in said.names)
-        found = {name: value for name, _, value in pairs}
+        found = await self._config(path)
         return UserGitSettings(
             name=found.get("user.name", "").strip() or SOMEONE[0],
             email=found.get("user.email", "").strip() or SOMEONE[1],
@@ -125,6 +139,30 @@ class UserRepository:
             excludes=self._excludes(found.get("core.excludesfile", "")),
         )
 
+    async def is_partial(self, path: str) -> bool:
+        """Whether some of a repository's objects are not in it."""
+        return any(_PARTIAL.fullmatch(name) for name in await self._config(path))
+
+    async def _config(self, path: str) -> Mapping[str, str]:
+        """Every setting in force. Git is asked again when a file has changed that has some, or may get some."""
+        known = self._known.get(path)
+        if known and known.facts == _facts(known.files):
+            return known.values
+        own = (Path(path, ".git", name) for name in ("config", "config.worktree", "HEAD"))
+        usual = (*own, self._home_folder / ".gitconfig", self._settings_folder / "git/config", Path("/etc/gitconfig"))
+        before = _facts(usual)
+        said = (await self._git.theirs(path, "config", "--list", "--show-origin", "-z")).names
+        files, values = dict.fromkeys(usual), dict[str, str]()
+        for origin, entry in zip(said[::2], said[1::2], strict=True):
+            name, _, value = entry.decode("utf-8", "surrogateescape").partition("\n")
+            file = Path(path, os.fsdecode(origin.removeprefix(b"file:")))
+            files[file], values[name] = None, value
+            if name.startswith(("include.", "includeif.")):  # what it names may come to be
+                files[file.parent / value.replace("~", str(self._home_folder), value.startswith("~/"))] = None
+        if _facts(usual) == before:
+            self._known[path] = KnownConfig(tuple(files), _facts(files), values)
+        return values
+
     async def checkouts(self, path: str) -> list[Checkout]:
         """All working trees of the user's repository, the primary one first."""
         said = await self._git.theirs(path, "worktree", "list", "--porcelain", "-z")
@@ -132,8 +170,10 @@ class UserRepository:
 
     async def occupied(self, project: Project) -> str:
         """Why main cannot move now although nobody has it checked out: it is being rebased or bisected."""
-        said = await self._git.theirs(project.path, "rev-parse", "--path-format=absolute", "--git-common-dir")
-        common = Path(os.fsdecode(said.out.rstrip(b"\n")))
+        common = Path(project.path, ".git")
+        if not folder_exists(common):
+            said = await self._git.theirs(project.path, "rev-parse", "--path-format=absolute", "--git-common-dir")
+            common = Path(os.fsdecode(said.out.rstrip(b"\n")))
         for folder in (common, *sorted((common / "worktrees").glob("*"))):
             for file, doing in _BUSY.items():
                 if _names_branch(folder / file, project.main):
@@ -150,6 +190,20 @@ class UserRepository:
             return ""
 
 
+def _facts(files: Iterable[Path]) -> tuple[tuple[int, ...], ...]:
+    """What changes when one of these files does."""
+    return tuple(map(_fact, files))
+
+
+def _fact(file: Path) -> tuple[int, ...]:
+    try:
+        facts = file.stat()
+    except OSError:
+        return ()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+_PARTIAL = re.compile(r"extensions\.partialclone|remote\..*\.promisor", re.DOTALL)
 _BUSY = {
     "rebase-merge/head-name": "rebased",
     "rebase-apply/head-name": "rebased",

@@ -82,12 +82,11 @@ class WorktreeSetups:
             await self._renew(run, project, agent, at=newest or start)
         elif await self.store.read(lambda store: _begins_anew(store, run)):
             await self._renew(run, project, agent)
-        if not await self.git.has_worktree(project, agent):
-            await self.store.write(partial(begin, project, agent))
+        settings = self.ports.settings.at(project.path).worktree
+        new = not await self.git.has_worktree(project, agent)
+        environment = await self._enter(project, agent, settings, new=new)
         worktree, main = await self.git.worktree(project, agent)
         base = seen.head if seen else main
-        settings = self.ports.settings.at(project.path).worktree
-        environment = await self._ports(agent, settings)
         if settings.copy or settings.link or settings.setup.strip():
             given = {**self.git.environment(project, agent), "WINDLASS_PROJECT": project.path, **environment}
             await self._prepare(run, project, agent, worktree, given)
@@ -99,13 +98,13 @@ class WorktreeSetups:
         if saved:
             await self.store.write(partial(_tell_saved, run, project.id, saved, self.clock.now()))
 
-    async def _ports(self, agent: Agent, settings: WorktreeSettings) -> dict[str, str]:
-        """Ports that no other agent at work has; an agent keeps its own."""
+    async def _enter(self, project: Project, agent: Agent, settings: WorktreeSettings, *, new: bool) -> dict[str, str]:
+        """Note a new worktree before it is made; and ports that no other agent at work has, as its environment."""
+        own = await self.store.read(lambda store: _ports_of(store, agent))
+        if new or (settings.ports and not (own and own.fits(settings))):
+            own = await self.store.write(partial(_note, project, agent, settings, new))
         if not settings.ports:
             return {}
-        own = await self.store.read(lambda store: _ports_of(store, agent))
-        if own is None or not own.fits(settings):
-            own = await self.store.write(partial(_give_ports, agent, settings))
         if own is None:
             log.warning("no ports are left for %s", agent.id)
             return {}
@@ -190,6 +189,15 @@ def _ports_of(store: Reading, agent: Agent) -> PortRange | None:
 
 def _ports_key(agent: Agent) -> str:
     return f"{agent.project}/ports/{agent.id}"
+
+
+def _note(project: Project, agent: Agent, settings: WorktreeSettings, new: bool, store: Writing) -> PortRange | None:
+    """Within a transaction: what is known of a new worktree, and its agent's ports; an agent keeps its own."""
+    if new:
+        begin(project, agent, store)
+    own = _ports_of(store, agent)
+    fits = not settings.ports or (own is not None and own.fits(settings))
+    return own if fits else _give_ports(agent, settings, store)
 
 
 def _give_ports(agent: Agent, settings: WorktreeSettings, store: Writing) -> PortRange | None:

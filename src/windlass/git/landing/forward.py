@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from windlass.core.errors import Conflict, NotAllowed, Unavailable, WindlassError
@@ -93,8 +93,8 @@ class CheckoutMoves:
 
     async def _require_expected(self, project: Project, move: Move) -> None:
         """Git moves on from wherever main is: where a person had moved it meanwhile, it goes back to there."""
-        said = await self._git.theirs(move.checkout, "rev-parse", f"refs/heads/{project.main}", "ORIG_HEAD", ok=ANY)
-        tip, origin = (*said.text.split(), "", "")[:2]
+        tip = await self._user.tip(project)
+        origin = await self._user.ref(replace(project, path=move.checkout), "ORIG_HEAD")
         if tip == move.after and origin not in ("", move.before):
             await self._git.move_theirs(move.checkout, "reset", "-q", "--keep", origin)
         if tip != move.after or origin not in ("", move.before):

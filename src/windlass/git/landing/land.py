@@ -18,7 +18,7 @@ from windlass.git.landing.forward import CheckoutMoves, moved
 from windlass.git.landing.merge import explain, merge
 from windlass.git.landing.shapes import LandingCommits, stands_on
 from windlass.git.locks import locked
-from windlass.git.program import ANY, GitProgram
+from windlass.git.program import GitProgram
 from windlass.git.user_repository import RECEIVE, UserRepository
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -29,14 +29,24 @@ class MainLanding:
     """Stages changes in the hub and lands them in the user's repository."""
 
     def __init__(
-        self, git: GitProgram, hubs: Hubs, user: UserRepository, moves: CheckoutMoves, now: Callable[[], float]
+        self,
+        git: GitProgram,
+        hubs: Hubs,
+        user: UserRepository,
+        moves: CheckoutMoves,
+        *,
+        now: Callable[[], float],
+        landed: Callable[[Project, str, str], None],
     ) -> None:
         self._git = git
         self._moves = moves
         self._hubs = hubs
         self._user = user
         self._now = now
+        self._landed = landed
         self._locks = Locks()
+        self._receipts: dict[str, tuple[Candidate, Landing]] = {}
+        """The last one of each project: who has landed a stack asks for the receipts of all in it."""
 
     async def stage(
         self, project: Project, head: str, message: str, *, onto: str = "", shape: LandingShape = LandingShape.MERGE
@@ -46,7 +56,8 @@ class MainLanding:
         hub = await self._hubs.open(project)
         for commit in (head, before):
             await self._require(hub, commit)
-        if await self._hubs.contains(hub, before, head):
+        commits = await self._hubs.commits(hub, before, head)
+        if not commits:
             tree = await self._git.tree_of(hub, before)
             return Candidate(commit=before, tree=tree, before=before, commits=(), files=(), head=head)
         await self._refuse_taken_back(hub, main, head)
@@ -61,8 +72,7 @@ class MainLanding:
         settings = await self._user.settings(project.path)
         landing = LandingCommits(self._git, hub, before, head, merged.tree, message, settings.environment)
         commit, shape = await landing.commit(shape)
-        await self._git.ours(hub, "update-ref", f"refs/windlass/candidates/{commit}", commit)
-        commits = (await self._git.ours(hub, "rev-list", f"{before}..{head}")).text.split()
+        await self._hubs.put(hub, {f"refs/windlass/candidates/{commit}": commit})
         return Candidate(
             commit=commit,
             tree=merged.tree,
@@ -79,22 +89,26 @@ class MainLanding:
             hub = await self._hubs.open(project)
             await self._require(hub, top.commit)
             tip = await self._hubs.main(project)
-            if not await self._hubs.contains(hub, tip, top.commit):
+            # On the very commit that a stack was made on it can't have landed; that it was is proven below.
+            if tip == stack[0].before != top.commit or not await self._hubs.contains(hub, tip, top.commit):
                 await self._prove(project, hub, stack, tip)
                 await self._move(project, hub, replace(top, before=tip))
-                await self._hubs.main(project)
+                self._landed(project, tip, top.commit)
+                await self._hubs.follow(project, tip, top.commit, await self._times(hub, stack))
             await self._drop(project, top)
-        return await self.receipt(project, top)
+        receipt = await self.receipt(project, top)
+        self._receipts[project.id] = top, receipt
+        return receipt
 
     async def _require(self, hub: Path, commit: str) -> None:
         if not _COMMIT.fullmatch(commit):
             raise BadInput(f"{commit[:80]!r} is not a commit's name.")
-        if (await self._git.ours(hub, "cat-file", "-t", commit, ok=ANY)).text != "commit":
+        if await self._git.kind(hub, commit) != "commit":
             raise NotFound(f"The hub has no commit {commit}.", hint="Run `windlass doctor`.")
 
     async def _refuse_taken_back(self, hub: Path, main: str, head: str) -> None:
         """Raise TakenBack if an agent's history would bring back commits that a person has taken out of main."""
-        lost = (await self._git.ours(hub, "for-each-ref", "--format=%(objectname)", LOST)).text.split()
+        lost = [*self._hubs.below(hub, LOST).values()]
         if not lost:
             return
         gone = set((await self._git.ours(hub, "rev-list", *lost, "--not", main)).text.split())
@@ -105,7 +119,7 @@ class MainLanding:
     async def _refuse_unfit(self, hub: Path, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Raise Unfit if main would then have something that Windlass refuses to work on."""
         new = [(*facts.split()[1:4:2], name) for facts, name in entries if not facts.endswith(b"D")]
-        found = await unsupported(new, lambda blob: self._git.ours(hub, "cat-file", "blob", blob))
+        found = await unsupported(new, lambda blob: self._git.blob(hub, blob))
         if found is None:
             return
         name, what = word(shown(found[0])), found[1]
@@ -128,7 +142,7 @@ class MainLanding:
                 raise Conflict(f"{project.main} has moved to {below[:12]} since the change was tested.")
             if not await stands_on(self._git, hub, candidate, below):
                 raise Conflict(f"{candidate.commit[:12]} was not made on {project.main} as it is.")
-            head = candidate.head or (await self._git.ours(hub, "rev-parse", f"{candidate.commit}^2")).text
+            head = candidate.head or (await self._git.parents_of(hub, candidate.commit))[1]
             again = await merge(self._git, hub, below, head)
             if again.files or not (candidate.tree == again.tree == await self._git.tree_of(hub, candidate.commit)):
                 raise Conflict(f"{candidate.commit[:12]} does not hold the tree that was tested.")
@@ -168,6 +182,9 @@ class MainLanding:
         await self._git.theirs(project.path, "update-ref", "-d", _lent(candidate.commit), ok=(0, 1, 128))
 
     async def receipt(self, project: Project, candidate: Candidate) -> Landing:
+        known, landing = self._receipts.get(project.id, (None, None))
+        if landing and known == candidate:
+            return landing
         hub = await self._hubs.open(project)
         entries = await self._entries(hub, candidate.before, candidate.tree)
         return Landing(
@@ -184,15 +201,24 @@ class MainLanding:
 
     async def _landed_at(self, hub: Path, commit: str) -> float:
         """When a commit landed: written once, and read from then on."""
-        ref = f"refs/windlass/landed/{commit}"
-        if not await self._hubs.ref(hub, ref):
-            blob = await self._git.ours(hub, "hash-object", "-w", "--stdin", stdin=repr(self._now()).encode())
-            await self._git.ours(hub, "update-ref", ref, blob.text)
-        return float((await self._git.ours(hub, "cat-file", "blob", ref)).text)
+        if not await self._hubs.ref(hub, _time(commit)):
+            await self._hubs.put(hub, {_time(commit): await self._now_as_blob(hub)})
+        return float(await self._git.blob(hub, _time(commit)))
+
+    async def _times(self, hub: Path, stack: Sequence[Candidate]) -> dict[str, str]:
+        """The refs that say when each change of a stack has landed: now."""
+        return dict.fromkeys((_time(candidate.commit) for candidate in stack), await self._now_as_blob(hub))
+
+    async def _now_as_blob(self, hub: Path) -> str:
+        return (await self._git.ours(hub, "hash-object", "-w", "--stdin", stdin=repr(self._now()).encode())).text
 
     async def _entries(self, hub: Path, before: str, tree: str) -> list[tuple[bytes, bytes]]:
         """The files that differ: modes, objects and kind of the difference, and the name."""
         return (await self._git.ours(hub, "diff-tree", "-r", "-z", "--no-renames", before, tree)).pairs
+
+
+def _time(commit: str) -> str:
+    return f"refs/windlass/landed/{commit}"
 
 
 def _lent(commit: str) -> str:

@@ -74,7 +74,7 @@ class LandingCommits:
 async def stands_on(git: GitProgram, hub: Path, candidate: Candidate, below: str) -> bool:
     """Whether a candidate's commits begin at the commit below, and have the shape that was asked for."""
     if candidate.shape is LandingShape.MERGE:
-        parents = (await git.ours(hub, "rev-parse", f"{candidate.commit}^@")).text.split()
+        parents = await git.parents_of(hub, candidate.commit)
         return len(parents) == 2 and parents[0] == below and candidate.head in ("", parents[1])
     listed = await git.ours(hub, *straight_list(below, candidate.commit))
     count = straight_commits(listed.text, below)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from windlass.core.nouns.project import Project
@@ -18,25 +19,30 @@ class BranchDisplay:
         self._hubs = hubs
         self._user = user
 
-    async def show(self, project: Project, hub: Path, branch: str, commit: str, *, new: bool) -> None:
-        """Create a branch that has something new, or move it if it is where we left it; never one the user moved."""
-        if self._user.absence(project):
-            return
-        ref = f"refs/heads/{branch}"
-        there = await self._user.ref(project, ref)
-        if not there and not new:
-            return
-        if there and there != commit:
-            ours = [await self._hubs.ref(hub, f"refs/windlass/{kind}/{branch}") for kind in ("shown", "showing")]
-            if there not in ours:
-                return
-        if there != commit:
+    async def show(
+        self, project: Project, hub: Path, branch: str, commit: str, *, new: bool, also: Mapping[str, str]
+    ) -> None:
+        """Create a branch that has something new, or move it if it is where we left it; never one the user moved.
+
+        Other refs of the hub are put in any case.
+        """
+        ref, shown = f"refs/heads/{branch}", f"refs/windlass/shown/{branch}"
+        gone = self._user.absence(project)
+        there = "" if gone else await self._user.ref(project, ref)
+        if gone or not await self._may_show(hub, branch, commit, there, new=new):
+            await self._hubs.put(hub, also)
+        elif there == commit:
+            known = await self._hubs.ref(hub, shown) == commit
+            await self._hubs.put(hub, {**also, **({} if known else {shown: commit})})
+        else:
             # Said before it is done: after a crash in between, both values are known to be ours.
-            await self._git.ours(hub, "update-ref", f"refs/windlass/showing/{branch}", commit)
+            await self._hubs.put(hub, {**also, f"refs/windlass/showing/{branch}": commit})
             lease = f"--force-with-lease={ref}:{there}"
-            pushed = await self._git.ours(
-                hub, "push", "-q", "--no-verify", lease, RECEIVE, "--", project.path, f"+{commit}:{ref}", ok=ANY
-            )
-            if pushed.code:
-                return
-        await self._git.ours(hub, "update-ref", f"refs/windlass/shown/{branch}", commit)
+            how = ("-q", "--no-verify", lease, RECEIVE, "--", project.path, f"+{commit}:{ref}")
+            if not (await self._git.ours(hub, "push", *how, ok=ANY)).code:
+                await self._hubs.put(hub, {shown: commit})
+
+    async def _may_show(self, hub: Path, branch: str, commit: str, there: str, *, new: bool) -> bool:
+        if not there or there == commit:
+            return bool(there) or new
+        return there in [await self._hubs.ref(hub, f"refs/windlass/{kind}/{branch}") for kind in ("shown", "showing")]

@@ -14,7 +14,7 @@ from windlass.git.files import config_text, exclude_pattern, exists, make_folder
 from windlass.git.hub import Hubs
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserRepository
-from windlass.git.worktrees.clone import make_clone, settings_lines
+from windlass.git.worktrees.clone import Clones, settings_lines
 from windlass.git.worktrees.untrusted import is_folder
 
 
@@ -25,6 +25,7 @@ class CheckTrees:
         self._git = git
         self._hubs = hubs
         self._user = user
+        self._clones = Clones(git, hubs)
 
     async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
         """A tree that git can't repair is made anew."""
@@ -77,7 +78,7 @@ class CheckTrees:
         """A `.git` of its own, because many checks ask git something."""
         settings = await self._user.settings(project.path)
         excludes = self._hubs.excludes(project, settings)
-        await make_clone(self._git, hub, path, project.main, commit=commit, settings=settings, excludes=excludes)
+        await self._clones.make(hub, path, project.main, commit=commit, settings=settings, excludes=excludes)
         shutil.copy2(_index(path), path / ".git" / "index")
 
 

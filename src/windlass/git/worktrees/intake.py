@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 from windlass.core.errors import Conflict, Unavailable, WindlassError
@@ -29,28 +29,29 @@ class CommitIntake:
     def __init__(self, git: GitProgram) -> None:
         self._git = git
 
-    async def bring(self, hub: Path, worktree: Path, commits: Iterable[str]) -> None:
-        """Take commits in from a worktree's clone. Raises Conflict if they are damaged, or not in it."""
+    async def bring(
+        self, hub: Path, worktree: Path, commits: Iterable[str], known: Callable[[], Awaitable[Sequence[str]]]
+    ) -> None:
+        """Take commits in from a worktree's clone. Raises Conflict if they are damaged, or not in it.
+
+        What is behind the known commits is there: the hub has refs that lead to them.
+        """
         wanted = "".join(f"{commit}\n" for commit in commits).encode()
-        tips = await self._tips(hub)
+        tips = _without(await known())
         try:
             packed = await self._pack(hub, worktree, wanted + tips)
         except Conflict:
-            if tips == (mended := await self._tips(hub)):
+            if tips == (mended := _without(await known())):
                 raise
-            packed = await self._pack(hub, worktree, wanted + mended)
+            packed, tips = await self._pack(hub, worktree, wanted + mended), mended
         if count := int.from_bytes(packed[8:12], "big"):
             kept = await self._git.ours(hub, *(_LOOSE if count < _FEW else _PACK), stdin=packed, ok=ANY)
             if kept.code:
                 raise _refusal("The commits are not sound", kept)
-        asked = ("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all")
-        whole = await self._git.ours(hub, *asked, stdin=wanted, ok=ANY)
+        asked = ("rev-list", "--objects", "--quiet", "--stdin")
+        whole = await self._git.ours(hub, *asked, stdin=wanted + tips, ok=ANY)
         if whole.code:
             raise _refusal("The commits are not whole", whole)
-
-    async def _tips(self, hub: Path) -> bytes:
-        """The branches, as what is not to be packed."""
-        return (await self._git.ours(hub, "for-each-ref", "--format=^%(objectname)", "refs/heads/")).out
 
     async def _pack(self, hub: Path, worktree: Path, revisions: bytes) -> bytes:
         """The objects that the hub lacks."""
@@ -66,6 +67,11 @@ class CommitIntake:
         if packed.cut or packed.code:
             raise _refusal("The commits cannot be read", packed)
         return packed.out
+
+
+def _without(commits: Sequence[str]) -> bytes:
+    """Commits, as what is not wanted."""
+    return "".join(f"^{commit}\n" for commit in commits).encode()
 
 
 def _refusal(what: str, ran: Ran) -> WindlassError:

@@ -47,10 +47,10 @@ class WorktreeRenewal:
                 if unchanged and sight.head == main and sight.branch == agent.branch:
                     return ""
                 await self._save(project, agent, hub, sight, main)
-                await self._git.ours(hub, "update-ref", mark, main)
+                await self._hubs.put(hub, {mark: main})
             await self._worktrees.rebuild(project, agent, hub, main)
-            saved = rescue_ref(agent, await self._snapshots.rescues(hub, agent))
-        await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", main)
+            saved = rescue_ref(agent, self._snapshots.rescues(hub, agent))
+        await self._hubs.put(hub, {f"refs/heads/{agent.branch}": main})
         unlanded = bool(saved) and not await self._hubs.contains(hub, main, await self._hubs.ref(hub, saved))
         await self._git.ours(hub, "update-ref", "-d", mark)
         return saved if unlanded else ""
@@ -79,8 +79,8 @@ class WorktreeRenewal:
         head = await self._hubs.ref(hub, f"refs/heads/{agent.branch}")
         if not head or await self._hubs.contains(hub, main, head):
             return ""
-        saved = rescue_ref(agent, await self._snapshots.rescues(hub, agent) + 1)
-        await self._git.ours(hub, "update-ref", saved, head)
+        saved = rescue_ref(agent, self._snapshots.rescues(hub, agent) + 1)
+        await self._hubs.put(hub, {saved: head})
         return saved
 
 

@@ -16,6 +16,7 @@ from windlass.git.files import NEW, remove_tree
 from windlass.system.files import open_folder, read_file, replace_file
 
 LARGEST = 8 << 20
+LARGEST_INDEX = 256 << 20
 _OBJECT = re.compile(r"\./(?:[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?|pack/pack-[^/]+\.(?:pack|idx))")
 """Files that hold objects. What else git would read in such a folder leads elsewhere, or only says what it holds."""
 _COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")

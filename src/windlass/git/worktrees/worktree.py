@@ -15,7 +15,7 @@ from windlass.git.hub import Hubs
 from windlass.git.paths import HubPaths
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserGitSettings, UserRepository
-from windlass.git.worktrees.clone import make_clone, settings_lines
+from windlass.git.worktrees.clone import Clones, settings_lines
 from windlass.git.worktrees.untrusted import is_folder, remove_locks, write_inside
 
 
@@ -27,6 +27,7 @@ class Worktrees:
         self._places = places
         self._hubs = hubs
         self._user = user
+        self._clones = Clones(git, hubs)
 
     async def ensure(self, project: Project, agent: Agent) -> str:
         """Make the worktree, or verify that it is one of ours; never reset one. If made, the commit it starts at."""
@@ -71,7 +72,7 @@ class Worktrees:
         """Make it beside its place, then rename: a worktree is whole, or does not exist."""
         hub = await self._hubs.open(project)
         self._hubs.write_settings(project, settings)
-        main, mine = await asyncio.gather(self._hubs.main(project), self._hubs.ref(hub, f"refs/heads/{agent.branch}"))
+        main, mine = await self._hubs.main(project), await self._hubs.ref(hub, f"refs/heads/{agent.branch}")
         self._places.given(project, agent).unlink(missing_ok=True)
         with beside(path) as made:
             await self._clone(project, agent, hub, made, mine or main)
@@ -80,7 +81,7 @@ class Worktrees:
             filling = ("-c", "checkout.workers=0", "read-tree", "--reset", "-u", mine or main)
             await self._git.ours(hub, *filling, cwd=made, extra=extra)
             shutil.copy2(made / ".git" / "index", self._places.index(project, agent))
-            await self._git.ours(hub, "update-ref", f"refs/heads/{agent.branch}", mine or main)
+            await self._hubs.put(hub, {f"refs/heads/{agent.branch}": mine or main})
             made.rename(path)
         return mine or main
 
@@ -98,8 +99,7 @@ class Worktrees:
 
     async def _clone(self, project: Project, agent: Agent, hub: Path, folder: Path, commit: str) -> None:
         settings = await self._user.settings(project.path)
-        await make_clone(
-            self._git,
+        await self._clones.make(
             hub,
             folder,
             project.main,
