@@ -168,15 +168,13 @@ class History:
 
     async def set_stamp(self, member: Member) -> None:
         """Look like another's process, or like none of ours. As root one can: that is told in the threat model."""
-        assert member.owner is not None
-        stamps = [
-            *(run_stamp(self.world.home, owner.name) for owner in self.world.owners),
-            *(command_stamp(self.world.home, "check"), run_stamp("another home", "r1"), 0, 1 << 62),
-        ]
-        if member.owner.name == PERSON:  # "someone who lowers the limit … is refused there"
+        assert member.owner is not None and member.owner.root.owner is not None
+        stamps = [0, 1 << 62, run_stamp("another home", "r1")]
+        if member.owner.root.owner.name == PERSON:  # who lowers the limit is refused; with a run's stamp, ended with it
             member.owner = Owner(NOBODY, member.owner.root)
-        elif os.getuid():
-            stamps.append(resource.RLIM_INFINITY)
+        else:
+            stamps += [run_stamp(self.world.home, owner.name) for owner in self.world.owners]
+            stamps += [command_stamp(self.world.home, "check"), *([resource.RLIM_INFINITY] if os.getuid() else [])]
         await order(member, "set_stamp", self.random.choice(stamps), still=self.still)
 
     async def kill(self, member: Member) -> None:
