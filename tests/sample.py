@@ -54,7 +54,7 @@ WORLDS = Matrix("worlds of the gate", 66)
 """Of the gate's planner."""
 THIRTY_AGENTS = Matrix("thirty agents", 2)
 """With one runner or two."""
-IDENTITIES = Matrix("identities", 100)
+IDENTITIES = Matrix("identities", 400)
 """Trees of processes that call the daemon's socket."""
 ALL = (HISTORIES, MUTANTS, CRASH_POINTS, VOICES, BROKEN_FILES, GATE_HISTORIES, WORLDS, THIRTY_AGENTS, IDENTITIES)
 

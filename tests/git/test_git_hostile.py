@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
-from gitkit import World, an_agent
+from gitkit import NOW, World, an_agent
 
-from windlass.core.errors import Conflict, TimedOut
-from windlass.git import program
+from windlass.core.errors import Conflict, TimedOut, Unavailable
+from windlass.git import HubGit, program
 
 ATTRIBUTES = "* filter=evil diff=evil merge=evil ident\n"
 
@@ -62,6 +62,24 @@ class TestPlanted:
             assert not world.canary.exists()
 
         asyncio.run(story())
+
+    def test_a_link_put_into_a_tree_of_checks_is_not_written_through(self, world: World) -> None:
+        """Whoever still holds that folder open, and is fast: the tree is refused; the person's file is as it was."""
+        place, precious = world.folder / "place", world.folder / "precious"
+        precious.write_text("mine\n")
+
+        def plant_link(step: str) -> None:
+            if step == "git.clean.after":
+                (place / ".git").mkdir()
+                (place / ".git/index").symlink_to(precious)
+
+        async def story() -> None:
+            git = HubGit(world.state, environment=world.environment, now=lambda: NOW, step=plant_link)
+            with pytest.raises(Unavailable):
+                await git.trees.place(world.project, await git.main(world.project), place)
+
+        asyncio.run(story())
+        assert precious.read_text() == "mine\n"
 
     def test_the_trap_works(self, world: World) -> None:
         """Git that is run the usual way in that worktree does execute it: the test above can fail."""

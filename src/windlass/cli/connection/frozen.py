@@ -66,7 +66,7 @@ def process(pid: int) -> tuple[str, float]:
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib is slow
             facts = file.read().rpartition(")")[2].split()
-        with open("/proc/uptime", encoding="ascii") as file:  # noqa: PTH123 - as above
+        with open("/proc/uptime", encoding="ascii") as file:  # noqa: PTH123 - pathlib is slow here
             up = float(file.read().split()[0])
     except (FileNotFoundError, ProcessLookupError):
         return "", 0.0

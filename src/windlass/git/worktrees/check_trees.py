@@ -10,7 +10,7 @@ from pathlib import Path
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.project import Project
-from windlass.git.files import config_text, exclude_pattern, exists, make_folder, remove_tree, shown
+from windlass.git.files import beside, config_text, exclude_pattern, exists, make_folder, remove_tree, shown
 from windlass.git.hub import Hubs
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserRepository
@@ -75,11 +75,13 @@ class CheckTrees:
         await self._git.ours(hub, "clean", "-q", "-ffdx", *spare, cwd=path, extra=_at(path))
 
     async def _give_git(self, project: Project, hub: Path, commit: str, path: Path) -> None:
-        """A `.git` of its own, because many checks ask git something."""
+        """A `.git` of its own, because many checks ask git something. Nothing is written by name where code was run."""
         settings = await self._user.settings(project.path)
         excludes = self._hubs.excludes(project, settings)
-        await self._clones.make(hub, path, project.main, commit=commit, settings=settings, excludes=excludes)
-        shutil.copy2(_index(path), path / ".git" / "index")
+        with beside(path) as made:
+            await self._clones.make(hub, made, project.main, commit=commit, settings=settings, excludes=excludes)
+            shutil.copy2(_index(path), made / ".git" / "index")
+            (made / ".git").rename(path / ".git")
 
 
 def _index(path: Path) -> Path:

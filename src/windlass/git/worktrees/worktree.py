@@ -94,8 +94,10 @@ class Worktrees:
         await asyncio.to_thread(remove_tree, path / ".git")
         extra = {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(index)}
         await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=path, extra=extra)
-        await self._clone(project, agent, hub, path, commit)
-        shutil.copy2(index, path / ".git" / "index")
+        with beside(path) as made:  # nothing is written by name where an agent could have put a link
+            await self._clone(project, agent, hub, made, commit)
+            shutil.copy2(index, made / ".git" / "index")
+            (made / ".git").rename(path / ".git")
 
     async def _clone(self, project: Project, agent: Agent, hub: Path, folder: Path, commit: str) -> None:
         settings = await self._user.settings(project.path)
