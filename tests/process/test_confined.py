@@ -141,6 +141,22 @@ class TestPlaces:
 
         play(tmp_path, story)
 
+    def test_a_version_manager_chooses_as_it_does_outside(
+        self, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its shims read the version that a person has chosen; or else a check would run with another Python."""
+        shims = own_home / "home/.manager/shims"
+        shims.mkdir(parents=True)
+        (shims / "snake").write_text("#!/bin/sh\ncat ~/.manager/version\n")
+        (shims / "snake").chmod(0o755)
+        (shims.parent / "version").write_text("3.11.7\n")
+        monkeypatch.setenv("PATH", f"{shims}:{os.environ['PATH']}")
+
+        async def story(stage: Stage) -> None:
+            assert await told(stage, "r1", "snake") == "3.11.7\n"
+
+        play(tmp_path, story)
+
     def test_the_network_can_be_left_out(self, tmp_path: Path) -> None:
         """Then there is a loopback of its own, and nothing else."""
 

@@ -12,8 +12,10 @@ from posixpath import basename, dirname, isfile, realpath
 import windlass
 
 _PROGRAMS = ("bin", "sbin", "shims")
-_BESIDE = "bin shims lib lib64 libexec versions installs plugins tools toolchains candidates pyenv.d".split()
-"""Folders beside a folder of programs that may belong to them; not all of them, because some hold tokens."""
+_BESIDE = "bin shims lib lib64 libexec version versions installs plugins tools toolchains candidates pyenv.d".split()
+"""What may belong to a folder of programs beside it; not everything there, because some of it holds tokens.
+
+`version` is the file in which version managers keep which one a person has chosen."""
 _DEEP = 3
 """So many levels below a hidden folder, one of them a dotted one, a tool has a folder of its own."""
 _COMPANIONS = {".cargo": (".rustup",)}
