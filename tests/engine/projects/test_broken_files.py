@@ -11,6 +11,7 @@ from stage import SetSettings, Stage, play
 from windlass.core.errors import BadInput
 from windlass.core.nouns.change import ChangeState
 from windlass.core.settings.schema import Settings
+from windlass.engine import background
 from windlass.engine.projects.tasks import Order
 
 FAULTS = [
@@ -56,7 +57,9 @@ class TwoProjects(Stage):
 
 
 @pytest.fixture
-def two(repo: Path, tmp_path: Path) -> TwoProjects:
+def two(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TwoProjects:
+    """What fails is tried again and again here; the pauses between, of up to a minute, are no part of the story."""
+    monkeypatch.setattr(background, "LONGEST_PAUSE", 0.0)
     return TwoProjects(repo, tmp_path / "home")
 
 
