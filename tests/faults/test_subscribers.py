@@ -70,9 +70,8 @@ def test_one_who_vanishes_leaves_nothing(loud: Stage) -> None:
 def test_a_hundred_hear_of_the_same_events_in_order() -> None:
     """Among them one who never reads and ten who leave in between; each of the others misses nothing."""
     with stage(settings="[limits]\nretries = 0\n") as house, ExitStack() as stack:
-        over(
-            house, give(house, "Before", "exit 3")
-        )  # with the first process comes a socket to whoever starts processes
+        house.wl("daemon", "start")
+        over(house, give(house, "Before", "exit 3"))  # with the first process comes a socket to who starts them
         before = descriptors(house, "socket:")
         doors = [stack.enter_context(subscriber(house, "/events?since=0")) for _ in range(100)]
         for door in doors[90:]:

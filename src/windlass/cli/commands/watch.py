@@ -31,7 +31,7 @@ _STEPS = {
     "instance": "advanced draining ended entered landed started submitted",
     "message": "acked dropped held sent",
     "page": "synced",
-    "project": "added changed paused resumed tested",
+    "project": "added back changed forgotten gone paused resumed tested",
     "run": "asked checked crashed delayed finished halted learned output signalled started starting stopping",
     "task": "added cancelled done failed paused submitted",
 }

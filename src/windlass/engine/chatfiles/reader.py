@@ -107,7 +107,7 @@ class ChatReader:
     async def save_all(self, known: Iterable[ChatFile]) -> None:
         """Store the positions that have only moved past what we have added ourselves, in one step."""
         kept = [(file, self._kept[file.mark]) for file in known if file.mark in self._kept]
-        moved = [(file, one, one.position) for file, one in kept if one.position and one.unsaved]
+        moved = [(file, one, one.position) for file, one in kept if one.position and one.unsaved and one.saved >= 0]
         if not moved:
             return
 

@@ -43,8 +43,9 @@ async def every(call: Call, given: SavedListQuery) -> Answer:
 
 
 async def show(call: Call, given: SavedQuery) -> Answer:
-    """One of them, with a part of its files. With the first part is the difference: a text to be read as `diff`, or
-    if `exact` the very bytes as `raw`."""
+    """One of them, with a part of its files.
+
+    With the first part is the difference: a text to be read as `diff`, or if `exact` the very bytes as `raw`."""
     item, contents = await call.engine.rescue.show(given.ref, project=call.caller.project)
     diff = b"" if given.since else await call.engine.rescue.difference(item, exact=given.exact)
     text, raw = ("", base64.b64encode(diff).decode("ascii")) if given.exact else (diff.decode("utf-8", "replace"), "")
