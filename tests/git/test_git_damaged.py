@@ -11,6 +11,9 @@ import pytest
 from gitkit import World
 
 from windlass.core.errors import WindlassError
+from windlass.git.paths import HubPaths
+from windlass.git.program import GitProgram, no_step
+from windlass.git.worktrees.repair import HubRepair
 
 Harm = Callable[[Path], None]
 
@@ -42,6 +45,14 @@ def _write_anew(file: Path, content: bytes) -> None:
 
 
 harmed = pytest.mark.parametrize("harm", [lose, spoil], ids=lambda harm: harm.__name__)
+
+
+async def a_repair(world: World) -> HubRepair:
+    """A repair of the hub by itself."""
+    await world.git.main(world.project)
+    repair = HubRepair(GitProgram(world.environment, no_step), HubPaths(world.state))
+    repair.watch(world.project)
+    return repair
 
 
 async def lands(world: World, files: dict[str, str], name: str) -> None:
@@ -164,6 +175,42 @@ def test_an_agent_cant_have_an_object_fetched_that_the_hub_never_had(world: Worl
         tree = await world.git.look(world.project, agent, "r1")
         assert tree.refused and tree.head != private
         assert world.run("--git-dir", str(world.hub), "cat-file", "-t", private, ok=False) != "commit"
+
+    asyncio.run(story())
+
+
+def test_an_object_is_not_fetched_because_a_complaint_names_a_pack(world: World) -> None:
+    """Git complains with the agent's own file names: only the index of a pack tells what the hub has in it."""
+
+    async def story() -> None:
+        repair = await a_repair(world)
+        world.run("checkout", "-q", "-b", "private")
+        private = world.commit({"private.txt": "private\n"})
+        world.run("checkout", "-q", "main")
+        world.run("--git-dir", str(world.hub), "repack", "-adq")
+        complaint = f'error: open("x{world.hub}/objects/pack/{private}"): Permission denied'
+        assert not await repair.mend(str(world.hub), complaint)
+        assert world.run("--git-dir", str(world.hub), "cat-file", "-t", private, ok=False) != "commit"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("command", ["diff-files", "hash-object", "ls-files", "update-index"])
+def test_a_command_that_reads_a_worktree_is_not_taken_at_its_word(world: World, command: str) -> None:
+    """Its complaints are about the agent's files."""
+    told: list[str] = []
+
+    async def mend(hub: str, complaint: str) -> bool:
+        del hub
+        told.append(complaint)
+        return False
+
+    async def story() -> None:
+        await world.git.main(world.project)
+        program = GitProgram(world.environment, no_step, mend)
+        for name in (command, "cat-file"):
+            await program.ours(world.hub, name, "--no-such-option", ok=range(256))
+        assert len(told) == 1 and "cat-file" in told[0]
 
     asyncio.run(story())
 

@@ -60,6 +60,8 @@ QUESTIONS = frozenset(
     " pack-objects rev-list rev-parse symbolic-ref version worktree".split()
 )
 """Commands that write nothing (`config` does, but only into a hub that is not there yet)."""
+_READ_WORKTREES = frozenset("diff-files hash-object ls-files update-index".split())
+"""Commands whose complaints are about files of an agent's, and no reason to mend a hub."""
 _NO_REASON = (
     *("fsck error in packed object", "unpack-objects error", "pack has bad object"),
     " did not send all necessary objects",
@@ -170,14 +172,14 @@ class GitProgram:
         again = partial(self._run, [*_OURS, *args], environment, cwd=str(cwd or hub or "/"), stdin=stdin, limit=limit)
         ran = await again()
         tries = 0
-        while ran.code and tries < MOST_TRIES and (freed(ran.err, environment) or await self._mended(hub, ran)):
+        while ran.code and tries < MOST_TRIES and (freed(ran.err, environment) or await self._mended(hub, args, ran)):
             ran, tries = await again(), tries + 1
         if ran.cut and not cut:
             raise Unavailable(f"git {args[0]} said {ran.words}.")
         return ran if ran.cut or ran.code in ok else _raise(args, ran)
 
-    async def _mended(self, hub: Path | None, ran: Ran) -> bool:
-        return hub is not None and await self._mend(str(hub), ran.err)
+    async def _mended(self, hub: Path | None, args: Sequence[str], ran: Ran) -> bool:
+        return hub is not None and _verb(args) not in _READ_WORKTREES and await self._mend(str(hub), ran.err)
 
     async def commit(self, hub: Path, name: str) -> GitObject | None:
         """A commit of the hub; None where it is none, or can't be told without a git of its own."""

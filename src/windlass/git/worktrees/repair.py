@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import re
+import struct
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,6 +28,8 @@ SELDOM = 3600.0
 _ID = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 _MISSING = re.compile(r"missing \w+ ([0-9a-f]+)(?: \((.+)\))?")
 _TOLD = re.compile(r"[0-9a-f]{40}|bad object|valid object|necessary objects")
+_INDEX = struct.Struct(">8s256I")
+_INDEX_MARK = b"\xfftOc\0\0\0\2"
 _FSCK = ("fsck", "--full", "--no-dangling", "--no-reflogs", "--no-progress", "--name-objects")
 
 
@@ -81,7 +84,7 @@ class HubRepair:
     async def _mend_named(self, project: Project, complaint: str) -> bool:
         """Mend the objects of the hub that git names, and refs that lead nowhere."""
         hub = self._places.hub(project)
-        held = {name for line in complaint.splitlines() for name in _ID.findall(line) if _holds(hub, name, line)}
+        held = {name for name in _ID.findall(complaint) if _holds(hub, name)}
         return await self._put_back(project, held) or await self._mend_tips(project)
 
     async def _put_back(self, project: Project, names: Collection[str]) -> bool:
@@ -167,9 +170,27 @@ def _path(hub: Path, name: str) -> Path:
     return hub / "objects" / name[:2] / name[2:]
 
 
-def _holds(hub: Path, name: str, line: str) -> bool:
-    """Whether a hub has an object, as far as its files and a line of git's tell: in a file of its own, or in a pack."""
-    return _path(hub, name).exists() or f"{hub}/objects/pack/" in line
+def _holds(hub: Path, name: str) -> bool:
+    """Whether a hub has an object, in a file of its own or in a pack. What git says does not count: an agent's file
+    names are in it."""
+    return _path(hub, name).exists() or _is_packed(hub, name)
+
+
+def _is_packed(hub: Path, name: str) -> bool:
+    return any(_lists(index, bytes.fromhex(name)) for index in (hub / "objects" / "pack").glob("*.idx"))
+
+
+def _lists(index: Path, name: bytes) -> bool:
+    """Whether a pack's index lists an object: it has a count for each first byte, and then all names in order."""
+    with index.open("rb") as file:
+        head = file.read(_INDEX.size)
+        if len(head) < _INDEX.size or not head.startswith(_INDEX_MARK):
+            return False
+        counts = (0, *_INDEX.unpack(head)[1:])
+        first, end = counts[name[0]], counts[name[0] + 1]
+        file.seek(first * len(name), os.SEEK_CUR)
+        names = file.read(max(end - first, 0) * len(name))
+    return any(names[at : at + len(name)] == name for at in range(0, len(names), len(name)))
 
 
 def _write(hub: Path, name: str, content: bytes) -> None:
