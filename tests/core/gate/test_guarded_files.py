@@ -107,6 +107,12 @@ def test_what_configures_tests_waits(file: str) -> None:
             "[metadata]\nname = y\n[tool:pytest]\naddopts = -q\n[flake8]\n",
             "[metadata]\nname = x\n",
         ),
+        (
+            "setup.cfg",
+            "[metadata]\nname = x\n[tool:pytest] # how\naddopts = -q\n",
+            "[metadata]\nname = y\n[tool:pytest] # how\naddopts = -q\n",
+            "[metadata]\nname = x\n[tool:pytest] # how\naddopts = -q -k nothing\n",
+        ),
     ],
 )
 def test_a_new_dependency_is_no_judge(file: str, before: str, same: str, other: str) -> None:

@@ -20,7 +20,7 @@ _TOOLS = (
     *(("tool", name) for name in ("pytest", "tox", "nox", "coverage", "poe", "taskipy")),
     *(("tool", "hatch", "envs"), ("tool", "pdm", "scripts"), ("tool", "uv", "scripts")),
 )
-_HEADER = re.compile(r"^\[(.*)\]\s*$", re.MULTILINE)
+_HEADER = re.compile(r"^\[([^\]\n]*)\]", re.MULTILINE)
 _SECTIONS = re.compile(r"(tool:)?pytest|tox|testenv|coverage|aliases|DEFAULT")
 
 
