@@ -124,8 +124,8 @@ class ToolServer:
 
     async def _called(self, tool: tools.Tool, caller: McpCaller, given: Mapping[str, Any]) -> dict[str, Any]:
         checked = requests.read(tool.arguments, given, noun=f"an argument of {tool.name}")
-        if tool.grant.names:
-            await self.engine.callers.admit(caller.speaker.run, tool.grant, getattr(checked, tool.subject))
+        subject = getattr(checked, tool.subject) if tool.grant.names else ""
+        await self.engine.callers.admit(caller.speaker.run, tool.grant, subject)  # its run may have been stopped
         named = await self.callers.identify(caller, getattr(checked, "sender", ""))
         return await tool.call(tools.ToolCall(engine=self.engine, caller=named, key=caller.key), checked)
 

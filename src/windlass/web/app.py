@@ -161,12 +161,14 @@ def _endpoint(
     given = route.given
 
     async def answered(request: Request) -> Any:
-        caller = await engine.callers.admit(authenticator.caller(request).run, route.grant, _named(route, request))
+        run = authenticator.caller(request).run
+        content = b"" if route.method == READ else await http_io.content(request, route.largest)
+        caller = await engine.callers.admit(run, route.grant, _named(route, request))  # its run may have been stopped
         call = Call(engine, context, request, caller)
         if route.method == READ:
             value: Any = http_io.query(request, given or NoFields)
         else:
-            value = await http_io.body(request, given or NoFields, route.largest)
+            value = http_io.body(content, given or NoFields)
         if caller.run and hasattr(value, "path"):
             value.path = ""  # an agent is in its own project, whatever folder it names
         return await (route.verb(call, value) if given else route.verb(call))

@@ -47,20 +47,16 @@ def query(request: Request, kind: type[requests.R]) -> requests.R:
     return requests.read(kind, given, noun="a parameter of this request", hint=DESCRIBED, texts=True)
 
 
-async def body(request: Request, kind: type[requests.R], largest: int) -> requests.R | Mapping[str, Any]:
+def body(content: bytes, kind: type[requests.R]) -> requests.R | Mapping[str, Any]:
     """The JSON object of a request, checked; any object for a handler that takes a dictionary."""
-    given = await _json_object(request, largest)
+    given = _json_object(content)
     if get_origin(kind) is dict:
         return given
     return requests.read(kind, given, noun="a key of this request", hint=DESCRIBED)
 
 
-async def _json_object(request: Request, largest: int) -> Mapping[str, Any]:
+def _json_object(content: bytes) -> Mapping[str, Any]:
     """The JSON object of a request."""
-    try:
-        content = await _content(request, largest)
-    except ClientDisconnect as error:
-        raise Unavailable("The caller hung up before its request was whole.") from error
     try:
         value = codec.decode(content or b"{}")
         json.loads(content or b"{}", object_pairs_hook=_once)
@@ -71,13 +67,21 @@ async def _json_object(request: Request, largest: int) -> Mapping[str, Any]:
     return value
 
 
-async def _content(request: Request, largest: int) -> bytes:
+async def content(request: Request, largest: int) -> bytes:
+    """The body as it comes. Raises BadInput for one that is too long."""
+    try:
+        return await _whole(request, largest)
+    except ClientDisconnect as error:
+        raise Unavailable("The caller hung up before its request was whole.") from error
+
+
+async def _whole(request: Request, largest: int) -> bytes:
     """The body. One that is somewhat too long is read to its end, so that its sender reads why it is refused."""
-    content, length = bytearray(), 0
+    found, length = bytearray(), 0
     async for part in request.stream():
         length += len(part)
         if length <= largest:
-            content += part
+            found += part
         elif length > 4 * largest:
             break
     if length > largest:
@@ -85,7 +89,7 @@ async def _content(request: Request, largest: int) -> bytes:
             f"The request has more than {largest} bytes.",
             hint="A message has at most 1000000, a document 4000000: put the text into a file, and say where it is.",
         )
-    return bytes(content)
+    return bytes(found)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:

@@ -366,3 +366,23 @@ def test_what_all_may_see_is_a_title(room: Room) -> None:
         assert (await room.task_of("fresh")).title == "@fresh please look"
 
     play(story)
+
+
+def test_whoever_was_stopped_meanwhile_says_nothing_more(room: Room) -> None:
+    """Neither a message, nor an answer, nor a signal, although it was let in before."""
+
+    async def story() -> None:
+        await room.begin("alice")
+        await room.send(to=("alice",), body="Begin.")
+        await room.move()
+        ask = await room.ask(room.person, "Ready?", agent="alice")
+        me = await room.speaker("alice")
+        await room.engine.runs.stop("alice", "stopped by hand")
+        with pytest.raises(NotAllowed, match="run is over"):
+            await room.send(me, body="One thing more.")
+        with pytest.raises(NotAllowed, match="run is over"):
+            await room.engine.talk.settle(me, ask.id, "Yes.")
+        with pytest.raises(NotAllowed, match="run is over"):
+            await room.engine.runs.signal(me.run, {"status": "done"})
+
+    play(story)

@@ -12,7 +12,7 @@ from windlass.core.messages.questions import compose_answer
 from windlass.core.nouns.message import Delivery, Kind, MailItem, Message, Receipt
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.render import quoted
-from windlass.engine.messages.sending import heard
+from windlass.engine.messages.sending import heard, refuse_stopped
 from windlass.engine.records.messages import current_task, open_questions, put, say
 
 
@@ -32,6 +32,7 @@ def settle(speaker: Speaker, ask: Message, body: str, now: float, store: Writing
         return known
     if known is not None:
         raise Conflict(f"{ask.id} has an answer already.", hint="`windlass peek` shows it.")
+    refuse_stopped(store, speaker)
     hops, chain = linked(speaker.address, [*heard(store, speaker), ask])
     delivery = store.find(Delivery, f"{ask.id}/{speaker.address}")
     if delivery is not None:

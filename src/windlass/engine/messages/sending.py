@@ -63,6 +63,13 @@ def read_facts(speaker: Speaker, new: NewMessage, project: Project, store: Readi
     return facts
 
 
+def refuse_stopped(store: Reading, speaker: Speaker) -> None:
+    """Refuse the words of a run that was stopped after it was let in."""
+    run = store.find(Run, speaker.run) if speaker.run else None
+    if run is not None and run.stopping:
+        raise NotAllowed("This run is over; nobody speaks for it any more.")
+
+
 def check_channel(store: Reading, project: Project, channel: str) -> None:
     """Refuse a channel that does not exist."""
     kind, slash, key = channel.partition("/")
@@ -122,7 +129,8 @@ class Sending:
         return put(store, message, quiet={reader for reader in message.to if reader not in addressed})
 
     def _check_speaker(self, store: Reading) -> None:
-        """Refuse an agent without context that speaks to others, and one that hands work to those whom it may not."""
+        """Refuse an agent that was stopped, one without context that speaks to others, and work for the wrong ones."""
+        refuse_stopped(store, self.speaker)
         agent = store.find(Agent, self.speaker.address)
         if agent is not None:
             check_words(store, agent, self.message.to)

@@ -209,7 +209,7 @@ class Runs:
 
         def step(store: Writing) -> Run:
             run = store.find(Run, run_id)
-            if run is None or not run.live:
+            if run is None or not run.live or run.stopping:
                 raise NotAllowed("This run is over; its signal has been given.")
             said = replace(run, said=text.decode())
             store.record("run.signalled", run.id, said)
