@@ -122,9 +122,8 @@ async def build(home: Path, leave: Callable[[], None]) -> AsyncIterator[Program]
     finally:
         await tools.close()
         await engine.close()
-        git.close()
-        processes.close()
-        spawner.close()
+        for part in (git, processes, spawner):
+            part.close()
         await store.close()
 
 
