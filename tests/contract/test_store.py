@@ -194,25 +194,6 @@ class TestTransactions:
 
         asyncio.run(story())
 
-    def test_whoever_follows_is_told_what_was_kept(self, store: AnyStore) -> None:
-        """Of each transaction its events, before its caller goes on; of one that failed, nothing."""
-        told: list[list[int]] = []
-
-        def fail(writing: Writing) -> None:
-            putting(a_task("t9"))(writing)
-            raise Conflict("no")
-
-        async def story() -> None:
-            store.follow(lambda events: told.append([event.seq for event in events]))
-            await store.write(putting(a_task("t1")))
-            assert told == [[1]]
-            with pytest.raises(Conflict):
-                await store.write(fail)
-            await store.write(lambda writing: writing.last_seq())
-            assert told == [[1]]
-
-        asyncio.run(story())
-
 
 class TestPositions:
     def test_a_position_is_kept_with_its_step_and_without_an_event(self, store: AnyStore) -> None:

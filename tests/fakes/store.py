@@ -339,11 +339,10 @@ class MemoryStore:
 
     @property
     def home_id(self) -> str:
-        """The uuid this store was born with."""
         return self._home_id
 
     async def write(self, step: Callable[[Writing], T], /) -> T:
-        """Run `step` as one transaction: all of it or nothing. Others may come first, as with the real one."""
+        """Others may come first, as with the real one."""
         await self._turn()
         writing, before = MemoryWriting(self._tables, self._clock), len(self._tables.events)
         try:
@@ -357,20 +356,16 @@ class MemoryStore:
         return result
 
     def follow(self, told: Told, /) -> None:
-        """Call this with the events of each transaction."""
         self._told.append(told)
 
     async def scan(self, question: Callable[[Reading], T], /) -> T:
-        """Nothing takes long here."""
         return await self.read(question)
 
     async def read(self, question: Callable[[Reading], T], /) -> T:
-        """Answer `question` from the store as it is at one moment."""
         await self._turn()
         return _plain(question(MemoryReading(self._tables)))
 
     async def verify(self) -> str:
-        """Walk the journal and the tables. Returns the first fault, or nothing."""
         await self._turn()
         audit, events = JournalAudit(), self._tables.events
         nouns = (noun for table in self._tables.nouns.values() for noun in table.values())

@@ -55,7 +55,10 @@ def test_one_that_prints_a_gigabyte_costs_neither_memory_nor_disk() -> None:
         assert len(output) < 1.1e6
         assert "\0" not in output
         assert most_memory(house) < 150 * MEGABYTE
-        assert sum(path.stat().st_size for path in house.state.rglob("*") if path.is_file()) < 20 * MEGABYTE
+        kept = [
+            path for path in house.state.rglob("*") if path.is_file() and not path.name.startswith("windlass.db.copy")
+        ]
+        assert sum(path.stat().st_size for path in kept) < 20 * MEGABYTE  # the hour of the copy may be now
 
 
 def test_one_that_kills_its_parent_kills_no_daemon() -> None:
