@@ -54,9 +54,7 @@ class TestMany:
             before = descriptors()
             pids = await asyncio.gather(*(live(f"r{number}") for number in range(50)))
             assert descriptors() == before
-            async with asyncio.timeout(patience.seconds(20)):  # whoever started the last one may not have reaped it yet
-                while any(process(pid) for pid in pids):
-                    await asyncio.sleep(0.01)
+            await asyncio.to_thread(patience.until, lambda: not any(map(process, pids)), "the last one to be reaped")
             stage.port.close()
             assert descriptors() < before
 

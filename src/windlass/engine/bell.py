@@ -38,17 +38,25 @@ class Bell:
             self._ears[ear] = kinds
         return ear
 
+    def leave(self, ear: asyncio.Event) -> None:
+        """Nobody listens with this ear any more. One that is only forgotten may count for a while."""
+        self._readers.pop(ear, None)
+        self._ears.pop(ear, None)
+
     async def rings(self, *, output: bool = False, every: float | None = None) -> AsyncIterator[None]:
         """Now, and after each ring (with `output`, also output) or `every` so many seconds, to the last ring."""
         ear = self.ear(output=output)
-        while True:
-            ear.clear()  # before the caller looks, so that a ring during the look is not lost
-            yield
-            if self.silent:
-                return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(every):
-                    await ear.wait()
+        try:
+            while True:
+                ear.clear()  # before the caller looks, so that a ring during the look is not lost
+                yield
+                if self.silent:
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(every):
+                        await ear.wait()
+        finally:
+            self.leave(ear)
 
     async def until(self, look: Callable[[], Awaitable[T]], found: Callable[[T], object], *, patience: float) -> T:
         """Look now and after each ring, until a look has `found` something; the last look, when the time is over."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from starlette.responses import Response, StreamingResponse
@@ -46,6 +47,16 @@ async def _filter(call: Call, path: str) -> EventFilter:
 
 async def _follow(engine: Engine, after: int, seen: EventFilter, feed: DerivedEvents | None) -> AsyncIterator[bytes]:
     ear = engine.bell.ear(output=True)
+    try:
+        async for piece in _pieces(engine, ear, after, seen, feed):
+            yield piece
+    finally:
+        engine.bell.leave(ear)
+
+
+async def _pieces(
+    engine: Engine, ear: asyncio.Event, after: int, seen: EventFilter, feed: DerivedEvents | None
+) -> AsyncIterator[bytes]:
     yield b"id: %d\n\n" % after  # so that a reader who is cut off before the first event knows where it was
     while not engine.bell.silent:
         ear.clear()
