@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +18,8 @@ MOST_UNSTEADY = 2
 """Unsteady tests that a run may have."""
 MOST_FAILED = 12
 """With more failed tests than this, it is not chance: none is run again."""
+LONGEST = 600.0
+"""Seconds after which a test that runs again has failed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,15 @@ class SecondTry:
     failed: dict[str, None] = field(default_factory=dict)
     passed: bool = False
     """Whether any test passed: one that was alone anyway is not run again."""
+    told: list[str] = field(default_factory=list)
+    """How each failed: told before they run again, so that whoever cuts the run short has seen it."""
     lines: tuple[str, ...] = ()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.passed |= report.passed and report.when == "call"
         if report.failed:
             self.failed[without_group(report.nodeid)] = None
+            self.told.append(f"{report.nodeid}\n{report.longreprtext}")
 
     def finish(self, session: pytest.Session, day: str) -> None:
         """Run the failed tests again, unless the run was cut short or too many failed; pass if they are unsteady."""
@@ -71,15 +79,26 @@ class SecondTry:
         if session.shouldfail or session.config.getoption("usepdb") or not self.passed:
             return
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
+        reporter.write_line("\n" + "\n\n".join(self.told))
         reporter.write_line(f"\nRunning {len(self.failed)} failed tests again, each alone.")
-        passed = [test for test in self.failed if passes_alone(test, session.config.rootpath)]
+        passed = []
+        for test in self.failed:
+            passed += [test] if passes_alone(test, session.config.rootpath) else []
+            reporter.write_line(f"{test}: {'passed' if test in passed else 'failed again'}")
         verdict = judge(list(self.failed), passed, read_list(LISTED.read_text()), day)
         self.lines = verdict.lines
         if verdict.good:
             session.exitstatus = pytest.ExitCode.OK
 
 
-def passes_alone(test: str, root: Path) -> bool:
-    """Run one test in a process of its own."""
+def passes_alone(test: str, root: Path, longest: float = LONGEST) -> bool:
+    """Run one test in a process of its own. What it leaves behind may live on, and may not keep us waiting."""
     command = (sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", test)
-    return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
+    with tempfile.TemporaryFile() as output:
+        running = subprocess.Popen(command, cwd=root, stdout=output, stderr=output, start_new_session=True)
+        try:
+            return running.wait(longest) == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+            return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from unsteady import MOST_UNSTEADY, judge, read_list, without_group
+from patience import seconds
+from unsteady import MOST_UNSTEADY, judge, passes_alone, read_list, without_group
 
 TESTS = Path(__file__).parents[1]
 DAY = "2026-11-17"
@@ -97,3 +99,38 @@ def test_a_run_in_the_background_tries_again_what_failed(tmp_path: Path, monkeyp
     assert "unsteady: test_flaky.py::test_it (failed in the run, passed alone)" in ran.stdout, ran.stdout
     assert "test_that_interrupts" not in ran.stdout, ran.stdout
     assert ran.returncode == 0, ran.stdout
+
+
+LEAVING = '''
+import subprocess
+import time
+
+def test_that_leaves(tmp_path):
+    """Passes, and leaves a process that holds its output open."""
+    left = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    with open("left", "w") as told:
+        told.write(str(left.pid))
+
+def test_that_hangs():
+    """Never ends."""
+    time.sleep(1000)
+'''
+
+
+def _bare(folder: Path) -> Path:
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_leaving.py").write_text(LEAVING)
+    return folder
+
+
+def test_a_process_that_a_test_left_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """It has the output of the test still open; nobody waits for its end."""
+    try:
+        assert passes_alone("test_leaving.py::test_that_leaves", _bare(tmp_path))
+    finally:
+        os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+
+
+def test_a_test_that_hangs_alone_has_failed(tmp_path: Path) -> None:
+    """After its time it is ended, and the others get their turn."""
+    assert not passes_alone("test_leaving.py::test_that_hangs", _bare(tmp_path), longest=seconds(3))
