@@ -17,6 +17,7 @@ import pytest
 
 import patience
 import sample
+from repositories import PERSON, new_repository
 from unsteady import SecondTry
 
 ROOT = "WINDLASS_TEST_ROOT"
@@ -24,7 +25,8 @@ ROOT = "WINDLASS_TEST_ROOT"
 SANDBOX = "WINDLASS_TEST_SANDBOX"
 """Whether agents in tests are kept in a sandbox where a test does not say so: `off`, unless whoever runs them does."""
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
-GIT_SETTINGS = "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
+LONGEST_ID = 60
+"""Characters of a case that stand in its test's name."""
 LEAVING_SECONDS = 10.0
 """Seconds in which a quiet machine ends the processes of a test."""
 STRAY = ("WINDLASS_", "GIT_", "XDG_", "CLICOLOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
@@ -45,6 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Twice as many workers as cores: tests with real processes wait half of the time."""
     return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A long value's name is its beginning: ids of megabytes go from every worker to the suite and into variables."""
+    if not isinstance(val, str | bytes) or len(val) <= LONGEST_ID:
+        return None
+    return f"{val[:LONGEST_ID]!r} and {len(val) - LONGEST_ID} more"
 
 
 def pytest_report_header() -> str:
@@ -97,7 +106,7 @@ def _world(folder: Path) -> dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     settings = home / ".gitconfig"
     if not settings.exists():
-        settings.write_text(GIT_SETTINGS)
+        settings.write_text(PERSON)
     return {
         "HOME": str(home),
         "GIT_CONFIG_GLOBAL": str(settings),
@@ -135,15 +144,9 @@ def git() -> Git:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, git: Git) -> Path:
+def repo(tmp_path: Path) -> Path:
     """A person's repository: on `main`, one commit, clean."""
-    path = tmp_path / "repo"
-    path.mkdir()
-    git("init", "-q", "-b", "main", cwd=path)
-    (path / "README.md").write_text("# A small project\n")
-    git("add", "-A", cwd=path)
-    git("commit", "-q", "-m", "Begin", cwd=path)
-    return path
+    return new_repository(tmp_path / "repo")
 
 
 # ── nothing stays behind ─────────────────────────────────────────────────────────────────────────────────────

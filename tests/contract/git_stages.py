@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from fakes import FakeGit
 from fakes.repository import Edits
+from repositories import new_repository
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Candidate
 from windlass.core.nouns.project import Project
@@ -93,13 +94,11 @@ class RealGit:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.repository = path / "repository"
-        self.repository.mkdir()
         (path / "state").mkdir()
         self.project = Project(id="p-1", name="repository", path=str(self.repository), main="main")
         self.hub = HubGit(path / "state", environment=os.environ)
         self.port: Git = self.hub
-        self._git("init", "-q", "-b", "main")
-        self.commit(FIRST)
+        new_repository(self.repository, FIRST)
 
     def tip(self, branch: str = "main") -> str:
         return self._git("rev-parse", f"refs/heads/{branch}")

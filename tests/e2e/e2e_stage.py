@@ -30,6 +30,7 @@ from process_table import end, inhabitants
 
 import patience
 from patience import until
+from repositories import new_repository
 
 T = TypeVar("T")
 
@@ -278,9 +279,7 @@ class Stage:
 
     def begin_repository(self) -> None:
         """A repository of one commit, on main."""
-        self.repo.mkdir()
-        self.git("init", "-q", "-b", "main")
-        self.commit({"README.md": "# A small project\n"}, "Begin")
+        new_repository(self.repo)
 
     def set_checks(self, command: str) -> None:
         """The check of this repository alone, in a file that git does not see."""

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import windlass
+from repositories import PERSON
 
 SOURCE = Path(windlass.__file__).parent.parent
 PROGRAM = (
     f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(SOURCE)!r})\nfrom windlass.cli.main import run\nrun()\n"
 )
-PERSON = "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
 
 
 def person_environment(folder: Path, state: Path) -> dict[str, str]:

@@ -7,11 +7,14 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from repositories import new_repository
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
 from windlass.git import HubGit
 
 NOW = 1_700_000_000.5
+ADA = "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n"
+FIRST = {"a.txt": "one\ntwo\nthree\n", "b.txt": "bee\n", "dir/c.txt": "sea\n", ".gitignore": "*.log\n"}
 
 
 class World:
@@ -26,7 +29,7 @@ class World:
         self.home.mkdir(parents=True)
         self.state.mkdir()
         self.repository.mkdir(parents=True)
-        (self.home / ".gitconfig").write_text("[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n")
+        (self.home / ".gitconfig").write_text(ADA)
         self.main = main
         self.project = Project(id="p-1", name="repo", path=str(self.repository), main=main)
         self.git = HubGit(self.state, environment=self.environment, now=lambda: NOW)
@@ -54,8 +57,7 @@ class World:
 
     def begin(self) -> World:
         """The user's first commit."""
-        self.run("init", "-q", f"--initial-branch={self.main}")
-        self.commit({"a.txt": "one\ntwo\nthree\n", "b.txt": "bee\n", "dir/c.txt": "sea\n", ".gitignore": "*.log\n"})
+        new_repository(self.repository, FIRST, settings=f"{ADA}[init]\n\tdefaultBranch = {self.main}\n")
         return self
 
     def commit(self, files: Mapping[str, str], at: Path | None = None, message: str = "Work") -> str:
