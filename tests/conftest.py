@@ -17,6 +17,7 @@ import pytest
 
 import patience
 import sample
+from forked import FORK
 from repositories import PERSON, new_repository
 from unsteady import SecondTry
 
@@ -31,7 +32,7 @@ LEAVING_SECONDS = 10.0
 """Seconds in which a quiet machine ends the processes of a test."""
 STRAY = ("WINDLASS_", "GIT_", "XDG_", "CLICOLOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 """Variables of the person who runs the tests that would change what is tested."""
-MEANT = ("WINDLASS_TEST_AGENTS", "WINDLASS_SIMULATION_", patience.SLOWNESS, sample.DAY, sample.LONG)
+MEANT = ("WINDLASS_TEST_AGENTS", "WINDLASS_SIMULATION_", patience.SLOWNESS, sample.DAY, sample.LONG, FORK)
 """Those that are meant for the tests themselves."""
 
 Git = Callable[..., str]
@@ -57,8 +58,9 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_report_header() -> str:
-    """Which sample is played, and how patient tests are."""
-    return f"{sample.described()}\npatience: {patience.slowness():.1f} times that of a quiet machine"
+    """Which sample is played, how patient tests are, and whether commands are forked."""
+    forks = f"commands and daemons: {'programs of their own' if os.environ.get(FORK) == 'no' else 'forked'} ({FORK})"
+    return f"{sample.described()}\npatience: {patience.slowness():.1f} times that of a quiet machine\n{forks}"
 
 
 # ── a world of its own ───────────────────────────────────────────────────────────────────────────────────────
@@ -72,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Closing(Path.home(), Path(tempfile.mkdtemp(prefix="wl-")), second_try))
         os.environ.setdefault(patience.SLOWNESS, f"{patience.measure():.1f}")
         os.environ[sample.LONG] = "yes" if config.getoption("--long") else ""
+        os.environ.setdefault(FORK, "no" if config.getoption("--long") else "yes")
         sample.today()
     os.environ.update(_world(Path(os.environ[ROOT]) / "session"))
 

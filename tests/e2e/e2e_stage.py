@@ -13,7 +13,6 @@ import socket
 import sqlite3
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 import threading
@@ -28,7 +27,9 @@ from urllib.parse import quote
 from person_environment import person_environment
 from process_table import end, inhabitants
 
+import forked
 import patience
+from forked import WINDLASS
 from patience import until
 from repositories import new_repository
 
@@ -36,7 +37,6 @@ T = TypeVar("T")
 
 WITHIN = patience.seconds(25)
 """Seconds after which anything that a test waits for counts as missing."""
-WINDLASS = (sys.executable, "-c", "from windlass.cli.main import run; run()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ class Stage:
 
     def wl(self, *words: str, code: int | None = 0, cwd: Path | None = None, stdin: str = "", **more: str) -> Told:
         """Type one `windlass` command, and see that it ends with this code."""
-        ran = subprocess.run(
+        ran = forked.run(
             (*self.program, *words),
             cwd=cwd or self.repo,
             env=self.environment | more,
-            input=stdin.encode(),
-            capture_output=True,
+            given=stdin.encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             timeout=2 * WITHIN,
-            check=False,
         )
         told = Told(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
         assert "Traceback" not in told.out + told.err, told
@@ -101,11 +101,13 @@ class Stage:
     def raw(self, *words: str) -> bytes:
         """The very bytes that a command prints."""
         words = (*self.program, *words)
-        return subprocess.run(words, cwd=self.repo, env=self.environment, stdout=-1, timeout=WITHIN, check=True).stdout
+        ran = forked.run(words, cwd=self.repo, env=self.environment, stdout=subprocess.PIPE, timeout=WITHIN)
+        ran.check_returncode()
+        return bytes(ran.stdout)
 
     def begin(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
         """Begin a command; it is ended with the stage at the latest."""
-        process = subprocess.Popen(
+        process = forked.begin(
             (*self.program, *words),
             cwd=self.repo,
             env=self.environment | more,
@@ -123,7 +125,7 @@ class Stage:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = self.environment | {"TERM": "xterm"} | more
-        process = subprocess.Popen(
+        process = forked.begin(
             (*self.program, *words), cwd=self.repo, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
         )
         os.close(theirs)

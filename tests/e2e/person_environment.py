@@ -6,10 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-import windlass
+from forked import SOURCE
 from repositories import PERSON
 
-SOURCE = Path(windlass.__file__).parent.parent
 PROGRAM = (
     f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(SOURCE)!r})\nfrom windlass.cli.main import run\nrun()\n"
 )

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import forked
 import patience
-from windlass.cli.connection import launch
 from windlass.cli.connection.client import Client
 from windlass.cli.connection.http import Gone
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Unavailable, WindlassError
 
 PATIENCE = 90.0
 """Seconds that a scenario may take, on a machine that does other things too."""
@@ -83,11 +82,11 @@ class CrashStage:
         """The first daemon may be told to die; those after it are not."""
         self.starts += 1
         asked = {"WINDLASS_CRASH_AT": self.crash_at if self.starts == 1 else "", "WINDLASS_STEPS": self.steps}
-        for name, value in asked.items():
-            os.environ.pop(name, None)
-            if value:
-                os.environ[name] = value
-        launch.start(home, lambda _: None)
+        told = self._type(
+            "daemon", "start", WINDLASS_HOME=home, **{name: value for name, value in asked.items() if value}
+        )
+        if told.returncode:
+            raise Unavailable(str(told.stderr))
 
     def ask(self, *path: str, **query: Any) -> Any:
         return self._persist(lambda: self._client.get(*path, **query))
@@ -187,13 +186,13 @@ class CrashStage:
 
     def leave(self) -> None:
         """Stop the daemon."""
-        subprocess.run(
-            [sys.executable, "-c", "from windlass.cli.main import run; run()", "daemon", "stop"],
-            env=os.environ | {"WINDLASS_HOME": str(self.home)},
-            check=False,
-            capture_output=True,
-            timeout=patience.seconds(30),
-        )
+        self._type("daemon", "stop", WINDLASS_HOME=str(self.home))
+
+    def _type(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(forked.SOURCE), **variables}
+        pipe = subprocess.PIPE
+        words, within = (*forked.WINDLASS, *words), patience.seconds(30)
+        return forked.run(words, cwd="/", env=environment, stdout=pipe, stderr=pipe, timeout=within, text=True)
 
 
 def _without_names(text: str) -> str:

@@ -14,9 +14,10 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
-from e2e_stage import WINDLASS, WITHIN, Stage, adds, lines, stage
+from e2e_stage import WITHIN, Stage, adds, lines, stage
 from input_stage import SECRET, Desk, call
 
+from forked import WINDLASS
 from patience import until
 
 pytestmark = pytest.mark.xdist_group("bad callers")

@@ -6,14 +6,15 @@ import json
 import os
 import pty
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from e2e_stage import WINDLASS, Stage, stage
+from e2e_stage import Stage, stage
+
+import forked
 
 pytestmark = pytest.mark.xdist_group("bad text")
 
@@ -22,6 +23,8 @@ BIDI, C1, BACK = "\N{RIGHT-TO-LEFT OVERRIDE}txt.exe\N{POP DIRECTIONAL ISOLATE}",
 EVIL = f"{CLEAR}{CLIPBOARD}{LINK}{BIDI}{C1}{BACK}"
 HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """What no terminal may be sent, apart from tab and the ends of lines."""
+WAITING = r"(\r\x1b\[2KWaiting for the daemon, \d+ s)+\r\x1b\[2K"
+"""What a command shows and takes back while a slow machine's daemon has not answered yet."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +129,12 @@ def on_terminal(house: Stage, *words: str, cwd: Path | None = None) -> str:
     """What one command shows on a terminal, errors and all, however it ends."""
     ours, theirs = pty.openpty()
     environment = house.environment | {"TERM": "xterm", "NO_COLOR": "1"}
-    command = (*WINDLASS, *words)
-    with subprocess.Popen(command, cwd=cwd or house.repo, env=environment, stdin=theirs, stdout=theirs, stderr=theirs):
+    command = (*forked.WINDLASS, *words)
+    with forked.begin(command, cwd=cwd or house.repo, env=environment, stdin=theirs, stdout=theirs, stderr=theirs):
         os.close(theirs)
         shown = b""
         with suppress(OSError):  # how Linux says that the other side has closed
             while piece := os.read(ours, 65536):
                 shown += piece
     os.close(ours)
-    return shown.decode().replace("\r\n", "\n")
+    return re.sub(WAITING, "", shown.decode()).replace("\r\n", "\n")

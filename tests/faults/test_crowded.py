@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
-from e2e_stage import WINDLASS, WITHIN, Stage, stage
+from e2e_stage import WITHIN, Stage, stage
 
+from forked import WINDLASS
 from patience import until
 
 FEW = 256

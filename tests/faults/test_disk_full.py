@@ -7,9 +7,10 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from e2e_stage import WINDLASS, WITHIN, Stage, adds, lines, stage
+from e2e_stage import WITHIN, Stage, adds, lines, stage
 from process_table import inhabitants
 
+from forked import WINDLASS
 from patience import until
 from small_disk import can_mount, fill, small_disk
 

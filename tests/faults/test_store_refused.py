@@ -12,9 +12,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from e2e_stage import WINDLASS, WITHIN, Stage, adds, stage
+from e2e_stage import WITHIN, Stage, adds, stage
 
 import patience
+from forked import WINDLASS
 
 pytestmark = pytest.mark.xdist_group("store refused")  # one home is spoilt in many ways
 
