@@ -68,7 +68,7 @@ def main() -> None:
 
 def _import_all() -> None:
     """Import every module of the commands and of the daemon."""
-    import windlass.daemon.__main__  # noqa: PLC0415 - only the server has use for it, not whoever asks it
+    import windlass.daemon.__main__  # noqa: PLC0415 - only the server has use for it
 
     for module in pkgutil.walk_packages(windlass.__path__, "windlass."):
         if not module.name.startswith(_APART) and not module.name.endswith(".__main__"):
@@ -153,7 +153,7 @@ def _leave(code: object) -> NoReturn:
 
 
 def _run() -> None:
-    from windlass.cli.main import run  # noqa: PLC0415 - see above
+    from windlass.cli.main import run  # noqa: PLC0415 - only the server has use for it
 
     run()
 
@@ -170,7 +170,7 @@ class DaemonPopen(subprocess.Popen[Any]):
 
 def _become_daemon(words: Sequence[bytes], variables: Mapping[bytes, bytes]) -> NoReturn:
     """Where another program would begin: its streams, session and folder are there already."""
-    from windlass.daemon.__main__ import main  # noqa: PLC0415 - see above
+    from windlass.daemon.__main__ import main  # noqa: PLC0415 - only the server has use for it
 
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_IGN)  # as every interpreter begins

@@ -98,7 +98,8 @@ class ForkedCommand(subprocess.Popen[Any]):
 
     def _execute_child(self, *given: Any) -> None:
         """Let the server fork it, instead of an interpreter that starts."""
-        asked = inspect.signature(subprocess.Popen._execute_child).bind(self, *given).arguments  # type: ignore[attr-defined]
+        replaced = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]  # it is not public
+        asked = replaced.bind(self, *given).arguments
         streams = [asked[name] for name in ("p2cread", "c2pwrite", "errwrite")]
         variables = {os.fsencode(name): os.fsencode(value) for name, value in asked["env"].items()}
         request = marshal.dumps((os.fsencode(asked["cwd"] or Path.cwd()), _encoded(asked["args"]), variables))
@@ -109,7 +110,7 @@ class ForkedCommand(subprocess.Popen[Any]):
         self.pid = self._reported()
         self._child_created = True
         pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
-        self._close_pipe_fds(*(asked[name] for name in pipes))  # type: ignore[attr-defined]
+        self._close_pipe_fds(*(asked[name] for name in pipes))  # type: ignore[attr-defined]  # it is not public
 
     def _reported(self) -> int:
         said = self._report.recv(fork_server.PID.size, socket.MSG_WAITALL)
@@ -125,9 +126,9 @@ class ForkedCommand(subprocess.Popen[Any]):
         return self.pid, status
 
     def _internal_poll(self, **_: Any) -> int | None:
-        with self._waitpid_lock:  # type: ignore[attr-defined]
+        with self._waitpid_lock:  # type: ignore[attr-defined]  # it is not public
             if self.returncode is None:
                 pid, status = self._try_wait(os.WNOHANG)
                 if pid:
-                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]  # it is not public
         return self.returncode

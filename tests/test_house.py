@@ -8,7 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
+import pytest
+
 from source_files import ALL, SOURCE, SRC, TESTS, TOP, Module, expect_none
+
+pytestmark = pytest.mark.xdist_group("house")  # one worker reads all files once, not each of them all
 
 FLOORS = (
     {"core"},

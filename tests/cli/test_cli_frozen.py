@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon
-from typing_room import COMMAND, WITHIN, Keyboard
+from typing_room import WITHIN, Keyboard
 
+from forked import WINDLASS
 from patience import until
 from windlass.cli.connection.frozen import process
 
@@ -101,7 +102,7 @@ class TestItIsSaid:
         with deaf(keyboard.home) as daemon:
             (keyboard.folder / "long").write_text("x" * 3_000_000)
             with (keyboard.folder / "long").open() as text:
-                words = (*COMMAND, "context", "document", "write", "-")
+                words = (*WINDLASS, "context", "document", "write", "-")
                 environment = keyboard.environment | INSIDE
                 command = subprocess.Popen(words, stdin=text, stderr=subprocess.PIPE, text=True, env=environment)
             assert command.stderr

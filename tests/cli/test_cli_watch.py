@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon, Stream, events
-from typing_room import SOURCE, WITHIN, Keyboard
+from typing_room import WITHIN, Keyboard
 
+from forked import SOURCE
 from windlass.cli.commands.watch import KINDS
 
 

@@ -7,15 +7,14 @@ import os
 import pty
 import struct
 import subprocess
-import sys
 import termios
 from pathlib import Path
 
+import forked
 import patience
+from forked import WINDLASS
 
-SOURCE = Path(__file__).parents[2] / "src"
 WITHIN = patience.seconds(20)
-COMMAND = (sys.executable, "-m", "windlass.cli.main")
 
 
 class Keyboard:
@@ -25,35 +24,36 @@ class Keyboard:
         self.home = home
         self.folder = folder
         self.environment = {
+            **forked.of_python(os.environ),
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
-            "LANG": "C.UTF-8",
-            "PYTHONPATH": str(SOURCE),
+            "PYTHONPATH": str(forked.SOURCE),
             "WINDLASS_HOME": str(home),
         }
 
     def type(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """Run one command to its end."""
-        return subprocess.run(
-            [*COMMAND, *words],
-            input=stdin,
-            capture_output=True,
+        return forked.run(
+            (*WINDLASS, *words),
+            given=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
             env=self.environment | environment,
             timeout=WITHIN,
-            check=False,
         )
 
     def bytes(self, *words: str) -> bytes:
         """Run one command and return the very bytes that it printed."""
-        words = (*COMMAND, *words)
-        return subprocess.run(words, stdout=subprocess.PIPE, env=self.environment, timeout=WITHIN, check=True).stdout
+        ran = forked.run((*WINDLASS, *words), stdout=subprocess.PIPE, env=self.environment, timeout=WITHIN)
+        ran.check_returncode()
+        return bytes(ran.stdout)
 
     def open(self, *words: str, **environment: str) -> subprocess.Popen[str]:
         """Begin one command and read along."""
-        return subprocess.Popen(
-            [*COMMAND, *words],
+        return forked.begin(
+            (*WINDLASS, *words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -66,8 +66,8 @@ class Keyboard:
         """Run one command on a terminal of that width; returns its exit code and all that was shown."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen(
-            [*COMMAND, *words],
+        process = forked.begin(
+            (*WINDLASS, *words),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
