@@ -32,8 +32,9 @@ from typing import Any, NoReturn, TextIO
 
 HEAD = struct.Struct("!I")
 """The length of a request: folder, words and variables. Three streams come with the head, and a line to report on."""
-PID = struct.Struct("!i")
-"""Reported twice: its pid, by the new process when it is ready; and what `waitpid` says of it, by the server."""
+REPORT = struct.Struct("!ci")
+BEGUN, ENDED = b"b", b"e"
+"""Reported: its pid, by the new process when it is ready; and what `waitpid` says of it, by the server."""
 PROGRAM = ("-c", "from windlass.cli.main import run; run()")
 DAEMON = ("-P", "-m", "windlass.daemon")
 PADDING = "-"
@@ -87,7 +88,7 @@ def _serve(line: socket.socket) -> tuple[int, int, int] | None:
         for place, stream in enumerate(streams):
             os.dup2(stream, place)
         sys.argv = ["-c", *(os.fsdecode(word) for word in words[1 + len(PROGRAM) :])]
-        become(_run, folder, words, variables, partial(os.write, report, PID.pack(os.getpid())))
+        become(_run, folder, words, variables, partial(os.write, report, REPORT.pack(BEGUN, os.getpid())))
     for stream in streams:
         os.close(stream)
     return os.pidfd_open(pid), pid, report
@@ -96,7 +97,7 @@ def _serve(line: socket.socket) -> tuple[int, int, int] | None:
 def _bury(descriptor: int, pid: int, report: int) -> None:
     _, status = os.waitpid(pid, 0)
     with suppress(BrokenPipeError):  # nobody waits for it
-        os.write(report, PID.pack(status))
+        os.write(report, REPORT.pack(ENDED, status))
     os.close(report)
     os.close(descriptor)
 

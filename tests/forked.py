@@ -67,7 +67,7 @@ def _encoded(words: Sequence[str]) -> list[bytes]:
 
 
 class ForkServer:
-    """The server of this process: begun when it is first needed, and gone with it."""
+    """A server of this process: begun when it is first needed, and gone with it."""
 
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()
@@ -88,8 +88,13 @@ class ForkServer:
             self._line.sendall(request)
 
 
-@cache
 def server() -> ForkServer:
+    """The one that sees the same disks as we do: a test may mount some that only we and what we start can see."""
+    return _server(str(Path("/proc/self/ns/mnt").readlink()))
+
+
+@cache
+def _server(_namespace: str) -> ForkServer:
     return ForkServer()
 
 
@@ -107,21 +112,23 @@ class ForkedCommand(subprocess.Popen[Any]):
         with theirs:
             descriptors = [place if stream == -1 else stream for place, stream in enumerate(streams)]
             server().fork(request, [*descriptors, theirs.fileno()])
-        self.pid = self._reported()
+        self.pid = self._reported(fork_server.BEGUN)
         self._child_created = True
         pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         self._close_pipe_fds(*(asked[name] for name in pipes))  # type: ignore[attr-defined]  # it is not public
 
-    def _reported(self) -> int:
-        said = self._report.recv(fork_server.PID.size, socket.MSG_WAITALL)
-        assert said, "the server that forks commands has gone"
-        return int(fork_server.PID.unpack(said)[0])
+    def _reported(self, expected: bytes) -> int:
+        said = self._report.recv(fork_server.REPORT.size, socket.MSG_WAITALL)
+        kind, number = fork_server.REPORT.unpack(said) if said else (b"", 0)
+        if kind != expected:
+            raise OSError(f"the command {self.args!r} did not begin, or whoever forks commands has gone: {said!r}")
+        return int(number)
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         """What `os.waitpid` says of a child: nothing yet, or how it has ended."""
         if wait_flags & os.WNOHANG and not select.select([self._report], [], [], 0)[0]:
             return 0, 0
-        status = self._reported()
+        status = self._reported(fork_server.ENDED)
         self._report.close()
         return self.pid, status
 

@@ -17,6 +17,7 @@ from process_table import waits
 import fork_server
 import forked
 from patience import until
+from small_disk import can_mount, small_disk
 
 WAYS = ("yes", "no")
 SIGNALS = ("SigIgn", "SigCgt", "Umask", "NoNewPrivs", "Seccomp")
@@ -98,3 +99,20 @@ def test_what_an_interpreter_heeds_at_its_start_is_not_forked(more: Mapping[str,
     """Such a command is the program itself, in every run."""
     with stage() as house:
         assert not isinstance(house.begin("--version", **more), forked.ForkedCommand)
+
+
+def test_a_command_that_can_not_begin_is_an_error() -> None:
+    """Where the program could not be started, nothing is taken for its pid."""
+    with stage() as house, pytest.raises(OSError, match="did not begin"):
+        house.wl("--version", cwd=house.flag("missing"))
+
+
+@pytest.mark.skipif(not can_mount(), reason="only root can mount a disk")
+def test_a_forked_command_sees_the_disks_that_a_test_mounts() -> None:
+    """Also where others were forked before."""
+    with stage() as house:
+        house.wl("--version")
+        with small_disk(house.state, "10m"):
+            house.wl("daemon", "start")
+            assert (house.state / "daemon.sock").exists()
+            house.wl("daemon", "stop")
