@@ -155,7 +155,7 @@ class HubArchive:
             made_at=known[commit].made_at if commit in known else 0.0,
             landed=commit in known and commit not in new and not others,
             sound=all(refs[name] in known for name in names),
-            also={name: other for other, name in sorted(others.items())},
+            also=dict(sorted((name, other) for other, name in others.items())),
         )
 
 
