@@ -223,7 +223,20 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
     """Run a story, but not for ever."""
 
     async def limited() -> None:
-        async with asyncio.timeout(patience.seconds(60)):
-            await story()
+        try:
+            async with asyncio.timeout(patience.seconds(60)):
+                await story()
+        finally:
+            await _end_the_rest()
 
     asyncio.run(limited())
+
+
+async def _end_the_rest() -> None:
+    """End what a story has left. Not what asyncio began itself: a program that is just starting waits for it for ever."""
+    rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    ours = [task for task in rest if "_connect_pipes" not in repr(task.get_coro())]
+    for task in ours:
+        task.cancel()
+    if ours:
+        await asyncio.wait(ours)

@@ -9,7 +9,7 @@ import pytest
 from stage import play
 from workflow_stage import PAIR, WorkflowStage
 
-from windlass.core.errors import BadInput, Conflict
+from windlass.core.errors import BadInput, Conflict, NotAllowed
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.change import Change, ChangeState
@@ -95,7 +95,8 @@ class TestStopping:
         async def story() -> None:
             await stage.begin()
             await stage.engine.workflows.stop(str(stage.repo), "default")
-            await stage.say("coder@default", "@reviewer last words")
+            with pytest.raises(NotAllowed, match="This run is over"):
+                await stage.say("coder@default", "@reviewer last words")
             await stage.leave("coder@default")
             assert await stage.runs("reviewer@default") == 0
             await stage.person_says("Look at this.", "reviewer@default")
