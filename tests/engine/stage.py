@@ -233,7 +233,7 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _end_the_rest() -> None:
-    """End what a story has left. Not what asyncio began itself: a program that is just starting waits for it for ever."""
+    """End what a story has left. Not what asyncio began itself: a program that is starting waits for that for ever."""
     rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     ours = [task for task in rest if "_connect_pipes" not in repr(task.get_coro())]
     for task in ours:

@@ -69,6 +69,9 @@ class FakeWorktreeGit(GitState):
         worktree = self.worktrees.get(self.worktree_path(project, agent))
         return worktree.branches.get(agent.branch, "") if worktree else ""
 
+    async def keep_spares(self, project: Project, agent: Agent, room: int, /) -> None:
+        """A world in memory makes worktrees at once."""
+
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:
         del agent  # it counts for all of them
         self._hub(project).hidden.update(names)

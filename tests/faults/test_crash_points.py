@@ -41,6 +41,7 @@ QUESTIONS = {
         "quick_look",  # what it keeps is thrown away by the next daemon
         "since",
         "clash",
+        "keep_spares",  # they save time and nothing else: what is half made is thrown away
         "diff_of",
     },
     "processes": {"find", "alive", "age", "strays", "follow", "forget", "output", "output_shared", "exit_code"}

@@ -51,6 +51,11 @@ class Background:
     def active(self) -> bool:
         return bool(self._tasks)
 
+    @property
+    def alone(self) -> bool:
+        """Whether whoever asks, from within a piece of work, is the only one under way."""
+        return len(self._tasks) == 1
+
     def busy(self, key: str) -> bool:
         return key in self._tasks
 

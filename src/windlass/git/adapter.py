@@ -76,7 +76,7 @@ class HubGit:
         mixed = MixedTrees(self._git, self._hubs)
         # The methods of the port that need no lock of a worktree are those of the parts.
         self.locate, self.inspect = inspection.locate, inspection.inspect
-        self.main, self.take, self.delete_hub = self._hubs.main, self._hubs.take, self._hubs.delete
+        self.main, self.take = self._hubs.main, self._hubs.take
         self.environment = self._worktrees.environment
         self.since, self.clash = self._quick_looks.since, self._quick_looks.clash
         self.stage, self.land, self.receipt = landing.stage, landing.land, landing.receipt
@@ -88,6 +88,14 @@ class HubGit:
 
     async def absence(self, project: Project, /) -> str:
         return self._user.absence(project)
+
+    async def delete_hub(self, project: Project, /) -> None:
+        await self._worktrees.spares.drop(project)
+        await self._hubs.delete(project)
+
+    async def keep_spares(self, project: Project, agent: Agent, room: int, /) -> None:
+        async with self._locks(str(self._places.spares(project))):
+            await self._worktrees.spares.keep(project, agent, room)
 
     async def branch_taken(self, project: Project, branch: str, /) -> bool:
         hub = await self._hubs.open(project)
@@ -248,7 +256,13 @@ class HubGit:
     async def sweep(self) -> None:
         """Remove what a killed daemon left half made or half removed. Call it before anything else."""
         kept = ("hubs/*.git/windlass/tmp*", "hubs/*.git/windlass/glimpses")
-        for pattern in (f"worktrees/*/{GONE}*", f"worktrees/*/{NEW}*", f"hubs/{NEW}*", *kept):
+        for pattern in (
+            f"worktrees/*/{GONE}*",
+            f"worktrees/*/{NEW}*",
+            f"worktrees/*/.spares/{NEW}*",
+            f"hubs/{NEW}*",
+            *kept,
+        ):
             for path in self._home.glob(pattern):
                 await asyncio.to_thread(remove_tree, path)
 

@@ -29,6 +29,10 @@ class HubPaths:
     def worktree(self, project: Project, agent: Agent) -> Path:
         return self.worktrees(project) / key(agent)
 
+    def spares(self, project: Project) -> Path:
+        """Checkouts of main that are kept ready for new worktrees."""
+        return self.worktrees(project) / ".spares"
+
     def index(self, project: Project, agent: Agent) -> Path:
         """Our own index of an agent's worktree, whatever the agent does to its own."""
         return self.hub(project) / "windlass" / "indexes" / key(agent)

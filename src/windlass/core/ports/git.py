@@ -63,6 +63,13 @@ class WorktreeGit(Protocol):
         """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
         ...
 
+    async def keep_spares(self, project: Project, agent: Agent, room: int, /) -> None:
+        """Keep checkouts of main ready for new worktrees, within so many bytes; 0: none.
+
+        Only in a repository so large that it saves time, which the agent's worktree shows.
+        """
+        ...
+
     async def renew(self, project: Project, agent: Agent, /, *, at: str = "") -> str:
         """Let an agent begin anew, in place, at main or at another commit that the hub has.
 

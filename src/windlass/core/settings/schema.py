@@ -139,6 +139,8 @@ class WorktreeSettings:
     """After this long the set-up and all it started are ended, and the agent does not start."""
     environment: tuple[str, ...] = ()
     """Names of variables that the set-up may see, beside PATH, HOME, LANG and the like."""
+    spare_mb: int = 2000
+    """Megabytes of disk for checkouts kept ready, so that agents start at once in a large repository. 0: none."""
     ports: int = 10
     """How many ports each agent has for itself, in `$WINDLASS_PORT` and `$WINDLASS_PORTS`. 0: none."""
     first_port: int = 20_000

@@ -109,6 +109,8 @@ class Runs:
             await self._could_not_start(run, f"could not be started: {error} {error.hint}".strip())
             return
         await self._began(replace(run, identity=identity, base=place.base))
+        if self.background.alone:
+            self.background.begin(f"spares of {given.site.project.id}", lambda: self.setup.keep_spares(given.site))
 
     async def _prepare(self, run: Run, given: Assignment, place: RunPlace) -> Launch:
         """Write the run's files, and say what to start with which environment."""

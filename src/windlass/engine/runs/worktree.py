@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from windlass.core.errors import BadInput
+from windlass.core.errors import BadInput, WindlassError
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.change import Change
 from windlass.core.nouns.project import Project
@@ -68,6 +68,15 @@ class WorktreeSetups:
         if len(worktrees) > 1:
             await self.ports.workdirs.gather(folder, dict(zip(site.names, worktrees, strict=True)))
         return replace(made[0], folder=folder, worktrees=worktrees)
+
+    async def keep_spares(self, site: Site) -> None:
+        """Let the next agents here start sooner. Only speed is lost where that fails, such as on a full disk."""
+        for project in site.projects:
+            room = self.ports.settings.at(project.path).worktree.spare_mb * 1_000_000
+            try:
+                await self.git.keep_spares(project, site.agent, room)
+            except WindlassError as error:
+                log.warning("no checkout of %s is kept ready: %s", project.name, error)
 
     async def _worktree(self, run: Run, project: Project, agent: Agent) -> RunPlace:
         seen = await self.store.read(lambda store: _reviewed(store, run))

@@ -16,6 +16,7 @@ from windlass.git.paths import HubPaths
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserGitSettings, UserRepository
 from windlass.git.worktrees.clone import Clones, settings_lines
+from windlass.git.worktrees.spares import Spares
 from windlass.git.worktrees.untrusted import is_folder, remove_locks, write_inside
 
 
@@ -28,6 +29,7 @@ class Worktrees:
         self._hubs = hubs
         self._user = user
         self._clones = Clones(git, hubs)
+        self.spares = Spares(git, places, hubs)
 
     async def ensure(self, project: Project, agent: Agent) -> str:
         """Make the worktree, or verify that it is one of ours; never reset one. If made, the commit it starts at."""
@@ -75,11 +77,9 @@ class Worktrees:
         main, mine = await self._hubs.main(project), await self._hubs.ref(hub, f"refs/heads/{agent.branch}")
         self._places.given(project, agent).unlink(missing_ok=True)
         with beside(path) as made:
+            self.spares.take(project, hub, made)
             await self._clone(project, agent, hub, made, mine or main)
-            # Git works on the hub, where no filter is defined, and writes the clone's index.
-            extra = {"GIT_WORK_TREE": str(made), "GIT_INDEX_FILE": str(made / ".git" / "index")}
-            filling = ("-c", "checkout.workers=0", "read-tree", "--reset", "-u", mine or main)
-            await self._git.ours(hub, *filling, cwd=made, extra=extra)
+            await self.spares.fill(hub, made, made / ".git" / "index", mine or main)
             shutil.copy2(made / ".git" / "index", self._places.index(project, agent))
             await self._hubs.put(hub, {f"refs/heads/{agent.branch}": mine or main})
             made.rename(path)
