@@ -16,6 +16,7 @@ import pytest
 from e2e_stage import WITHIN, Stage, stage
 from mcp_stage import NEWER, OLDER, Place, Way, Worker, call, over_http, place, variable
 
+from forked import FORK
 from patience import until
 
 pytestmark = pytest.mark.xdist_group("mcp")
@@ -207,8 +208,9 @@ class TestTheTokenFile:
 
 
 class TestImports:
-    def test_a_daemon_imports_the_sdk_when_someone_calls(self) -> None:
+    def test_a_daemon_imports_the_sdk_when_someone_calls(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Not before: it takes a second and 50 MB. A part of it that is no Python is mapped into memory."""
+        monkeypatch.setenv(FORK, "no")  # who is forked has all of it from the beginning
         with place() as made:
             assert not _has_sdk(made.house)
 
