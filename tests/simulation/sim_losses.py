@@ -39,8 +39,7 @@ class Losses:
                 yield f"I4: {key} to {reader} was accepted and is lost"
         receipts = {each.landing.after for each in now._all(Change) if each.landing}
         for path, commit in world.witness.landed:
-            kept = world.git.objects.history(world.git.repositories[path].branches["main"])  # some may be thrown away
-            if commit in kept and commit not in receipts:
+            if commit not in receipts and commit in self._line(path):  # some may be thrown away
                 yield f"main moved to {commit[:8]}, and no change has landed"
         for task in now._all(Task):
             if task.state is TaskState.DONE and not self._is_spared(task) and not self._is_in_main(task):
@@ -49,6 +48,13 @@ class Losses:
         yield from (f"{each} is several projects" for each in set(paths) if paths.count(each) > 1)
         yield from self._mail()
         yield from self._words()
+
+    def _line(self, path: str) -> Iterator[str]:
+        """Where main of a repository has been on its way to its tip, newest first; not what it took in by merging."""
+        commits, at = self.world.git.objects.commits, [self.world.git.repositories[path].branches["main"]]
+        while at:
+            yield at[0]
+            at = list(commits[at[0]].parents[:1])
 
     def _is_spared(self, task: Task) -> bool:
         """Whether it was only to look, or a person has dropped what it wanted in one of its repositories."""

@@ -31,6 +31,11 @@ ONCE_BROKEN = (
     *(64773, 86206),  # ended before its start was recorded, could not be judged at once, and then never was
 )
 
+ONCE_BROKEN_AT_THE_GATE = (
+    417,  # main lost what had landed, and a branch that stood on it brought it back: no landing was lost
+    437,  # what went back to its author by a person's answer stayed held when the author could not be started
+)
+
 
 def shards(count: int, shards: int) -> list[list[int]]:
     """The histories of the day out of so many, in parts that are played beside each other."""
@@ -51,6 +56,12 @@ def test_every_promise_holds_in_every_history(seeds: Iterable[int]) -> None:
 def test_what_was_once_found_stays_mended(seed: int) -> None:
     """Histories far beyond those above in which something was lost or stuck before it was mended."""
     play(seed)
+
+
+@pytest.mark.parametrize("seed", ONCE_BROKEN_AT_THE_GATE)
+def test_what_was_once_found_at_the_gate_stays_mended(seed: int) -> None:
+    """The same for histories in which much presses on the gate."""
+    play(seed, rules=PRESSED)
 
 
 @pytest.mark.parametrize("seeds", shards(SEEDS // 4, 5), ids=lambda seeds: f"from-{seeds[0]}")

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from stage import Stage, play
 
+from windlass.core.address import HUMAN
+from windlass.core.messages.members import Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.task import TaskState
 
@@ -58,6 +61,60 @@ def test_a_task_ends_with_the_last_of_its_changes(repo: Path, tmp_path: Path, st
         closed = await stage.store.read(lambda store: store.find(Change, older.id))
         assert closed and (closed.state, closed.reason) == (ChangeState.CLOSED, "c9 has taken its place")
         assert (await stage.task_of(name)).state is outcome
+
+    play(story)
+
+
+def test_what_went_back_too_often_is_closed_when_its_author_fails(repo: Path, tmp_path: Path) -> None:
+    """It was held after many returns, the author was asked once more, and could not go on: nobody will mend it."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home", checks="! grep -q bad a.txt")
+        stage.limit(retries=0, reminders=0)
+        name = await stage.order()
+        await stage.move()
+        for text in ("bad\n", "bad too\n", "bad still\n"):
+            await stage.finish(name, "a.txt", text)
+            await stage.move()
+        held = await stage.change_of(name)
+        assert (held.state, held.hold) == (ChangeState.HELD, Hold.HUMAN)
+
+        await stage.engine.talk.answer(name, ["Write good into it."])
+        await stage.move()
+        await stage.exit(name, 1)
+        await stage.move()
+        assert (await stage.task_of(name)).state is TaskState.FAILED
+        closed = await stage.change_of(name)
+        assert (closed.state, closed.reason) == (ChangeState.CLOSED, "exit code 1, without a signal")
+
+    play(story)
+
+
+def test_what_a_person_holds_stays_their_question_when_its_author_fails(repo: Path, tmp_path: Path) -> None:
+    """Its author is called for something else and fails; the change is whole, and lands when the person lets it."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home", checks="")
+        stage.limit(retries=0, reminders=0)
+        name = await stage.order()
+        await stage.move()
+        await stage.finish(name, "a.txt", "a\n")
+        await stage.move()
+        change = await stage.change_of(name)
+        await stage.engine.queue.retry(change.id)
+        await stage.engine.queue.hold(change.id, "until Monday")
+        said = NewMessage(body="Where is a.txt?", project=change.project, to=(name,))
+        await stage.engine.talk.send(Speaker(str(HUMAN)), said)
+        await stage.move()
+        await stage.exit(name, 1)
+        await stage.move()
+        assert (await stage.task_of(name)).state is TaskState.FAILED
+        [ask] = await stage.store.read(lambda store: store.open_asks())
+        assert f"windlass queue release {change.id}" in ask.body
+        stage.check_with("true")
+        await stage.engine.queue.release(change.id)
+        await stage.move()
+        assert (await stage.change_of(name)).landing is not None
 
     play(story)
 

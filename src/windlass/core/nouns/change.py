@@ -44,6 +44,10 @@ class Hold(StrEnum):
     """Something outside failed again and again."""
 
 
+BY_HAND = "held by hand"
+"""How the reason begins where a person has held a change."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """What one command said about one tree."""
@@ -161,6 +165,12 @@ class Change:
     @property
     def queued(self) -> bool:
         return self.state is ChangeState.QUEUED
+
+    @property
+    def with_author(self) -> bool:
+        """Whether only its author can go on with it: it was refused, or is held because that did not help."""
+        held = self.hold is Hold.HUMAN and not self.reason.startswith(BY_HAND)
+        return self.state is ChangeState.REJECTED or held
 
     def move(self, to: ChangeState, *, reason: str = "", hold: Hold | None = None) -> Change:
         """Return this change one step further, or refuse."""

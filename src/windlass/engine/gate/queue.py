@@ -9,7 +9,7 @@ from windlass.core.address import HUMAN
 from windlass.core.errors import Conflict
 from windlass.core.gate import reviews
 from windlass.core.gate.rules import place_in_queue
-from windlass.core.nouns.change import Change, ChangeState, Hold
+from windlass.core.nouns.change import BY_HAND, Change, ChangeState, Hold
 from windlass.core.nouns.project import Absence, Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
@@ -25,7 +25,6 @@ from windlass.engine.records.messages import ask_about, review_channel, withdraw
 LONGEST_TITLE = 200
 MOST_ENDED = 1000
 """How many landed and closed changes are listed after the queue."""
-BY_HAND = "held by hand"
 
 
 class Queue:

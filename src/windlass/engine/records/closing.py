@@ -28,9 +28,10 @@ def end_task(store: Writing, task: Task, to: TaskState, *, now: float, reason: s
     if task.agent and to is TaskState.CANCELLED:
         hush(store, task.agent, "stopped by hand")
     for change in store.changes_of_task(task.id):
-        if change.state is ChangeState.REJECTED:  # nobody will mend it
+        if change.with_author:  # nobody will mend it
             close_change(store, change, reason or f"{task.id} is {to}", now)
-    withdraw(store, channel_of(task.id), f"{task.id} is {to}.", now)
+    held = [each.id for each in store.changes_of_task(task.id) if each.hold and to is TaskState.FAILED]
+    withdraw(store, channel_of(task.id), f"{task.id} is {to}.", now, but=held)
 
 
 def hush(store: Writing, agent: str, reason: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.agents.definition import home_of
@@ -106,10 +106,10 @@ def home_channel(store: Reading, agent: Agent) -> str:
     return home_of(agent.instance, project.name) if project else "main"
 
 
-def withdraw(store: Writing, channel: str, reason: str, now: float) -> None:
-    """What a person was asked in this channel has settled itself."""
+def withdraw(store: Writing, channel: str, reason: str, now: float, *, but: Collection[str] = ()) -> None:
+    """What a person was asked in this channel has settled itself, but not what the gate asks about these changes."""
     for ask in store.open_asks(limit=1000):
-        if ask.channel == channel:
+        if ask.channel == channel and not any(ask.key.startswith(f"{change} ") for change in but):
             _settle(store, ask, reason, now)
 
 
