@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import stat
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from store_builders import a_task, putting
 from store_files import a_store, fill
 
+import patience
 from windlass.core.errors import Conflict, NotFound, Unavailable
 from windlass.core.nouns.task import Task
 from windlass.store import copies, open_file, schema
@@ -21,14 +24,15 @@ Story = Callable[[SqliteStore], Awaitable[None]]
 
 
 def play(folder: Path, story: Story) -> None:
-    async def whole() -> None:
-        store = a_store(folder)
-        try:
-            await story(store)
-        finally:
-            await store.close()
+    asyncio.run(_whole(folder, story))
 
-    asyncio.run(whole())
+
+async def _whole(folder: Path, story: Story) -> None:
+    store = a_store(folder)
+    try:
+        await story(store)
+    finally:
+        await store.close()
 
 
 async def tasks_of(store: SqliteStore) -> set[str]:
@@ -85,6 +89,59 @@ class TestCopy:
 
         play(tmp_path, look)
 
+    def test_what_a_deleted_store_was_told_to_the_very_end_is_kept(self, tmp_path: Path) -> None:
+        """Steps that still waited when the store was closed are in the copy, too."""
+        path = copied(tmp_path)
+
+        async def story(store: SqliteStore) -> None:
+            delete(path)
+            said = asyncio.ensure_future(store.write(putting(a_task("t9"))))
+            said.add_done_callback(lambda done: done.result())
+            await asyncio.sleep(0)  # it has begun, and nobody waits for it
+
+        play(tmp_path, story)
+        copies.restore(path, tmp_path / "runs")
+
+        async def look(store: SqliteStore) -> None:
+            assert await tasks_of(store) == {"t1", "t2", "t3", "t9"}
+
+        play(tmp_path, look)
+
+    def test_a_home_that_was_deleted_is_left_alone(self, tmp_path: Path) -> None:
+        """Nothing is copied into a folder that has taken the place of the one with the store."""
+        home = tmp_path / "home"
+        home.mkdir()
+
+        async def story(store: SqliteStore) -> None:
+            shutil.rmtree(home)
+            home.mkdir()
+
+        fill(home)
+        play(home, story)
+        assert not list(home.iterdir())
+
+    def test_the_loop_goes_on_while_a_copy_keeps_the_store_from_closing(self, tmp_path: Path) -> None:
+        """Whoever closes the store waits for the copy beside the loop, not on it."""
+
+        held, goes_on = threading.Event(), threading.Event()
+
+        def copy(store: SqliteStore) -> bool:
+            with store._copying:
+                held.set()
+                return goes_on.wait(patience.seconds(5))
+
+        async def whole() -> bool:
+            store = a_store(tmp_path)
+            copying = asyncio.create_task(asyncio.to_thread(copy, store))
+            await asyncio.to_thread(held.wait)
+            closed = asyncio.create_task(store.close())
+            await asyncio.sleep(0)
+            goes_on.set()
+            await closed
+            return await copying
+
+        assert asyncio.run(whole())
+
     def test_a_replaced_store_is_noticed(self, tmp_path: Path) -> None:
         """Another file in its place is not the one that is written."""
         path = copied(tmp_path)
@@ -123,6 +180,18 @@ class TestRestore:
             assert await tasks_of(store) == {"t1", "t2", "t3"}
 
         play(tmp_path, look)
+
+    @pytest.mark.parametrize("broken", ["a folder", "a dangling link"])
+    def test_a_store_that_cannot_be_opened_is_put_aside(self, tmp_path: Path, broken: str) -> None:
+        """Not the copy is to blame for it."""
+        path = copied(tmp_path)
+        delete(path)
+        path.mkdir() if broken == "a folder" else path.symlink_to(tmp_path / "nowhere")
+
+        restored = copies.restore(path, tmp_path / "runs")
+
+        (aside,) = restored.aside
+        assert Path(aside).is_dir() == (broken == "a folder")
 
     def test_no_id_is_given_twice(self, tmp_path: Path) -> None:
         """Folders and refs may have the ids that were given after the copy."""

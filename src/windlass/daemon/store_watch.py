@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from pathlib import Path
 
@@ -12,20 +11,22 @@ from windlass.daemon.boot import Program
 from windlass.daemon.lifecycle import STORE
 from windlass.store.copies import copy_of
 
-log = logging.getLogger("windlass")
-
 LOOK_EVERY = 5.0
 AN_HOUR = 3600.0
+LEAVES = (
+    "The daemon leaves, so that nothing is written that would be lost; `windlass doctor --restore` puts back what the "
+    "store knew."
+)
 
 
 async def look_after_store(building: Program, home: Path, leaving: asyncio.Event) -> None:
-    """Copy the store once an hour if something has changed. If its file is gone, keep what we know, and leave."""
+    """Copy the store once an hour if something has changed. Leave if its file is gone: closing it keeps all it knew."""
     copied = -1
     while not leaving.is_set():
         await asyncio.sleep(LOOK_EVERY)
         if problem := building.store.lost():
-            await _rescue(building, home, problem)
             leaving.set()
+            building.engine.troubles.report("store", Unavailable(problem, hint=LEAVES))
             return
         with building.engine.troubles.noted("store"):
             last = await building.store.read(lambda store: store.last_seq())
@@ -42,12 +43,3 @@ def is_due(home: Path) -> bool:
         return True
     return not 0.0 <= age < AN_HOUR  # also after the clock was set back
 
-
-async def _rescue(building: Program, home: Path, problem: str) -> None:
-    """The open file still has everything: copy it, unless the whole home is gone."""
-    hint = "The daemon leaves, so that nothing is written that would be lost."
-    building.engine.troubles.report("store", Unavailable(problem, hint=hint))
-    if (home / "daemon.sock").is_symlink():
-        with building.engine.troubles.noted("store"):
-            await building.store.copy()
-            log.error("what the store knew is kept as %s; see `windlass doctor --restore`", copy_of(home / STORE))

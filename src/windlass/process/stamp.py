@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import resource
 import zlib
+from functools import cache
 
 from windlass.core.errors import Unavailable
 from windlass.process.proc import NO_STAMP
@@ -41,8 +42,9 @@ def is_command(stamp: int) -> bool:
     return bool(stamp & _COMMAND)
 
 
+@cache
 def own_stamp() -> int:
-    """Our own: none, unless we were started by a run of another home."""
+    """Our own as we were started: none, unless by a run of another home. A process of ours could lower it later."""
     hard = resource.getrlimit(LOCKS)[1]
     return NO_STAMP if hard == resource.RLIM_INFINITY else hard
 

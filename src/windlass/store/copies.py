@@ -85,14 +85,14 @@ def refuse_lost(path: Path, traces: Sequence[Path]) -> None:
 def _facts(file: Path) -> tuple[str, int]:
     """The home and the number of events of a store that is sound in every page. Raises Unavailable."""
     how = "mode=ro" if _wal(file).exists() else "mode=ro&immutable=1"
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True)) as connection:
-        try:
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True)) as connection:
             (ours,) = connection.execute("PRAGMA application_id").fetchone()
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             (home,) = connection.execute("SELECT value FROM meta WHERE key = 'home'").fetchone()
             (events,) = connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()
-        except (sqlite3.DatabaseError, TypeError) as error:
-            raise Unavailable(f"{file} is damaged: {error}.") from error
+    except (sqlite3.DatabaseError, TypeError) as error:
+        raise Unavailable(f"{file} is damaged: {error}.") from error
     if ours != open_file.APPLICATION_ID or found != "ok":
         raise Unavailable(f"{file} is damaged: {found}.")
     return str(home), int(events)

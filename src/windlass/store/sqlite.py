@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import sqlite3
 import threading
@@ -21,6 +22,8 @@ from windlass.store.errors import unavailable
 from windlass.store.reader_threads import ReaderThreads
 from windlass.store.sql_reading import SqlReading
 from windlass.store.writer import Writer
+
+log = logging.getLogger("windlass")
 
 T = TypeVar("T")
 
@@ -42,7 +45,7 @@ class SqliteStore:
         self._copier = open_file.open_reader(Path(path))
         """For copies alone: it has the file open, also when someone has deleted it."""
         self._copier.execute(self._queries["home_id"]).fetchone()
-        self._file = _identity(path)
+        self._file, self._folder = _identity(path), _identity(str(Path(path).parent))
         self._copying = threading.Lock()
 
     @property
@@ -92,11 +95,19 @@ class SqliteStore:
             raise unavailable(str(copies.copy_of(Path(self._path))), error) from error
 
     async def close(self) -> None:
-        """Finish the waiting steps and close the file."""
-        with self._copying:
-            self._copier.close()
-        await asyncio.to_thread(self._readers.close)
-        await asyncio.to_thread(self._writer.close)
+        """Finish the waiting steps and close the file. One that was deleted is copied then, with all that it knew."""
+        parts = (self._readers.close, self._close_copier, self._writer.close)  # the writer tidies up if it is the last
+        for part in (*parts[:1], *parts[:0:-1]) if self.lost() else parts:
+            await asyncio.to_thread(part)
+
+    def _close_copier(self) -> None:
+        try:
+            if self.lost() and _identity(str(Path(self._path).parent)) == self._folder:
+                self._copy()
+                log.error("what the store knew is kept as %s", copies.copy_of(Path(self._path)))
+        finally:
+            with self._copying:
+                self._copier.close()
 
     def _reading(self, connection: sqlite3.Connection) -> SqlReading:
         return SqlReading(connection, self._queries, self._path)
