@@ -18,6 +18,7 @@ from typing_room import WITHIN, Keyboard
 
 from forked import WINDLASS
 from patience import until
+from windlass.cli.connection import launch
 from windlass.cli.connection.frozen import process
 
 INSIDE = {"WINDLASS_RUN": "r1", "WINDLASS_AGENT": "coder"}
@@ -87,6 +88,15 @@ class TestItIsSaid:
             command.kill()  # before the daemon ends: it would start the next one
             assert command.communicate(timeout=WITHIN) == ("", "")
 
+    def test_one_that_is_stopped_is_not_waited_for_long(self, keyboard: Keyboard) -> None:
+        """Nobody waits two minutes for what is known: the error says once more what to do."""
+        with deaf(keyboard.home) as daemon:
+            daemon.send_signal(signal.SIGSTOP)
+            ended = keyboard.type("list", "--json")
+            assert (ended.returncode, ended.stdout) == (7, "")
+            error = ended.stderr.partition("The daemon did not answer in time.")[2]
+            assert f"`kill -CONT {daemon.pid}` lets it go on. `windlass daemon stop --force` ends it" in error
+
     def test_an_agent_is_not_told_to_end_it(self, keyboard: Keyboard) -> None:
         """It may not, and goes on waiting."""
         with deaf(keyboard.home):
@@ -132,6 +142,22 @@ class TestItIsNotSaid:
 
 
 class TestStop:
+    def test_who_is_asked_to_leave_is_who_listened(self, keyboard: Keyboard) -> None:
+        """Not a process that has its number later: the one that listened is pinned, and known to have ended."""
+        with deaf(keyboard.home) as daemon, launch.listener(str(keyboard.home)) as found:
+            assert (found.pid, found.has_ended(0.0)) == (daemon.pid, False)
+            found.signal(signal.SIGKILL)
+            assert found.has_ended(WITHIN)
+            assert daemon.wait() == -signal.SIGKILL
+            found.signal(signal.SIGTERM)  # reaches nobody
+            held = Path(f"/proc/self/fdinfo/{found.descriptor}").read_text()
+            assert "Pid:\t-1\n" in held
+
+    def test_nobody_is_found_where_nobody_listens(self, keyboard: Keyboard) -> None:
+        """There is nobody to wait for, and nobody to signal."""
+        with launch.listener(str(keyboard.home)) as found:
+            assert (found.pid, found.has_ended(0.0)) == (0, True)
+
     def test_one_that_does_not_leave_is_killed_only_by_force(self, keyboard: Keyboard) -> None:
         """Without, the command says how."""
         with deaf(keyboard.home) as daemon:

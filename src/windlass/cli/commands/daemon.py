@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 from collections import deque
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -56,48 +55,41 @@ def start_command(daemon: Client, foreground: bool) -> None:
 @click.pass_obj
 def stop_command(daemon: Client, force: bool) -> None:
     """Stop it. Agents go on working; the next command starts it again and it finds them."""
-    pid, running, status = launch.listener(daemon.home), daemon.only_if_running(patience=_ANSWERS_WITHIN), {}
-    try:
-        status = running.get("status")
-        running.post("shutdown")
-    except NotRunning:
-        say("It was not running.")
-        return
-    except Gone:
-        pass  # it left before it had answered
-    except TimedOut:
-        if not pid or inside_a_run():
-            raise
-        _signal(pid, signal.SIGTERM, signal.SIGCONT)  # one that was stopped goes on, and leaves in order
-    pid = status.get("pid") or pid or 0
-    try:
-        _wait_until_gone(pid, _ANSWERS_WITHIN if force else _LEAVES_WITHIN)
-    except TimedOut:
-        if not force:
-            raise
-        _signal(pid, signal.SIGKILL)
-        _wait_until_gone(pid, _LEAVES_WITHIN)
-    agents = f" {status['agents']} agents go on working." if status.get("agents") else ""
-    say(f"Stopped, pid {pid}.{agents}")
+    running, status = daemon.only_if_running(patience=_ANSWERS_WITHIN), {}
+    with launch.listener(daemon.home) as found:
+        try:
+            status = running.get("status")
+            running.post("shutdown")
+        except NotRunning:
+            say("It was not running.")
+            return
+        except Gone:
+            pass  # it left before it had answered
+        except TimedOut:
+            if not found.pid or inside_a_run():
+                raise
+            found.signal(signal.SIGTERM, signal.SIGCONT)  # one that was stopped goes on, and leaves in order
+        try:
+            _wait_until_gone(found, _ANSWERS_WITHIN if force else _LEAVES_WITHIN)
+        except TimedOut:
+            if not force:
+                raise
+            found.signal(signal.SIGKILL)
+            _wait_until_gone(found, _LEAVES_WITHIN)
+        agents = f" {status['agents']} agents go on working." if status.get("agents") else ""
+        say(f"Stopped, pid {found.pid or status.get('pid', 0)}.{agents}")
 
 
-def _signal(pid: int, *numbers: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
-        for number in numbers:
-            os.kill(pid, number)
-
-
-def _wait_until_gone(pid: int, within: float) -> None:
+def _wait_until_gone(found: launch.Listener, within: float) -> None:
     began, note = time.monotonic(), waiting_note("Waiting for the daemon to leave,")
-    while launch.lives(pid):
+    while not found.has_ended(_LOOK_SECONDS):
         waited = time.monotonic() - began
         if waited > within:
             raise TimedOut(
-                f"The daemon, pid {pid}, is still finishing something.",
+                f"The daemon, pid {found.pid}, is still finishing something.",
                 hint="Run `windlass daemon logs`; `windlass daemon stop --force` does not wait for it.",
             )
         note(waited)
-        time.sleep(0.02)
     note(0.0)
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from windlass.cli.connection.http import Connection, Gone, Notice, Waiting, dial, quote
+from windlass.cli.connection.http import Connection, Frozen, Gone, Notice, Waiting, dial, quote
 from windlass.core.errors import KINDS, NotAllowed, NotFound, Unavailable
 
 PATIENCE = 120.0
@@ -73,7 +73,7 @@ def frozen_notice(home: str) -> Notice:
     """Says once to whoever waits for the daemon of a home that it answers nobody."""
     watches: list[Notice] = []
 
-    def notice(waited: float) -> str:
+    def notice(waited: float) -> Frozen | None:
         if not watches:
             from windlass.cli.connection.frozen import FrozenWatch  # noqa: PLC0415 - a quick answer needs none of it
 

@@ -7,11 +7,13 @@ import struct
 from _socket import MSG_DONTWAIT, MSG_PEEK, SO_PEERCRED, SOL_SOCKET, socket
 from contextlib import suppress
 
-from windlass.cli.connection.http import dial
+from windlass.cli.connection.http import Frozen, dial
 from windlass.core.display import age
 
 _FIRST, _LONGEST_PAUSE = 1.0, 30.0
 """Seconds without an answer after which the daemon is asked something easy, and until it is asked again."""
+_STOPPED, _SILENT = 5.0, 30.0
+"""Seconds that one gets to go on: stopped by a signal or a debugger, or silent for a reason that we can't see."""
 _EASY = b"GET /status HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _CREDENTIALS = struct.Struct("3i")
 _STATES = {
@@ -33,32 +35,34 @@ class FrozenWatch:
         self._next = _FIRST
         self._told = False
 
-    def look(self, waited: float) -> str:
+    def look(self, waited: float) -> Frozen | None:
         """What to tell whoever has waited so many seconds; nothing while the daemon answers others, and only once."""
         if self._told or waited < _FIRST:
-            return ""
+            return None
         if self._easy is None:
             if waited >= self._next or waited < 2 * _FIRST:  # a new wait begins at the first second again
                 self._easy = _asked(self._home)
-            return ""
+            return None
         answered = _has_answered(self._easy)
         pid = peer(self._easy)
         self._easy.close()
         self._easy, self._next = None, waited + min(waited, _LONGEST_PAUSE)
         self._told = not answered
-        return "" if answered else describe(pid, waited)
+        return None if answered else describe(pid, waited)
 
 
-def describe(pid: int, waited: float) -> str:
+def describe(pid: int, waited: float) -> Frozen:
     """One sentence about a daemon that does not answer, and what to do; agents can't see its process."""
     state, seconds = process(pid)
     who = f"the daemon (pid {pid}, up {age(seconds)})" if state else "the daemon"
     why = f": {_STATES.get(state, 'it is in a state of its own')} (state {state})" if state else ""
     told = f"windlass: {who} took the connection {age(waited)} ago and answers nobody{why}. Still waiting."
+    within = _STOPPED if state in ("T", "t") else _SILENT
     if os.environ.get("WINDLASS_RUN") or not state:
-        return f"{told}\nA person can wake or end it."
+        return Frozen(told, "A person can wake or end it.", within)
     wake = f"`kill -CONT {pid}` lets it go on. " if state == "T" else "`windlass daemon logs` may say why. "
-    return f"{told}\n{wake}`windlass daemon stop --force` ends it; agents go on, and the next command starts it again."
+    end = "`windlass daemon stop --force` ends it; agents go on, and the next command starts it again."
+    return Frozen(told, wake + end, within)
 
 
 def process(pid: int) -> tuple[str, float]:

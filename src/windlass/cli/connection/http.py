@@ -13,6 +13,7 @@ from _socket import (
     socket,
 )  # `socket` itself builds enums that take longer than our request
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from windlass.core.errors import TimedOut, Unavailable
 
@@ -23,7 +24,18 @@ _GONE = select.POLLERR | select.POLLHUP
 
 Waiting = Callable[[float], None]
 """Called every second with the seconds waited so far."""
-Notice = Callable[[float], str]
+
+
+class Frozen(NamedTuple):
+    """What whoever waits for a daemon that answers nobody is told: what is wrong, and what to do."""
+
+    said: str
+    advice: str
+    within: float
+    """Seconds that it gets to answer after all."""
+
+
+Notice = Callable[[float], Frozen | None]
 """The same; what it returns is told to whoever waits."""
 
 
@@ -79,8 +91,12 @@ class Connection:
         self.notice = notice
         self.waiting = waiting
         self.deadline = deadline
+        self.advice = "Run `windlass daemon logs` to see why."
+        """What to do when the deadline has passed."""
         self.output = output
         """The file that we write to; BrokenPipeError is raised when its reader leaves."""
+        self.accepted = False
+        """Whether the daemon has begun to answer: then we wait for what happens, not for it."""
         self.buffer = b""
         self.poll = select.poll()
         self.poll.register(connected, select.POLLIN)
@@ -101,6 +117,7 @@ class Connection:
     def head(self) -> tuple[int, dict[str, str]]:
         """The status and the headers of the answer."""
         words = self.row().split(None, 2)
+        self.accepted = True
         if len(words) < 2 or not words[0].startswith(b"HTTP/"):
             raise Gone("Something else than a Windlass daemon answers on the daemon's socket.")
         headers = {}
@@ -171,14 +188,16 @@ class Connection:
             self.waiting(waited)
             self._tell(waited)
             if self.deadline is not None and time.monotonic() >= self.deadline:
-                raise TimedOut("The daemon did not answer in time.", hint="Run `windlass daemon logs` to see why.")
+                raise TimedOut("The daemon did not answer in time.", hint=self.advice)
 
     def _tell(self, waited: float) -> None:
-        if said := self.notice(waited):
+        if found := self.notice(waited):
             from windlass.cli.output import tell  # noqa: PLC0415 - a quick answer needs none of it
 
             self.waiting(0.0)
-            tell(said)
+            tell(f"{found.said}\n{found.advice}")
+            if self.deadline is not None and not self.accepted:
+                self.deadline, self.advice = min(self.deadline, time.monotonic() + found.within), found.advice
 
     def _arrived(self) -> bool:
         left = 1.0 if self.deadline is None else min(1.0, max(0.0, self.deadline - time.monotonic()))

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -126,22 +131,47 @@ def listens(home: str) -> bool:
     return True
 
 
-def listener(home: str) -> int | None:
-    """The pid of the process that takes connections; None if none does."""
-    try:
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """The process that takes connections; nobody, if none does or it can't be seen from here."""
+
+    pid: int = 0
+    descriptor: int = -1
+    """A pidfd: whoever has the number later is not meant."""
+
+    def signal(self, *numbers: int) -> None:
+        """Send it signals, unless it has ended."""
+        with suppress(ProcessLookupError):
+            for number in numbers:
+                signal.pidfd_send_signal(self.descriptor, number)
+
+    def has_ended(self, within: float) -> bool:
+        """Whether it has ended, or does so in these seconds."""
+        return not self.pid or bool(select.select((self.descriptor,), (), (), within)[0])
+
+
+@contextmanager
+def listener(home: str) -> Iterator[Listener]:
+    """Pin the process that takes connections now."""
+    found = Listener()
+    with suppress(OSError):  # nobody listens, or it has just ended
         connected = dial(home)
-    except OSError:
-        return None
+        try:
+            pid = peer(connected)
+            found = Listener(pid, os.pidfd_open(pid)) if pid else found
+        finally:
+            connected.close()
     try:
-        return peer(connected)
+        yield found
     finally:
-        connected.close()
+        if found.pid:
+            os.close(found.descriptor)
 
 
 def was_killed(home: str) -> bool:
     """Whether the last daemon was killed: one that stops in order removes its socket before it ends."""
     pid = _holder(home)
-    if pid is None or lives(pid):
+    if pid is None or _lives(pid):
         return False
     try:
         dial(home).close()
@@ -152,7 +182,7 @@ def was_killed(home: str) -> bool:
     return False  # the next one is here already
 
 
-def lives(pid: int) -> bool:
+def _lives(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
     return process(pid)[0] not in ("", "Z")
 
