@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from stage import Stage, commit, play
 
 from windlass.core.nouns.change import ChangeState
@@ -55,6 +56,39 @@ def test_the_author_is_not_blamed_and_lands_when_main_is_green(repo: Path, tmp_p
         assert "no agent could be asked to repair it" in ask.body
 
         by_hand(repo, "whole\n")
+        await stage.move()
+        assert not (await project_of(stage)).red
+        assert (await stage.change_of(name)).state is ChangeState.LANDED
+
+    play(story)
+
+
+@pytest.mark.parametrize("setting", ["sandbox", "checks"])
+def test_it_is_tested_again_when_a_setting_that_checks_depend_on_changes(
+    repo: Path, tmp_path: Path, setting: str
+) -> None:
+    """What was missing was not in main: neither main nor the command has changed, and nobody waits five minutes."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home", checks=f"test -e {tmp_path}/installed")
+        name = await stage.order("Good work")
+        await stage.move()
+        await stage.finish(name, "a.txt", "a\n")
+        await stage.move()
+        red = (await project_of(stage)).red
+        assert red
+        reported = await stage.store.read(lambda store: store.messages(f"project/{store.projects()[0].id}"))
+        assert "tested again when" in reported[-1].body
+
+        (tmp_path / "installed").touch()
+        await stage.move()
+        assert (await project_of(stage)).red == red
+        ours = stage.settings.settings
+        stage.settings.settings = (
+            replace(ours, sandbox=replace(ours.sandbox, readable=("~/tools",)))
+            if setting == "sandbox"
+            else replace(ours, checks=replace(ours.checks, environment=("TOOLS",)))
+        )
         await stage.move()
         assert not (await project_of(stage)).red
         assert (await stage.change_of(name)).state is ChangeState.LANDED

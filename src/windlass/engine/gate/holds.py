@@ -147,3 +147,7 @@ class Holds:
     def tried(self, key: str) -> None:
         """Remember the time of a try."""
         self._tried_at[key] = self.clock.monotonic()
+
+    def forget_try(self, key: str) -> None:
+        """The next look is a try again, however soon it comes."""
+        self._tried_at.pop(key, None)

@@ -55,10 +55,12 @@ class KnownTrials:
     alone: bool = False
     """A stack could not land: until a change has landed, each is tried by itself."""
 
-    def use(self, settings: object) -> None:
-        """Forget what was found with other settings."""
-        if settings != self.settings:
+    def use(self, settings: object) -> bool:
+        """Forget what was found with other settings. Returns whether they are others."""
+        other = settings != self.settings
+        if other:
             self.settings, self.tip = settings, ""
+        return other
 
     def follow(self, tip: str, heads: Mapping[str, str]) -> None:
         """Forget changes that have left or have other commits now (`heads`), and everything if main has moved."""

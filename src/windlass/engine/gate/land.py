@@ -112,7 +112,9 @@ class Gate:
         """Look, let the planner decide, and act. Returns True if something has changed, so that one must look again."""
         settings = self.ports.settings.at(project.path)
         trials = self._trials.setdefault(project.id, KnownTrials())
-        trials.use((settings.checks, settings.gate.guarded, settings.gate.guard, settings.gate.shape))
+        gate = settings.gate
+        if trials.use((settings.checks, settings.sandbox, gate.guarded, gate.guard, gate.shape)):
+            self.holds.forget_try(f"{project.id} red")
         tip = await self.git.main(project)
         known = trials.heads if tip == trials.tip else {}
         waiting = [change for change in await self._queue(project) if change.state in IN_QUEUE]

@@ -86,7 +86,7 @@ class Health:
             text = revised(store, project.id, OUTPUT, output, now=now)
             store.record("project.tested", project.id, then, text, passed=result.passed)
             if then.red != current.red:
-                _tell(store, project, then.red or f"{project.main} is green again: changes land.", now)
+                _tell(store, project, _news(then), now)
             if not then.red:
                 withdraw(store, _channel(project), f"{project.main} is green again.", now)
 
@@ -110,6 +110,16 @@ class Health:
         except WindlassError as error:
             words = f"{project.main} is red, and no agent could be asked to repair it: {error} {error.hint}".strip()
             await self.store.write(lambda store: _ask(store, project, words, self.clock.now()))
+
+
+def _news(project: Project) -> str:
+    """What a person is told when main has become red or green."""
+    if not project.red:
+        return f"{project.main} is green again: changes land."
+    return (
+        f"{project.red}. Until it is green, only repairs land. It is tested again when it moves, when a setting of the "
+        "checks or their sandbox changes, when the daemon starts, and every five minutes."
+    )
 
 
 def _channel(project: Project) -> str:
