@@ -45,6 +45,7 @@ class TestErrors:
             (("logs", "a" * 300), "300 characters"),
             (("receipt", "../c3"), "not the id of a change"),
             (("stop", "--all", "kind-yak"), "Say whom to stop"),
+            (("stop", "--everywhere"), "it needs --all"),
             (("work", ""), "TITLE is empty"),
             (("work", "x", "--timeout", "3s"), "needs --wait"),
             (("work", "x", "--wait", "--timeout", "soon"), "is not a time"),

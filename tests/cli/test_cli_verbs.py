@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fake_daemon import FakeDaemon, Stream, events
-from typing_room import Keyboard
+from typing_room import Keyboard, in_a_repository
 
 
 def a_view(state: str, /, *, settled: bool = False, landed: bool = False, **change: Any) -> dict[str, Any]:
@@ -252,6 +252,20 @@ class TestStop:
         ended = keyboard.type("stop", "--all")
 
         assert (ended.returncode, ended.stdout) == (0, "Nothing was running.\n")
+
+    def test_all_means_the_project_here_and_says_who_goes_on_elsewhere(
+        self, keyboard: Keyboard, daemon: FakeDaemon
+    ) -> None:
+        """The daemon is asked about this folder, unless it is said that all projects are meant."""
+        daemon.teach("POST /stop", {"stopped": [], "project": "shop", "elsewhere": ["kind-yak"]})
+        in_a_repository(keyboard.folder)
+
+        said = keyboard.type("stop", "--all").stdout
+        keyboard.type("stop", "--all", "--everywhere")
+
+        assert said.startswith("Nothing was running in shop.\nOf other projects kind-yak go on: ")
+        assert "`windlass stop --all --everywhere`" in said
+        assert [body for _, path, _, body in daemon.asked if path == "/stop"] == [{"path": str(keyboard.folder)}, {}]
 
     def test_all_names_the_changes_that_go_on(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """A person's own branch lands although every agent was stopped, unless it is dropped."""

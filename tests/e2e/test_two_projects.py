@@ -52,7 +52,7 @@ class Street:
 def street() -> Iterator[Street]:
     with stage(settings="[limits]\nruns = 8\n", WINDLASS_SANDBOX="off") as made:
         yield Street(made)
-        made.wl("stop", "--all")
+        made.wl("stop", "--all", "--everywhere")
 
 
 def test_a_question_is_heard_where_it_was_asked(street: Street) -> None:
@@ -179,3 +179,13 @@ class TestOutsideEveryProject:
         """It does not look empty."""
         ended = street.house.wl(*words, cwd=OUTSIDE, code=3)
         assert "This folder belongs to no project." in ended.err
+
+
+def test_stopping_all_means_the_project_of_the_folder(street: Street) -> None:
+    """Another project's agents go on, which is said; outside every project all are meant."""
+    wl = street.house.wl
+    stopped = wl("stop", "--all", "--json", cwd=street.two).value
+    assert (stopped["stopped"], len(stopped["elsewhere"])) == ([], 1)
+    assert "Nothing was running in shop." in wl("stop", "--all", cwd=street.two).out
+    assert wl("list", "--json").value[0]["status"] == "running"
+    assert wl("stop", "--all", "--json", cwd=OUTSIDE).value["stopped"] == stopped["elsewhere"]

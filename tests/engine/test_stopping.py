@@ -15,6 +15,7 @@ from windlass.core.nouns.change import Candidate, ChangeState
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
 from windlass.core.ports.store import Reading, Writing
+from windlass.engine.projects.tasks import Order
 
 T = TypeVar("T")
 
@@ -97,6 +98,27 @@ def test_a_persons_own_change_goes_on_and_is_named(repo: Path, tmp_path: Path, g
 
         assert stopped.agents == (name,)
         assert [change.id for change in stopped.going_on] == [mine.id]
+
+    play(story)
+
+
+def test_those_of_another_project_go_on_and_are_named(repo: Path, tmp_path: Path, git: Callable[..., str]) -> None:
+    """Who stands in one project and stops all of them means those of that project."""
+    stage, other = Stage(repo, tmp_path / "home"), tmp_path / "other"
+    git("clone", "-q", str(repo), str(other), cwd=tmp_path)
+
+    async def story() -> None:
+        name = await stage.order()
+        order = Order(path=str(other), title="Elsewhere", provider="command", options={"command": "claude-like"})
+        _, away = await stage.engine.tasks.add(order)
+        await stage.move()
+        [here] = [each for each in await stage.store.read(lambda store: store.projects()) if each.path == str(repo)]
+
+        stopped = await stage.engine.stopping.everyone(here.id)
+        await stage.move()
+
+        assert (stopped.agents, stopped.elsewhere) == ((name,), (away.id,))
+        assert (await stage.run_of(away.id)).live
 
     play(story)
 

@@ -23,6 +23,8 @@ class Stopped:
 
     agents: tuple[str, ...]
     going_on: tuple[Change, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    """Agents at work in other projects, which were not meant."""
 
 
 class Stopping:
@@ -41,18 +43,20 @@ class Stopping:
             return stopped
         return await self.changes.withdraw(name, BY_HAND) or stopped
 
-    async def everyone(self) -> Stopped:
-        """End every instance, and stop every agent that has an unfinished task."""
-        ended = await self.workflows.stop_all()
-        names = await self.store.read(_at_work)
+    async def everyone(self, project: str = "") -> Stopped:
+        """End every instance, and stop every agent that has an unfinished task; with `project`, only those there."""
+        ended = await self.workflows.stop_all(project)
+        at_work = await self.store.read(_at_work)
+        names = [agent.id for agent in at_work if project in ("", agent.project)]
         asked = await self.runs.stop_each(names, BY_HAND)
         running = await self._running()
         withdrawn = [name for name in names if name not in running and await self._has_withdrawn(name)]
         stopped = [name for name in names if name in {*asked, *withdrawn}]
-        changes = await self.store.read(lambda store: store.changes())
+        changes = await self.store.read(lambda store: store.changes(project=project))
         return Stopped(
             tuple(dict.fromkeys((*ended, *stopped))),
             tuple(change for change in changes if change.state in IN_QUEUE and change.agent not in running),
+            tuple(agent.id for agent in at_work if agent.id not in names),
         )
 
     async def _running(self) -> set[str]:
@@ -67,7 +71,7 @@ class Stopping:
             return False
 
 
-def _at_work(store: Reading) -> list[str]:
+def _at_work(store: Reading) -> list[Agent]:
     """The agents that have an unfinished task."""
     names = dict.fromkeys(task.agent for task in store.unfinished_tasks() if task.agent)
-    return [name for name in names if store.find(Agent, name)]
+    return [agent for name in names if (agent := store.find(Agent, name))]

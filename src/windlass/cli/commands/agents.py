@@ -9,7 +9,7 @@ import click
 
 from windlass.cli.arguments import STOPPABLE, agent_argument, command, daemon_and_json, here_option, json_option
 from windlass.cli.completions import address_of
-from windlass.cli.connection.client import Client, here
+from windlass.cli.connection.client import Client, here, repository
 from windlass.cli.output import (
     Column,
     Row,
@@ -30,7 +30,7 @@ from windlass.cli.output import (
     table,
     tell,
 )
-from windlass.core.display import age
+from windlass.core.display import age, some
 from windlass.core.errors import BadInput, NotFound, WindlassError
 
 
@@ -200,33 +200,46 @@ def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
     return text
 
 
-@command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all")
+@command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all\nwindlass stop --all --everywhere")
 @click.argument("names", nargs=-1, type=STOPPABLE, metavar="NAME…")
-@click.option("--all", "everyone", is_flag=True, help="Every agent that is at work or waits to land.")
+@click.option(
+    "--all",
+    "everyone",
+    is_flag=True,
+    help="Every agent at work or waiting to land, of the project in this folder; of all projects where there is none.",
+)
+@click.option("--everywhere", is_flag=True, help="With --all: of all projects, wherever you are.")
 @json_option
 @click.pass_context
-def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, as_json: bool) -> None:
+def stop_command(
+    ctx: click.Context, names: tuple[str, ...], everyone: bool, everywhere: bool, as_json: bool
+) -> None:
     """Stop agents, with every process they started. Their work stays, and does not land any more.
 
     @NAME ends a whole instance of a workflow. Without a name, this shows what could be stopped.
     """
     if names and everyone:
         raise click.UsageError("Say whom to stop: one or more names, or --all.", ctx)
+    if everywhere and not everyone:
+        raise click.UsageError("--everywhere says whom --all means, so it needs --all.", ctx)
     if not names and not everyone:
         _say_stoppable(ctx.obj, as_json=as_json)
         return
     kept: dict[str, Row] = {}
-    ended = ctx.obj.post("stop") if everyone else {}
+    ended = ctx.obj.post("stop", path=None if everywhere else repository()) if everyone else {}
     stopped, problems = (ended["stopped"], []) if everyone else _stop_each(ctx.obj, names, kept)
     if as_json:
-        say_json({"stopped": stopped, "going_on": ended.get("going_on", [])})
+        told = {"going_on": ended.get("going_on", []), "elsewhere": ended.get("elsewhere", [])}
+        say_json({"stopped": stopped, **told})
     elif stopped:
         say(f"Stopped {', '.join(map(one_line, stopped))}.")
         for name, files in kept.items():
             where = ", ".join(one_line(file) for file in files.values())
             say(f"The messages stay: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
     elif not problems:
-        say("Nothing was running.")
+        say(f"Nothing was running{' in ' + one_line(ended['project']) if ended.get('project') else ''}.")
+    if (others := ended.get("elsewhere")) and not as_json:
+        say(f"Of other projects {some(others)} go on: `windlass stop --all --everywhere` stops them, too.")
     for change in ended.get("going_on", []) if not as_json else []:
         key, title = one_line(change["id"]), one_line(change["title"])
         say(f"{key} ({title}) goes on: no agent wants to land it. `windlass queue drop {key}` closes it.")

@@ -206,9 +206,9 @@ class Workflows:
         """End an instance, with all that its agents started. What was said and written stays; nothing more lands."""
         return await self._stop((await self.look(path, name)).instance, reason)
 
-    async def stop_all(self) -> list[str]:
-        """End every instance of every project."""
-        live = await self.store.read(lambda store: store.instances(live=True))
+    async def stop_all(self, project: str = "") -> list[str]:
+        """End every instance, of every project or of one."""
+        live = await self.store.read(lambda store: store.instances(project=project, live=True))
         return [name for instance in live for name in await self._stop(instance, "stopped by hand")]
 
     async def _stop(

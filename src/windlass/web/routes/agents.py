@@ -103,11 +103,16 @@ async def stop(call: Call) -> Answer:
     return {"stopped": [call.name]}
 
 
-async def stop_all(call: Call) -> Answer:
-    """Stop every agent that is at work. Changes that no agent wants to land go on, and are named."""
-    stopped = await call.engine.stopping.everyone()
-    going_on = [{"id": change.id, "title": change.title} for change in stopped.going_on]
-    return {"stopped": stopped.agents, "going_on": going_on}
+async def stop_all(call: Call, given: PlaceQuery) -> Answer:
+    """Stop every agent at work, of the project at a path or everywhere. Changes that no agent wants to land go on."""
+    project = await call.engine.projects.known_at(given.path) if given.path else None
+    stopped = await call.engine.stopping.everyone(project.id if project else "")
+    return {
+        "stopped": stopped.agents,
+        "going_on": [{"id": change.id, "title": change.title} for change in stopped.going_on],
+        "project": project.name if project else "",
+        "elsewhere": stopped.elsewhere,
+    }
 
 
 async def reply(call: Call, given: ReplyRequest) -> Answer:
