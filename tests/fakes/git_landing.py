@@ -62,6 +62,10 @@ class FakeLandingGit(GitState):
         found = self.objects.files(commit)
         return {file: found[file] for file in files if file in found}
 
+    async def links(self, project: Project, commit: str, /) -> Mapping[str, str]:
+        del project, commit
+        return {}
+
     async def mixed(self, project: Project, candidate: Candidate, other: str, files: Sequence[str], /) -> Candidate:
         own = {name: text for name, text in self.objects.files(candidate.commit).items() if name not in files}
         made = {**own, **await self.texts(project, other, files)}

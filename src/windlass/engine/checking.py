@@ -62,11 +62,15 @@ class CheckRuns:
         return replace(result, tests=tally(output), sandbox=keeper), output
 
     async def _guarded(self, project: Project, candidate: Candidate, settings: Settings) -> list[GuardedFile]:
-        guards = Guards(settings, self.always)
+        guards = Guards(settings, self.always, await self.git.links(project, candidate.before))
         names = guards.suspects(candidate.files)
         if not names:
             return []
         before = await self.git.texts(project, candidate.before, names)
         after = await self.git.texts(project, candidate.commit, names)
-        found = (guards.judge(name, before.get(name), after.get(name)) for name in names)
+        unread = {name for texts in (before, after) for name, text in texts.items() if text is None}
+        found = (
+            guards.judge_unread(name) if name in unread else guards.judge(name, before.get(name), after.get(name))
+            for name in names
+        )
         return [file for file in found if file]

@@ -80,7 +80,7 @@ class HubGit:
         self.environment = self._worktrees.environment
         self.since, self.clash = self._quick_looks.since, self._quick_looks.clash
         self.stage, self.land, self.receipt = landing.stage, landing.land, landing.receipt
-        self.texts, self.mixed = mixed.texts, mixed.mixed
+        self.texts, self.links, self.mixed = mixed.texts, mixed.links, mixed.mixed
 
     def close(self) -> None:
         """End the gits that stay."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from windlass.core.gate.guarded_files import SETTINGS, Guards
 from windlass.core.settings.schema import CheckSettings, GateSettings, Settings
 
 
-def guards(command: str = "true", *declared: str, setup: str = "", always: tuple[str, ...] = (SETTINGS,)) -> Guards:
+def guards(
+    command: str = "true",
+    *declared: str,
+    setup: str = "",
+    always: tuple[str, ...] = (SETTINGS,),
+    links: Mapping[str, str] | None = None,
+) -> Guards:
     checks = CheckSettings(command=command, setup=setup)
-    return Guards(Settings(checks=checks, gate=GateSettings(guarded=declared)), always)
+    return Guards(Settings(checks=checks, gate=GateSettings(guarded=declared)), always, links or {})
 
 
 def held(file: str, *words: str, before: str | None = "old", after: str | None = "new") -> bool:
@@ -43,6 +51,24 @@ def held(file: str, *words: str, before: str | None = "old", after: str | None =
         ("eval \"$(cat 'tools/run')\"", "tools/run"),
         ("make --file=build/rules.mk check", "build/rules.mk"),
         ("node --test-reporter=./report.mjs", "report.mjs"),
+        ("sh 'my tools/run.sh'", "my tools/run.sh"),
+        ("sh my\\ tools/run.sh", "my tools/run.sh"),
+        ('cd "my web"/app && ./run.sh', "my web/app/run.sh"),
+        ("sh -c 'sh \"my tools/run (1).sh\"'", "my tools/run (1).sh"),
+        ("sh $PWD/run.sh", "run.sh"),
+        ('sh "${PWD}/tools/run.sh"', "tools/run.sh"),
+        ("D=tools; sh $D/run.sh", "tools/run.sh"),
+        ("sh $ELSEWHERE/run.py", "some/where/run.py"),
+        ("python3 -Bm tools.t", "tools/t.py"),
+        ("python3 -IBmtools.t", "tools/t.py"),
+        ("python3 -B tools", "tools/__main__.py"),
+        ("node tools/check", "tools/check.js"),
+        ("node tools", "tools/index.js"),
+        ("for f in ci/*.sh; do sh $f; done", "ci/a.sh"),
+        ("cd ci && for f in ./step-*; do ./$f; done", "ci/step-1"),
+        ("for f in a b; do sh ci/$f.sh; done", "ci/a.sh"),
+        ("sh ci/{a,b}.sh", "ci/a.sh"),
+        ("ls packages/*/run.py | xargs -n 1 python3", "packages/one/run.py"),
     ],
 )
 def test_every_file_that_a_word_names_waits(command: str, file: str) -> None:
@@ -55,6 +81,93 @@ def test_every_file_that_a_word_names_waits(command: str, file: str) -> None:
 def test_others_do_not(file: str) -> None:
     """A folder that a word names is not all that is in it."""
     assert not held(file, "cd tools && ./run.sh && pytest tests", before='{"version": "1"}', after='{"version": "2"}')
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("ruff check src/**/*.py", "src/app/main.py"),
+        ("eslint 'src/**/*.{ts,tsx}'", "src/app.ts"),
+        ("node --test tests/*.test.js", "tests/a.test.js"),
+        ("for t in tests/*.sh; do sh $t; done", "tests/a.sh"),
+        ("case $x in *) echo * $? ;; esac; [ -n $x ]", "LICENSE"),
+        ("pytest src/app && mypy src/app", "src/app/types.py"),
+        ("mypy src/app", "src/app/__main__.py"),
+        ("pytest -q app", "app.py"),
+        ("cargo test && npm run build", "test.json"),
+        ("go test ./...", "cmd/main.go"),
+        ("make check", "check.py"),
+    ],
+)
+def test_source_and_tests_never_do(command: str, file: str) -> None:
+    """A wildcard names scripts; most that it means is what is judged, and no judge."""
+    assert not held(file, command)
+
+
+def test_a_new_script_that_a_wildcard_means_waits() -> None:
+    """It would run, unlike a new file that a word names."""
+    assert held("ci/new.sh", "for f in ci/*.sh; do . $f; done", before=None)
+    assert not held("ci/new.sh", "sh ci/new.sh", before=None)
+
+
+@pytest.mark.parametrize(
+    ("links", "file"),
+    [
+        ({"check.sh": "tools/real.sh"}, "tools/real.sh"),
+        ({"check.sh": "ci/run", "ci": "./tools/../other"}, "other/run"),
+        ({"web/conftest.py": "../shared/fixtures.py"}, "shared/fixtures.py"),
+        ({"here": ".", "check.sh": "here/here/a"}, "a"),
+    ],
+)
+def test_what_a_link_of_main_leads_to_waits(links: Mapping[str, str], file: str) -> None:
+    """By its own name, whatever the link is called; other files do not."""
+    found = guards("./check.sh", links=links)
+    assert found.suspects([file, "src/app.py"]) == [file]
+    guarded = found.judge(file, "old", "new")
+    assert guarded is not None
+    assert guarded.name == file
+
+
+def test_a_link_that_the_command_goes_through_waits() -> None:
+    """With another target, it is another script."""
+    assert held("ci", "ci/run.sh", before="tools", after="other")
+
+
+def test_what_is_too_long_to_be_read_waits() -> None:
+    """If some of it may be about tests."""
+    assert guards().judge_unread("web/package.json") is not None
+    assert guards("./check.sh").judge_unread("check.sh") is not None
+    assert guards().judge_unread("src/app.py") is None
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["re.py", "unittest/__init__.py", "json.cpython-311-x86_64-linux-gnu.so", "pluggy.py", "_pytest/__init__.py"],
+)
+def test_a_new_module_that_hides_one_of_python_s_waits(file: str) -> None:
+    """At the top, where Python looks first; one that main has, and one in a package, hides nothing."""
+    assert guards().suspects([file]) == [file]
+    assert held(file, before=None)
+    assert not held(file)
+    assert not held(f"app/{file}", before=None)
+    assert not held("test/__init__.py", before=None)
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("eslint src", ".eslintrc.json"),
+        ("npx eslint src", "web/eslint.config.mjs"),
+        (".venv/bin/mypy src", "mypy.ini"),
+        ("flake8", ".flake8"),
+        ("ruff check .", "ruff.toml"),
+        ("pre-commit run -a", ".pre-commit-config.yaml"),
+    ],
+)
+def test_settings_of_a_program_that_the_command_names_wait(command: str, file: str) -> None:
+    """Who says what a linter finds judges, too."""
+    assert held(file, command, before=None)
+    assert not held(file, "true")
 
 
 def test_what_is_new_was_not_what_the_command_meant() -> None:
@@ -78,6 +191,16 @@ def test_what_is_new_was_not_what_the_command_meant() -> None:
             ".github/workflows/ci.yml",
             ".github/CODEOWNERS",
         ),
+        *("tox.toml", "Taskfile.dist.yaml", "turbo.json", "nx.json", "gulpfile.js", "build/rules.mk", "vite.config.ts"),
+        *("vitest.setup.ts", ".coveragerc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases/yarn-4.cjs"),
+        *(".cargo/config", "a/.cargo/config.toml", "bunfig.toml", "sitecustomize.py", "src/usercustomize.py"),
+        *(
+            "tools/__pycache__/t.cpython-311.pyc",
+            ".venv/bin/pytest",
+            "web/node_modules/.bin/jest",
+            "vendor/bin/phpunit",
+        ),
+        *(".venv/lib/python3.11/site-packages/x.pth", ".gitlab-ci.yml"),
     ],
 )
 def test_what_configures_tests_waits(file: str) -> None:
@@ -113,6 +236,26 @@ def test_what_configures_tests_waits(file: str) -> None:
             "[metadata]\nname = y\n[tool:pytest] # how\naddopts = -q\n",
             "[metadata]\nname = x\n[tool:pytest] # how\naddopts = -q -k nothing\n",
         ),
+        (
+            "setup.cfg",
+            "[metadata]\nname = x\n [coverage:run]\n",
+            "[metadata]\nname = y\n [coverage:run]\n",
+            "[metadata]\nname = x\n [coverage:run]\nomit = *\n",
+        ),
+        (
+            "Cargo.toml",
+            '[package]\nname = "x"\n[[test]]\nname = "a"\n',
+            '[package]\nname = "x"\n[[test]]\nname = "a"\n[dependencies]\nserde = "1"\n',
+            '[package]\nname = "x"\n[[test]]\nname = "a"\nharness = false\n',
+        ),
+        ("composer.json", '{"scripts": {"test": "a"}}', '{"scripts": {"test": "a"}, "require": {}}', '{"require": {}}'),
+        ("deno.json", '{"tasks": {"test": "a"}}', '{"tasks": {"test": "a"}, "imports": {}}', '{"imports": {}}'),
+        (
+            "web/.gitattributes",
+            "*.sh eol=lf\n",
+            "# x\n*.sh eol=lf\n*.png binary\na linguist-vendored\n",
+            "*.sh eol=crlf\n",
+        ),
     ],
 )
 def test_a_new_dependency_is_no_judge(file: str, before: str, same: str, other: str) -> None:
@@ -121,7 +264,8 @@ def test_a_new_dependency_is_no_judge(file: str, before: str, same: str, other: 
     assert not held(file, before=before, after=same)
     assert held(file, before=before, after=other)
     assert held(file, before=before, after=None)
-    assert held(file, before=before, after="{[")
+    assert held(file, before=before, after="{[ x")
+    assert not held(file, before=None, after="" if file.endswith((".cfg", ".toml", "butes")) else "{}")
 
 
 @pytest.mark.parametrize("guard", ["ci", "ci/", "./ci", "ci/*", "ci/**"])

@@ -93,6 +93,30 @@ class TestHold:
 
         play(story)
 
+    def test_what_a_link_in_main_leads_to_waits(self, repo: Path, git: Git, tmp_path: Path) -> None:
+        """The command names the link; the script behind it is the judge."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home")
+            git("mv", "tools/run.sh", "tools/real.sh", cwd=repo)
+            (repo / "tools/run.sh").symlink_to("real.sh")
+            git("add", "-A", cwd=repo)
+            git("commit", "-qm", "Link", cwd=repo)
+            change = await brought(stage, {"tools/real.sh": LENIENT, "bad": "x"})
+            assert (change.state, change.reason) == (ChangeState.HELD, "it changes tools/real.sh")
+
+        play(story)
+
+    def test_what_is_too_long_to_be_read_waits(self, repo: Path, tmp_path: Path) -> None:
+        """Its tables for tests may be anywhere in it."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home")
+            change = await brought(stage, {"setup.cfg": f"# {'x' * (17 << 20)}\n[tool:pytest]\naddopts = -k nothing\n"})
+            assert (change.state, change.hold) == (ChangeState.HELD, Hold.GUARD)
+
+        play(story)
+
 
 class TestTwice:
     def test_a_judge_that_main_contradicts_is_refused(self, repo: Path, git: Git, tmp_path: Path) -> None:

@@ -3,54 +3,110 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain, pairwise, zip_longest
 
-_WORD = re.compile(r"[^\s;&|()<>{}\[\]'\"`$=,:@!*?\\]+")
+_ENDS = r"\s;&|()<>{}'\"`$=,:@!\\"
+"""What no word has in it."""
+_WORD = re.compile(rf"[^{_ENDS}\[\]*?]+")
+_WILD_WORD = re.compile(rf"[^{_ENDS}]*[*?\[][^{_ENDS}]*")
+_WILD = re.compile(r"(\*\*/|\*\*|\*|\?|\[[^\]]*\]?)")
+_SHAPES = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+_HERE = re.compile(r"\$(PWD\b|\{PWD\})")
+_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
+_CHOICE = re.compile(r"\{[^\s{}]*,[^\s{}]*\}")
 _GLUED = re.compile(r"-[A-Za-z](?=[^-])")
 """An option of one letter, with its value glued to it."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_RUN = re.compile(r"-[bBdEiIOPqRsSuvx]*m(.*)")
+"""Python's option that runs a module, alone or behind others: `-m`, `-Bm`, `-mtools`."""
+_INTERPRETER = re.compile(r"(?:.*/)?(?:python|pypy|node|nodejs|tsx|ts-node)[\d.]*")
+_SCRIPT = re.compile(r".*\.(sh|bash|zsh|ksh|fish|mk|bat|cmd|ps1)|[^.]+")
+_MOST_PIECES = 8
+"""Words in a row that may be one name, such as that of a folder with spaces in it."""
 
 
 class CommandWords:
     """Every word may be a file, a folder that others are below, or a Python module."""
 
     def __init__(self, command: str) -> None:
-        self._said = _WORD.findall(command)
+        command = _HERE.sub(".", command)
+        self._said = _WORD.findall(_VARIABLE.sub(" ", command))
+        wild = _WILD_WORD.findall(_CHOICE.sub("**", _VARIABLE.sub("**", command)))
+        self._wild = {word: _shape(word.removeprefix("./")) for word in wild if re.search(r"\w", word)}
         glued = [_GLUED.sub("", word, count=1) for word in self._said if _GLUED.match(word)]
-        self.paths = {path for word in (*self._said, *glued) if (path := _path(word))}
+        self.paths = {path for word in (*self._said, *glued, *_rows(self._said)) if (path := _path(word))}
+
+    @cached_property
+    def programs(self) -> set[str]:
+        """What may be the names of programs."""
+        return {path.rpartition("/")[2] for path in self.paths}
 
     def names(self, file: str) -> bool:
-        """Whether a word is this file, from the top or from any folders that other words name."""
-        return self._reach(file, self.paths)
+        """Whether a word is this file or leads through it, from the top or from any folders that other words name."""
+        ends = list(self._ends(file))
+        literal = [shape for word, shape in self._wild.items() if not _WILD.search(_name(word))]
+        return any(end in self._folders or any(shape.fullmatch(end) for shape in literal) for end in ends)
+
+    def folders_of_scripts(self, file: str) -> list[str]:
+        """The folders of the words whose wildcards mean this file, if it is a script: most that they mean is source."""
+        if not _SCRIPT.fullmatch(_name(file)):
+            return []
+        ends = list(self._ends(file))
+        return [word.rpartition("/")[0] for word, shape in self._wild.items() if any(map(shape.fullmatch, ends))]
 
     def names_module(self, file: str) -> bool:
         """Whether a dotted word is this file as a module, or a package that it is in."""
-        return self._reach(_stem(file), {path for word in self._said if "." in word for path in _stems(word)})
+        named = {path for word in self._said if "." in word for path in _stems(word)}
+        return any(end in named for end in self._ends(_stem(file)))
 
     def runs_module(self, file: str) -> bool:
         """Whether this file is, or would become, the module of an `-m`: a new one hides the one that was meant."""
-        return self._reach(_stem(file), self._run)
+        return any(end in self._run for end in self._ends(_stem(file)))
 
     @cached_property
     def _run(self) -> set[str]:
-        after = [word for before, word in zip(self._said, self._said[1:], strict=False) if before == "-m"]
-        glued = [word[2:] for word in self._said if word.startswith("-m")]
-        return {path for word in (*after, *glued) for path in _stems(word)}
+        said = pairwise([*self._said, ""])
+        modules = [found[1] or after for word, after in said if (found := _RUN.fullmatch(word))]
+        plain = pairwise(word for word in self._said if not word.startswith("-"))
+        started = [_path(after) for word, after in plain if _INTERPRETER.fullmatch(word)]
+        mains = {f"{path}{end}" for path in started for end in ("", "/__main__", "/index") if path}
+        return mains | {path for word in modules for path in _stems(word)}
 
     @cached_property
     def _folders(self) -> set[str]:
         """All paths, and the folders above them, where a `..` may lead."""
         return {folder for path in self.paths for folder in _upwards(path)}
 
-    def _reach(self, file: str, wanted: Collection[str]) -> bool:
-        """Whether a path is some folders, one after the other, and then one of those that are wanted."""
-        parts = file.split("/")
+    def _ends(self, file: str) -> Iterator[str]:
+        """A path as it is from the top, and from each place that folders lead to, one after the other."""
+        parts = " ".join(_WORD.findall(file)).split("/")
         starts = [0]
         for end in range(1, len(parts)):
             if any("/".join(parts[start:end]) in self._folders for start in starts):
                 starts.append(end)
-        return any("/".join(parts[start:]) in wanted for start in starts)
+        return ("/".join(parts[start:]) for start in starts)
+
+
+def _rows(words: Sequence[str]) -> Iterator[str]:
+    """Words in a row as one name; what was between them does not count."""
+    for count in range(2, _MOST_PIECES + 1):
+        for start in range(len(words) - count + 1):
+            yield " ".join(words[start : start + count])
+
+
+def _shape(word: str) -> re.Pattern[str]:
+    """A word with wildcards as an expression."""
+    pieces = _WILD.split(word)
+    both = zip_longest(
+        map(re.escape, pieces[::2]), (_SHAPES.get(piece, "[^/]") for piece in pieces[1::2]), fillvalue=""
+    )
+    return re.compile("".join(chain.from_iterable(both)))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _path(word: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from windlass.core.gate import tests_configuration
 from windlass.core.gate.command_words import CommandWords
+from windlass.core.gate.links import Links
+from windlass.core.gate.rules import touches_tests
 from windlass.core.settings.schema import Settings
 
 SETTINGS = ".windlass/config.toml"
@@ -31,17 +33,30 @@ class GuardedFile:
 class Guards:
     """The guards of a project; `always` are files and folders that no setting takes from them."""
 
-    def __init__(self, settings: Settings, always: Iterable[str]) -> None:
+    def __init__(self, settings: Settings, always: Iterable[str], links: Mapping[str, str]) -> None:
         self._always = tuple(always)
+        self._links = Links(links)
         self._declared = settings.gate.guarded
         self._words = CommandWords(f"{settings.checks.command}\n{settings.checks.setup}")
 
     def suspects(self, files: Iterable[str]) -> list[str]:
         """Those of these files that may be guarded, by their names."""
-        return [file for file in files if tests_configuration.has_tables(file) or self.judge(file, "", "")]
+        return [file for file in files if any(map(self._may_judge, self._links.names(file)))]
 
     def judge(self, file: str, before: str | None, after: str | None) -> GuardedFile | None:
         """Whether a change of this file is guarded, whose text was and is this; None: there is no such file."""
+        found = (self._judge(name, before, after) for name in self._links.names(file))
+        return next((replace(guarded, name=file) for guarded in found if guarded), None)
+
+    def judge_unread(self, file: str) -> GuardedFile | None:
+        """Whether a file is guarded whose text is too long to look into: it is if it may be."""
+        return self.judge(file, "", "") or (GuardedFile(file, _TESTS, judges=True) if self.suspects([file]) else None)
+
+    def _may_judge(self, name: str) -> bool:
+        some = tests_configuration.has_tables(name) or tests_configuration.hides_module(name)
+        return some or self._judge(name, "", "") is not None
+
+    def _judge(self, file: str, before: str | None, after: str | None) -> GuardedFile | None:
         if file == SETTINGS:
             return GuardedFile(file, _TESTS)
         if any(_covers(file, guard) for guard in self._always):
@@ -54,13 +69,19 @@ class Guards:
 
     def _is_test(self, file: str, before: str | None, after: str | None) -> bool:
         """A file that a word names counts if main has it: what is new was not what the command meant."""
-        if tests_configuration.configures_tests(file) or self._words.runs_module(file):
+        programs = self._words.programs
+        if tests_configuration.configures_tests(file, programs) or self._words.runs_module(file):
+            return True
+        if any(not touches_tests([folder]) for folder in self._words.folders_of_scripts(file)):
+            return True
+        if before is None and tests_configuration.hides_module(file):
             return True
         if before is not None and (self._words.names(file) or self._words.names_module(file)):
             return True
         if not tests_configuration.has_tables(file):
             return False
-        return tests_configuration.tables_for_tests(file, before) != tests_configuration.tables_for_tests(file, after)
+        tables = [tests_configuration.tables_for_tests(file, text, programs) for text in (before, after)]
+        return tables[0] != tables[1]
 
 
 def _covers(file: str, guard: str) -> bool:

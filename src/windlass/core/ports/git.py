@@ -167,8 +167,13 @@ class LandingGit(Protocol):
         """
         ...
 
-    async def texts(self, project: Project, commit: str, files: Sequence[str], /) -> Mapping[str, str]:
-        """The texts of these files in a commit of the hub; those that it has not are left out."""
+    async def texts(self, project: Project, commit: str, files: Sequence[str], /) -> Mapping[str, str | None]:
+        """The texts of these files in a commit of the hub, None where they are too long together; those that it has
+        not are left out."""
+        ...
+
+    async def links(self, project: Project, commit: str, /) -> Mapping[str, str]:
+        """The links of a commit of the hub, each with where it leads."""
         ...
 
     async def mixed(self, project: Project, candidate: Candidate, other: str, files: Sequence[str], /) -> Candidate:

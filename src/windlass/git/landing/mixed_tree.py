@@ -14,7 +14,8 @@ from windlass.git.hub import Hubs
 from windlass.git.program import GitProgram
 
 _LONGEST = 16 << 20
-"""Bytes of all texts together; those that do not fit are left out."""
+"""Bytes of all texts together; those that do not fit are not read."""
+_LINK = b"120000 "
 
 
 class MixedTrees:
@@ -23,13 +24,30 @@ class MixedTrees:
     def __init__(self, git: GitProgram, hubs: Hubs) -> None:
         self._git = git
         self._hubs = hubs
+        self._links: dict[str, tuple[str, Mapping[str, str]]] = {}
+        """Of each project: the last commit that was asked about, and its links."""
 
-    async def texts(self, project: Project, commit: str, files: Sequence[str], /) -> Mapping[str, str]:
+    async def texts(self, project: Project, commit: str, files: Sequence[str], /) -> Mapping[str, str | None]:
         hub = await self._hubs.open(project)
         asked = [file for file in files if "\n" not in file]
         stdin = "".join(f"{commit}:{file}\n" for file in asked).encode("utf-8", "surrogateescape")
         said = await self._git.ours(hub, "cat-file", "--batch", stdin=stdin, limit=_LONGEST, cut=True)
-        return {file: text for file, text in zip(asked, _answers(said.out), strict=False) if text is not None}
+        told = dict(zip(asked, _answers(said.out), strict=False))
+        return {file: told.get(file) for file in files if file not in told or told[file] is not None}
+
+    async def links(self, project: Project, commit: str, /) -> Mapping[str, str]:
+        if self._links.get(project.id, ("",))[0] != commit:
+            self._links[project.id] = commit, await self._read_links(project, commit)
+        return self._links[project.id][1]
+
+    async def _read_links(self, project: Project, commit: str) -> Mapping[str, str]:
+        hub = await self._hubs.open(project)
+        listed = (await self._git.ours(hub, "ls-tree", "-r", "-z", "--full-tree", commit)).out
+        if _LINK not in listed:
+            return {}
+        names = [entry.partition(b"\t")[2] for entry in listed.split(b"\0") if entry.startswith(_LINK)]
+        texts = await self.texts(project, commit, [name.decode("utf-8", "surrogateescape") for name in names])
+        return {name: text for name, text in texts.items() if text is not None}
 
     async def mixed(self, project: Project, candidate: Candidate, other: str, files: Sequence[str], /) -> Candidate:
         hub = await self._hubs.open(project)
@@ -54,7 +72,7 @@ class MixedTrees:
 
 
 def _answers(said: bytes) -> Iterator[str | None]:
-    """The texts that `cat-file --batch` tells; None for what is not there, or is no file."""
+    """The texts that `cat-file --batch` tells, as far as they are whole; None for what is not there, or is no file."""
     while said:
         head, _, said = said.partition(b"\n")
         facts = head.rsplit(b" ", 2)
@@ -62,5 +80,7 @@ def _answers(said: bytes) -> Iterator[str | None]:
             yield None
             continue
         size = int(facts[2])
-        yield said[:size].decode("utf-8", "replace") if facts[1] == b"blob" and len(said) > size else None
+        if len(said) <= size:
+            return
+        yield said[:size].decode("utf-8", "replace") if facts[1] == b"blob" else None
         said = said[size + 1 :]
