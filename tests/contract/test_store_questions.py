@@ -238,10 +238,24 @@ class TestQuestions:
             assert await names(retired=True, limit=2) == ["g5", "g4"]
             assert await names(retired=True, before=4.0, limit=3) == ["g3", "g2", "g1"]
             assert await names(limit=0) == await names(limit=-1) == []
-            assert await store.read(lambda reading: reading.names_taken()) == {
-                *(agent.name for agent in [*working, *gone]),
-                "w2b",
-            }
+
+        asyncio.run(story())
+
+    def test_agents_are_found_by_their_names(self, store: AnyStore) -> None:
+        """In every instance, at work or retired; of one project, if it is named."""
+
+        async def story() -> None:
+            known = [an_agent("a"), an_agent("a", instance="i", retired_at=9.0), an_agent("b", project="q")]
+            await store.write(putting(*known, an_agent("c")))
+
+            async def ids(*names: str, **how: Any) -> list[str]:
+                return sorted(
+                    agent.id for agent in await store.read(lambda reading: reading.agents_named(names, **how))
+                )
+
+            assert await ids("a", "b", "a", "nobody") == ["a", "a@i", "b"]
+            assert await ids("a", "b", project="q") == ["b"]
+            assert await ids() == []
 
         asyncio.run(story())
 

@@ -343,6 +343,9 @@ class TestTalk:
             assert await ids() == ["m2", "m3", "m10"]
             assert await ids(limit=2) == ["m2", "m3"]
             assert await ids(sender="coder") == ["m2", "m10"]
+            assert await ids(channel="main") == ["m2", "m3", "m10"]
+            assert await ids(channel="main", sender="ann") == ["m3"]
+            assert await ids(channel="task/t1") == []
             await store.write(putting(a_message("m14", kind=Kind.ANSWER, reply_to="m2")))
             assert await ids() == ["m3", "m10"]
 

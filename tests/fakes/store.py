@@ -78,8 +78,10 @@ class MemoryReading(MemoryOutputReading):
         over = (agent for agent in self.agents() if latest.get(agent.id) in _OVER and agent.id not in busy)
         return _cut(over, limit)
 
-    def names_taken(self) -> set[str]:
-        return {each.name for each in self._all(Agent)}
+    def agents_named(self, names: Iterable[str], /, *, project: str = "") -> list[Agent]:
+        wanted = {*names}
+        found = [each for each in self._newest(Agent) if each.name in wanted and project in ("", each.project)]
+        return sorted(found, key=lambda agent: agent.created_at, reverse=True)
 
     def ready_tasks(self, *, limit: int | None = None) -> list[Task]:
         return _cut((task for task in self._all(Task) if task.state == TaskState.OPEN and self._met(task)), limit)
@@ -239,8 +241,8 @@ class MemoryReading(MemoryOutputReading):
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return _sent(each for each in self._all(Delivery) if run and each.run == run)
 
-    def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
-        asked = (ask for ask in self._unanswered() if "human" in ask.to)
+    def open_asks(self, *, sender: str = "", channel: str = "", limit: int = 100) -> list[Message]:
+        asked = (ask for ask in self._unanswered() if "human" in ask.to and channel in ("", ask.channel))
         return _cut((ask for ask in asked if sender in ("", ask.sender)), limit)
 
     def events(self, *, after: int, limit: int = 500) -> list[Event]:

@@ -66,7 +66,7 @@ def _has_landed(world: World) -> bool:
 
 
 def _has_past(world: World) -> bool:
-    return _is_up(world) and bool(world.now.names_taken())
+    return _is_up(world) and bool(world.now.page(Agent, after=0, limit=1))
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,10 @@ SELECT * FROM agents WHERE retired_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM runs WHERE agent = agents.id AND outcome IS NULL)
 ORDER BY created_at DESC, place DESC LIMIT :limit;
 
--- name: names_taken
-SELECT DISTINCT name FROM agents;
+-- name: agents_named
+SELECT * FROM agents INDEXED BY agents_by_name
+WHERE name IN (SELECT value FROM json_each(:names)) AND :project IN ('', project)
+ORDER BY created_at DESC, place DESC;
 
 -- name: ready_tasks
 SELECT * FROM tasks WHERE state = 'open' AND unmet = 0 ORDER BY place LIMIT :limit;
@@ -108,7 +110,7 @@ SELECT * FROM instances WHERE :project IN ('', project) ORDER BY place;
 SELECT * FROM instances WHERE ended_at IS NULL AND :project IN ('', project) ORDER BY place;
 
 -- name: documents
-SELECT * FROM documents WHERE project = :project AND substr(name, 1, :length) = :begin ORDER BY place;
+SELECT * FROM documents WHERE id >= :first AND id < :end AND +project = :project ORDER BY place;
 
 -- name: revisions
 SELECT * FROM events WHERE kind = 'document.written' AND subject = :document ORDER BY seq;
@@ -250,8 +252,20 @@ SELECT * FROM deliveries WHERE run = :run AND run <> '' ORDER BY sent, place;
 
 -- name: open_asks
 SELECT * FROM messages AS question
-WHERE kind = 'ask' AND (:sender = '' OR sender = :sender)
+WHERE kind = 'ask' AND EXISTS (SELECT 1 FROM json_each(question."to") WHERE value = 'human')
+    AND NOT EXISTS (SELECT 1 FROM messages WHERE kind = 'answer' AND reply_to = question.id)
+ORDER BY place LIMIT :limit;
+
+-- name: open_asks_in
+SELECT * FROM messages AS question INDEXED BY messages_by_channel
+WHERE channel = :channel AND kind = 'ask' AND :sender IN ('', sender)
     AND EXISTS (SELECT 1 FROM json_each(question."to") WHERE value = 'human')
+    AND NOT EXISTS (SELECT 1 FROM messages WHERE kind = 'answer' AND reply_to = question.id)
+ORDER BY place LIMIT :limit;
+
+-- name: open_asks_of
+SELECT * FROM messages AS question INDEXED BY messages_asked_by
+WHERE kind = 'ask' AND sender = :sender AND EXISTS (SELECT 1 FROM json_each(question."to") WHERE value = 'human')
     AND NOT EXISTS (SELECT 1 FROM messages WHERE kind = 'answer' AND reply_to = question.id)
 ORDER BY place LIMIT :limit;
 

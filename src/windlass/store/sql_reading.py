@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -55,8 +55,8 @@ class SqlReading:
     def agents_over(self, *, limit: int | None = None) -> list[Agent]:
         return self._nouns(Agent, "agents_over", limit=_most(limit))
 
-    def names_taken(self) -> set[str]:
-        return {row["name"] for row in self._ask("names_taken")}
+    def agents_named(self, names: Iterable[str], /, *, project: str = "") -> list[Agent]:
+        return self._nouns(Agent, "agents_named", names=json.dumps([*names]), project=project)
 
     def ready_tasks(self, *, limit: int | None = None) -> list[Task]:
         return self._nouns(Task, "ready_tasks", limit=_most(limit))
@@ -117,7 +117,8 @@ class SqlReading:
         return self._nouns(Instance, "instances_live" if live else "instances", project=project)
 
     def documents(self, project: str, begin: str, /) -> list[Document]:
-        return self._nouns(Document, "documents", project=project, begin=begin, length=len(begin))
+        first = f"{project}/{begin}"
+        return self._nouns(Document, "documents", project=project, first=first, end=_after(first))
 
     def revisions(self, document: str, /) -> list[Document]:
         return [rows.document(_event(row)[0]) for row in self._ask("revisions", document=document)]
@@ -177,8 +178,9 @@ class SqlReading:
     def deliveries_of(self, run: str, /) -> list[Delivery]:
         return self._nouns(Delivery, "deliveries_of", run=run)
 
-    def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
-        return self._nouns(Message, "open_asks", sender=sender, limit=max(limit, 0))
+    def open_asks(self, *, sender: str = "", channel: str = "", limit: int = 100) -> list[Message]:
+        name = "open_asks_in" if channel else "open_asks_of" if sender else "open_asks"
+        return self._nouns(Message, name, sender=sender, channel=channel, limit=max(limit, 0))
 
     def events(self, *, after: int, limit: int = 500) -> list[Event]:
         return [event for event, _ in self.journal(after=after, limit=limit)]
@@ -253,6 +255,11 @@ def _event(row: sqlite3.Row) -> tuple[Event, bytes]:
         raise rows.damaged(f"Event {seq}", error) from error
     event = Event(seq=seq, time=time, kind=kind, subject=subject, data=data, became=became, digest=digest, chain=chain)
     return event, payload.encode()
+
+
+def _after(begin: str) -> str:
+    """The first text that comes after all that begin so."""
+    return begin[:-1] + chr(ord(begin[-1]) + 1)
 
 
 def _most(limit: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 
 ADJECTIVES = (
     "able amber apt ardent bold brave bright brisk calm candid clever cosy crisp curious dapper daring deft eager "
@@ -24,14 +24,14 @@ ANIMALS = (
 _ATTEMPTS = 200
 
 
-def pick(taken: Container[str], random: Callable[[], float]) -> str:
+def pick(is_taken: Callable[[str], bool], random: Callable[[], float]) -> str:
     """A name that nobody has."""
     for _ in range(_ATTEMPTS):
         adjective = ADJECTIVES[int(random() * len(ADJECTIVES))]
         name = f"{adjective}-{ANIMALS[int(random() * len(ANIMALS))]}"
-        if name not in taken:
+        if not is_taken(name):
             return name
     number = 2
-    while f"{name}-{number}" in taken:
+    while is_taken(f"{name}-{number}"):
         number += 1
     return f"{name}-{number}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from windlass.core.nouns.agent import Agent
@@ -47,8 +47,8 @@ class Reading(Protocol):
         """Those not retired whose latest task is done or cancelled, and who have no live run; newest first."""
         ...
 
-    def names_taken(self) -> set[str]:
-        """Every agent name there ever was."""
+    def agents_named(self, names: Iterable[str], /, *, project: str = "") -> list[Agent]:
+        """Those that have one of these names, in any instance, also retired ones, newest first; of one project."""
         ...
 
     def ready_tasks(self, *, limit: int | None = None) -> list[Task]:
@@ -186,8 +186,8 @@ class Reading(Protocol):
         """What a run's prompt carries, in order of sending."""
         ...
 
-    def open_asks(self, *, sender: str = "", limit: int = 100) -> list[Message]:
-        """Questions to the human that have no answer yet, oldest first."""
+    def open_asks(self, *, sender: str = "", channel: str = "", limit: int = 100) -> list[Message]:
+        """Questions to the human that have no answer yet, oldest first; of one sender, in one channel."""
         ...
 
     def events(self, *, after: int, limit: int = 500) -> list[Event]: ...

@@ -132,7 +132,7 @@ def _tell(store: Writing, project: Project, body: str, now: float, *, kind: Kind
 
 def _ask(store: Writing, project: Project, body: str, now: float) -> None:
     """Ask the person, unless a question is open."""
-    if not any(ask.channel == _channel(project) for ask in store.open_asks(limit=1000)):
+    if not store.open_asks(channel=_channel(project), limit=1):
         _tell(store, project, body, now, kind=Kind.ASK)
 
 

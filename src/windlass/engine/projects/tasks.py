@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -234,13 +234,17 @@ class Tasks:
         return BadInput(f"{words}, and none is set.", hint=remedy + setting)
 
     async def _free_name(self, *projects: Project) -> str:
-        taken = await self.store.read(lambda store: store.names_taken())
+        refused = set[str]()
         while True:
-            name = names.pick(taken, self.random)
+            name = await self.store.read(partial(_free_name, refused, self.random))
             branch = Agent(name=name, project="", provider="").branch
             if not any([await self.git.branch_taken(project, branch) for project in projects]):
                 return name
-            taken.add(name)
+            refused.add(name)
+
+
+def _free_name(refused: Container[str], random: Callable[[], float], store: Reading) -> str:
+    return names.pick(lambda name: name in refused or bool(store.agents_named([name])), random)
 
 
 def _model(typed: str, of_file: str, provider: Provider) -> str:

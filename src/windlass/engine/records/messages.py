@@ -108,16 +108,16 @@ def home_channel(store: Reading, agent: Agent) -> str:
 
 def withdraw(store: Writing, channel: str, reason: str, now: float, *, but: Collection[str] = ()) -> None:
     """What a person was asked in this channel has settled itself, but not what the gate asks about these changes."""
-    for ask in store.open_asks(limit=1000):
-        if ask.channel == channel and not any(ask.key.startswith(f"{change} ") for change in but):
+    for ask in store.open_asks(channel=channel, limit=1000):
+        if not any(ask.key.startswith(f"{change} ") for change in but):
             _settle(store, ask, reason, now)
 
 
 def withdraw_hold(store: Writing, change: Change, reason: str, now: float) -> None:
     """What the gate asked about a change has settled itself. What its author asks has not, nor what the gate asks about
     another repository's change: they share a channel."""
-    for ask in store.open_asks(sender=str(SYSTEM), limit=1000):
-        if ask.channel == channel_of_change(change) and _is_about(ask, change.id):
+    for ask in store.open_asks(sender=str(SYSTEM), channel=channel_of_change(change), limit=1000):
+        if _is_about(ask, change.id):
             _settle(store, ask, reason, now)
 
 
