@@ -53,8 +53,14 @@ def mentions(text: str, known: Collection[str]) -> Mentions:
 
 def strangers(text: str, known: Collection[str]) -> tuple[str, ...]:
     """Names that stand there like mentions, and that nobody has."""
-    words = {at["name"].rstrip("-_") for at in _AT.finditer(text)} if "@" in text else set()
+    words = {word.rstrip("-_") for word in mentioned_words(text)}
     return mentions(text, {word for word in words if word and word not in known}).all
+
+
+def mentioned_words(text: str) -> set[str]:
+    """All that stands behind an `@`, with the dashes at its end and without; not all of it mentions someone."""
+    words = {at["name"] for at in _AT.finditer(text)} if "@" in text else set()
+    return words | {word.rstrip("-_") for word in words}
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:

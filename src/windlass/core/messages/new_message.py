@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from windlass.core.address import SYSTEM
 from windlass.core.errors import BadInput, NotAllowed
 from windlass.core.messages.members import Members, Readers, Speaker
-from windlass.core.messages.mentions import Mentions, mentions, strangers
+from windlass.core.messages.mentions import Mentions, mentioned_words, mentions, strangers
 from windlass.core.nouns.message import Kind
 
 LONGEST_BODY = 1_000_000
@@ -66,6 +66,10 @@ class NewMessage:
                 f"The message has more than {LONGEST_BODY} bytes.", hint="Write it to a document, and say where it is."
             )
         return text
+
+    def names(self) -> set[str]:
+        """All names that are typed or stand in the text like a mention, without their instances."""
+        return {word.partition("@")[0] for word in (*self.to, *mentioned_words(self.body))} - {""}
 
     def check(self) -> None:
         """Refuse a message that contradicts itself."""

@@ -10,6 +10,7 @@ from windlass.core.agents.definition import Roster, homes
 from windlass.core.did_you_mean import near_miss
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.messages.members import Members, Readers, Speaker
+from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
 from windlass.core.ports import Ports
@@ -65,11 +66,21 @@ class Directory:
         return tuple(agents)
 
 
-def members(project: Project, store: Reading, *, triggers: bool = False) -> Members:
-    """All that the store knows about the members of a project; with the triggers of running instances if wanted."""
-    live = store.instances(project=project.id, live=True) if triggers else []
+def members(project: Project, store: Reading) -> Members:
+    """All that the store knows about the members of a project."""
+    return Members(project=project, agents=_agents(store, project.id))
+
+
+def members_for(project: Project, new: NewMessage, store: Reading) -> Members:
+    """The members who may read a message: those at work, and of those who have finished the ones that it names.
+
+    Also the triggers of running instances, if it looks for its reader.
+    """
+    live = store.instances(project=project.id, live=True) if new.seeks else []
     words = {name: tuple(words) for instance in live for name, words in instance.triggers.items()}
-    return Members(project=project, agents=_agents(store, project.id), triggers=words)
+    named = store.agents_named(new.names(), project=project.id)
+    finished = [agent for agent in named if agent.retired_at is not None]
+    return Members(project=project, agents=[*store.agents(project=project.id), *finished], triggers=words)
 
 
 def _agents(store: Reading, project: str = "") -> list[Agent]:

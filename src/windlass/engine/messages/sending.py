@@ -19,7 +19,7 @@ from windlass.core.nouns.run import Run
 from windlass.core.nouns.task import Task
 from windlass.core.ports.store import Reading, Writing
 from windlass.core.workflows.instance import Instance
-from windlass.engine.messages.directory import members, settled
+from windlass.engine.messages.directory import members, members_for, settled
 from windlass.engine.messages.handoffs import HandoffRule, check_handoff
 from windlass.engine.records.instances import check_words, of_agent
 from windlass.engine.records.messages import home_channel, put
@@ -30,7 +30,7 @@ class SendFacts:
     """Everything that a message needs of the store before it can be sent, as it was at one moment."""
 
     members: Members
-    """Without the agents' files."""
+    """Those at work and those who are named, without the agents' files."""
     home: str
     """The channel of the agent that speaks."""
     agent: Agent | None
@@ -46,7 +46,7 @@ def read_facts(speaker: Speaker, new: NewMessage, project: Project, store: Readi
     """Read the facts. Refuse a channel or a reply that its speaker may not use, unless the message was sent before."""
     agent = store.find(Agent, speaker.address)
     facts = SendFacts(
-        members=members(project, store, triggers=new.seeks),
+        members=members_for(project, new, store),
         home=home_channel(store, agent) if agent else "main",
         agent=agent,
         run=store.find(Run, speaker.run) if speaker.run else None,

@@ -8,9 +8,9 @@ from functools import partial
 
 from windlass.core.address import HUMAN, SYSTEM
 from windlass.core.did_you_mean import near_miss
-from windlass.core.errors import BadInput, NotAllowed, NotFound
+from windlass.core.errors import BadInput, NotAllowed, NotFound, WindlassError
 from windlass.core.messages.idempotency import Repeated, check_same
-from windlass.core.messages.members import Speaker
+from windlass.core.messages.members import Members, Speaker
 from windlass.core.messages.new_message import NewMessage, decide_readers
 from windlass.core.messages.task_notification import is_notification, write_notification
 from windlass.core.nouns.agent import Agent
@@ -110,9 +110,12 @@ class Talk:
             new = replace(new, body=(await self.confinement.redactor(facts.run, project)).whole(new.body))
         if facts.known is not None:
             check_same(facts.known, _repeated(new), project.name)
-            return Sent(facts.known, facts.members.hint_about_instances(new.to))
+            return Sent(facts.known, await self._hint(facts.members, lambda known: known.hint_about_instances(new.to)))
         everyone = replace(facts.members, roster=await self.ports.library.roster(project.path))
-        readers, spoken = decide_readers(everyone, speaker, new, facts.home)
+        try:
+            readers, spoken = decide_readers(everyone, speaker, new, facts.home)
+        except WindlassError:  # those who have finished may have been meant, too: all of them are looked at
+            readers, spoken = decide_readers(await self._with_past(everyone), speaker, new, facts.home)
         if new.kind is Kind.ASK and readers.to == (speaker.address,):
             raise BadInput(f"{speaker.address} can't ask itself.", hint="`windlass list` shows whom you can ask.")
         sending = Sending(
@@ -125,8 +128,17 @@ class Talk:
         )
         sent = await self.store.write(sending.make)
         if not sent.to:
-            return Sent(sent, everyone.hint_about_mentions(speaker, sent.body))
-        return Sent(sent, everyone.hint_about_instances(new.to))
+            return Sent(sent, await self._hint(everyone, lambda known: known.hint_about_mentions(speaker, sent.body)))
+        return Sent(sent, await self._hint(everyone, lambda known: known.hint_about_instances(new.to)))
+
+    async def _with_past(self, known: Members) -> Members:
+        """The same, with all who have finished."""
+        found = await self.store.read(partial(members, known.project))
+        return replace(known, agents=found.agents)
+
+    async def _hint(self, known: Members, hint: Callable[[Members], str]) -> str:
+        """A hint about a name that seems to be nobody's: only then it is held against all who ever were."""
+        return hint(await self._with_past(known)) if hint(known) else ""
 
     def _message(self, speaker: Speaker, new: NewMessage, to: tuple[str, ...]) -> Message:
         return Message(
