@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from windlass.core.display import one_name, some, word
@@ -148,10 +148,8 @@ class ServerEntry:
     last_event: float
 
 
-def process_status(
-    server: ServerEntry, agents: Iterable[tuple[Agent, Status, Run | None, Task | None]], *, utc: Callable[[float], str]
-) -> str:
-    """Every agent and the server, as `process-status.json` shows them; `utc` writes a time."""
+def process_status(server: ServerEntry, agents: Iterable[str], *, utc: Callable[[float], str]) -> str:
+    """The server and every agent's entry, as `process-status.json` shows them; `utc` writes a time."""
     daemon = {
         "status": str(server.status),
         "pid": server.pid,
@@ -159,11 +157,19 @@ def process_status(
         "lastEvent": utc(server.last_event),
         "error": None,
     }
-    entries = {agent.id: _entry(status, run, task, utc) for agent, status, run, task in agents}
-    return json.dumps({"server": daemon, **entries}, indent=2, ensure_ascii=False) + "\n"
+    entries = ",\n".join([_named("server", daemon), *agents])
+    return f"{{\n{entries}\n}}\n"
 
 
-def _entry(status: Status, run: Run | None, task: Task | None, utc: Callable[[float], str]) -> dict[str, str | None]:
+def _named(name: str, entry: Mapping[str, object]) -> str:
+    """One entry of an object, as it stands between its braces."""
+    return json.dumps({name: entry}, indent=2, ensure_ascii=False)[2:-2]
+
+
+def status_entry(
+    agent: Agent, status: Status, run: Run | None, task: Task | None, *, utc: Callable[[float], str]
+) -> str:
+    """An agent, as `process-status.json` shows it."""
     entry: dict[str, str | None] = {
         "status": str(status),
         "sessionKey": (run.session or run.id) if run else None,
@@ -173,4 +179,4 @@ def _entry(status: Status, run: Run | None, task: Task | None, utc: Callable[[fl
     }
     if run and run.ended_at is not None:
         entry["completedAt"] = utc(run.ended_at)
-    return entry
+    return _named(agent.id, entry)

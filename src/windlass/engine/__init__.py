@@ -55,8 +55,14 @@ STARTS_AT_ONCE = 8
 ATTENDANTS_AT_ONCE = 1000
 PROJECTS_AT_ONCE = 4
 
-STEPS = ("agent.", "change.", "daemon.", "instance.", "project.", "run.", "task.")
-"""Events that may let something begin, land or end. What is only said, or written into a document, does not."""
+SHOWN = ("agent.", "change.", "daemon.", "instance.", "project.", "run.", "task.")
+"""Events after which an agent may be shown in another way. What is only said, or written into a document, is not."""
+STEPS = (
+    *("daemon.", "instance.", "project.", "task."),
+    *("agent.added", "agent.renewed", "run.asked", "run.crashed", "run.finished"),
+    *("change.closed", "change.held", "change.landed", "change.queued", "change.ranked", "change.rejected"),
+)
+"""Events that may let something begin, land or end. That a run has begun, or a change is staged, does not."""
 MAIL_SETTLED = ("message.acked", "message.held", "message.dropped")
 """Events after which a message wakes its reader no more."""
 
@@ -124,14 +130,14 @@ class Engine:
             moves=moves,
             absences=absences,
         )
-        self._mirrors = StatusFiles(ports, self.status, self.troubles)
+        self._mirrors = StatusFiles(ports, self.troubles)
         self._chat = Chat(ports, bell, self.talk, Pages(ports, self.documents, self.troubles), self.troubles)
-        self._tidy = Tidy(ports, self._mirrors, self._chat, self.troubles, confinement=confinement, seats=seats)
+        self._tidy = Tidy(ports, self._chat, self.troubles, confinement=confinement, seats=seats)
         self.forgetting = Forgetting(ports, self.queue, self._tidy, absences=absences, seats=seats)
 
     @property
     def ticks(self) -> dict[str, Rhythm]:
-        """The five ticks, and those of workflows, radar, chat and packing.
+        """The five ticks, and those of status files, workflows, radar, chat and packing.
 
         What the kernel stirs, `watch` attends to at once; its tick is for what nobody stirs. Each looks at everything
         from time to time, in case that an event did not wake it.
@@ -143,6 +149,7 @@ class Engine:
             "deliver": Rhythm(self._deliver.tick, 30.0, hear(*STEPS, "message.")),
             "land": Rhythm(self._gate.tick, 5.0, hear(*STEPS, "message.sent change/")),
             "tidy": Rhythm(self._tidy.tick, 60.0, hear(*STEPS, "message.held", "message.dropped")),
+            "status": Rhythm(self._mirrors.tick, 60.0, hear(*SHOWN)),
             "radar": Rhythm(self.radar.tick, 10.0, self.radar.ear),
             "chat": Rhythm(self._chat.tick, 2.0, self._chat.ear),
             "workflows": Rhythm(self.workflows.tick, 30.0, hear(*STEPS, *MAIL_SETTLED)),

@@ -1,4 +1,4 @@
-"""The tidy tick: finished agents are retired, clean worktrees removed, and the files that people read kept current."""
+"""The tidy tick: finished agents are retired, and clean worktrees removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from windlass.engine.records import instances
 from windlass.engine.records.closing import hush
 from windlass.engine.records.messages import channel_of, tell_person
 from windlass.engine.troubles import Troubles
-from windlass.engine.views.status_file import StatusFiles
 
 log = logging.getLogger("windlass")
 
@@ -49,7 +48,6 @@ class Tidy:
     def __init__(
         self,
         ports: Ports,
-        mirrors: StatusFiles,
         chat: Chat,
         troubles: Troubles,
         *,
@@ -59,7 +57,6 @@ class Tidy:
         self.ports = ports
         self.confinement = confinement
         self.store = ports.store
-        self.mirrors = mirrors
         self.chat = chat
         self.troubles = troubles
         self.seats = seats
@@ -72,8 +69,6 @@ class Tidy:
         for finished in await self.store.read(lambda store: _finished(store, now)):
             with self.troubles.noted("tidy"):
                 await self._retire(finished)
-        with self.troubles.noted("tidy"):
-            await self.mirrors.refresh()
         return False
 
     async def _retire(self, finished: Finished) -> None:
