@@ -62,13 +62,13 @@ class ChatFile:
         return message.sender == self.writer and message.key.startswith(f"{self.mark} ")
 
 
-async def chat_files(ports: Ports) -> list[ChatFile]:
-    """Every file that is read and written: of projects that were set up for it, and of all agents."""
+async def chat_files(ports: Ports) -> tuple[list[Project], list[ChatFile]]:
+    """The projects, and every file that is read and written: of those that were set up for it, and of all agents."""
     projects, agents = await ports.store.read(lambda store: (store.projects(), store.agents()))
     known = {project.id: project for project in projects}
     own = [ChatFile(project, None, project.path) for project in projects if ports.workdirs.has_mirrors(project.path)]
     sites = [(known[key], agent) for agent in agents for key in agent.projects if key in known]
-    return own + await _there(ports, sites)
+    return projects, own + await _there(ports, sites)
 
 
 async def of_speaker(ports: Ports, speaker: Speaker, project: Project) -> list[ChatFile]:

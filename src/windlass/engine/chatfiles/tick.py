@@ -76,7 +76,7 @@ class Chat:
         changed, self._changed = self._changed, set()
         said = moved or self._said.is_set() or any(self._is_behind(file, changed) for file in self._files)
         self._said.clear()
-        unshown = await self._look_at_log() if said else {}
+        unshown = await self._look_at_log() if said and self._files else {}
         barred = any(self.reader.kept(file).barred for file in self._files)
         running = await self.store.read(lambda store: {run.agent for run in store.live_runs()}) if barred else set()
         for file in self._staying():
@@ -99,11 +99,10 @@ class Chat:
 
     async def _find_files(self) -> None:
         """Find out which files there are, and follow their folders."""
-        known = await files.chat_files(self.ports)
+        self._projects, known = await files.chat_files(self.ports)
         await self.reader.save_all(file for file in self._files if file not in known)
         self.reader.keep(known)
         self._files = known
-        self._projects = await self.store.read(lambda store: store.projects())
         self._mirrors = self._mirrored()
         self._watch(self._staying())
 
@@ -132,7 +131,7 @@ class Chat:
     async def collect(self, agent: Agent) -> None:
         """Send all that an agent has written, because its worktree is about to be removed."""
         self._leaving[agent.id] = self.clock.monotonic()
-        known = await files.chat_files(self.ports)
+        _, known = await files.chat_files(self.ports)
         for file in [file for file in known if file.agent and file.agent.id == agent.id]:
             await self.reader.take_in(file, gone=True)
             await self._keep_rest(file)

@@ -45,6 +45,10 @@ class Holds:
     async def given_up(self, project: Project, change: Change) -> bool:
         """Close a change whose task was cancelled, as one with several repositories may be. Returns whether it was."""
         task = await self.store.read(lambda store: store.find(Task, change.task))
+        return await self.close_if_given_up(project, change, task)
+
+    async def close_if_given_up(self, project: Project, change: Change, task: Task | None) -> bool:
+        """The same, where its task is known."""
         if task is None or task.state is not TaskState.CANCELLED:
             return False
         if not await self.landed_before(project, change):

@@ -14,12 +14,12 @@ from windlass.core.gate.stacks import Plan, Stack, Trial
 from windlass.core.nouns.change import Candidate, Change, ChangeState, CheckResult, Hold
 from windlass.core.nouns.counted_tests import Tally, lost
 from windlass.core.nouns.project import Project
+from windlass.core.nouns.task import Task
 from windlass.core.ports import Ports
-from windlass.core.ports.store import Reading
 from windlass.core.render import rejection
-from windlass.core.settings.schema import Settings
 from windlass.engine.background import Background, Moves
 from windlass.engine.checking import CheckRuns
+from windlass.engine.gate.facts import RecentChanges, last_failure, look, queue_of
 from windlass.engine.gate.holds import CHECKS_RETRY_SECONDS, MISSING, Holds
 from windlass.engine.gate.known_trials import KnownTrials, QueueView, RunningCheck
 from windlass.engine.gate.main_health import Health
@@ -28,8 +28,6 @@ from windlass.engine.gate.reviews import Reviews
 from windlass.engine.gate.stage import Staging
 from windlass.engine.projects.absences import Absences
 from windlass.engine.projects.tasks import Tasks
-from windlass.engine.records.changes import recent_changes
-from windlass.engine.records.documents import text_of
 
 TRIES = 3
 """How many unexpected errors a change may have before the others go on without it."""
@@ -60,6 +58,7 @@ class Gate:
         self.tests = tests
         self.moves = moves
         self.absences = absences
+        self.recent = RecentChanges(ports.store)
         self.record = GateRecord(ports)
         self.staging = Staging(ports, self.record, self.checks)
         self.holds = Holds(ports, moves, self.record, reviews)
@@ -68,12 +67,13 @@ class Gate:
 
     async def tick(self) -> bool:
         """Advance the reviews, and the queue of each project that has changes, running tests or a red main."""
-        await self.absences.notice()
-        await self.reviews.tend()
-        changes, projects = await self.store.read(lambda store: (store.changes(), store.projects()))
+        seen, changes, over = await self.store.read(look)
+        await self.absences.notice(seen)
+        there = {project.id for project, _ in seen} - (await self.absences.among(project for project, _ in seen)).keys()
+        await self.reviews.tend(over, [change for change in changes if change.project in there])
         wanted = [change.project for change in changes]
         wanted += [key for key, trials in self._trials.items() if trials.tests]
-        wanted += [project.id for project in projects if project.red]
+        wanted += [project.id for project, _ in seen if project.red]
         for key in dict.fromkeys(wanted):
             self._advance_later(key)
         return False
@@ -83,21 +83,20 @@ class Gate:
 
     async def advance(self, project_id: str) -> None:
         """Take one project's queue as far as it goes without waiting for a check."""
-        project = await self.projects.get(project_id)
-        if await self._is_closed(project_id):
+        project, queue = await self.store.read(partial(queue_of, project_id))
+        if await self._is_closed(project):
             await self._pause(project)
             return
         try:
-            await self.holds.release(project, await self._queue(project))
-            while not await self._is_closed(project_id) and await self._step(project):
+            await self.holds.release(project, queue)
+            while await self._step(project_id):
                 pass
         except WindlassError:
             if not await self.absences.why(project):
                 raise
 
-    async def _is_closed(self, project_id: str) -> bool:
+    async def _is_closed(self, project: Project) -> bool:
         """Whether nothing may land: the queue is paused, or the repository is gone."""
-        project = await self.projects.get(project_id)
         return bool(project.paused or await self.absences.why(project))
 
     async def _pause(self, project: Project) -> None:
@@ -108,8 +107,13 @@ class Gate:
             if change.state is ChangeState.TESTING and not await self.holds.landed_before(project, change):
                 await self.record.again(change, "")
 
-    async def _step(self, project: Project) -> bool:
+    async def _step(self, project_id: str) -> bool:
         """Look, let the planner decide, and act. Returns True if something has changed, so that one must look again."""
+        (project, changes), past = await self.store.read(
+            lambda store: (queue_of(project_id, store), self.recent.of(project_id, store))
+        )
+        if await self._is_closed(project):
+            return False
         settings = self.ports.settings.at(project.path)
         trials = self._trials.setdefault(project.id, KnownTrials())
         gate = settings.gate
@@ -117,7 +121,7 @@ class Gate:
             self.holds.forget_try(f"{project.id} red")
         tip = await self.git.main(project)
         known = trials.heads if tip == trials.tip else {}
-        waiting = [change for change in await self._queue(project) if change.state in IN_QUEUE]
+        waiting = [change for change in changes if change.state in IN_QUEUE]
         queue = [change for change in waiting if not await self._leaves(project, change, known=change.id in known)]
         if not settings.checks.command:
             for change in queue:
@@ -129,7 +133,7 @@ class Gate:
         trials.follow(tip, {change.id: f"{change.head} {change.turn}" for change in queue})
         rules = gate_rules.rules(settings.gate, processors=self.ports.processors, alone=trials.alone)
         counted = [trial for trial in trials.all() if not trials.alone or len(trial.stack) == 1]
-        rates = gate_rules.rates(await self.store.read(partial(recent_changes, project.id)))
+        rates = gate_rules.rates([*past, *changes])
         if trials.sound is False and sound is not False:  # main was found red while we looked elsewhere
             return True
         decided = plan(gate_rules.entries(queue), counted, trials.clashes, rates, rules)
@@ -137,8 +141,8 @@ class Gate:
         if self._is_main_to_blame(view, decided, counted):
             decided = replace(decided, reject=())
         done = await self._act(view, decided, {change.id: change for change in queue})
-        red = (await self.projects.get(project.id)).red
-        if (queue or red) and not done and trials.sound is None and len(trials.tests) < rules.runners:
+        may_test = not done and trials.sound is None and len(trials.tests) < rules.runners
+        if may_test and (queue or (await self.projects.get(project.id)).red):
             self._test_main(view)
         return done
 
@@ -203,11 +207,15 @@ class Gate:
         """Whether a change has landed, was given up, or met an objection. One `known` on this tip has not landed."""
         if not known and await self.holds.landed_before(project, change):
             return True
-        return await self.holds.given_up(project, change) or await self._objected(change)
+        return await self._is_unwanted(project, change)
 
-    async def _objected(self, change: Change) -> bool:
-        """Hold a change to which a reviewer objects. Returns whether one does."""
-        objection = await self.reviews.objection(change)
+    async def _is_unwanted(self, project: Project, change: Change) -> bool:
+        """Close a change that was given up, and hold one to which a reviewer objects. Returns whether it was either."""
+        task, objection = await self.store.read(
+            lambda store: (store.find(Task, change.task), self.reviews.objection_to(change, store))
+        )
+        if await self.holds.close_if_given_up(project, change, task):
+            return True
         if objection:
             await self.record.held(change, Hold.REVIEW, objection, "")
         return bool(objection)
@@ -285,7 +293,7 @@ class Gate:
 
     async def _reject(self, view: QueueView, change: Change) -> None:
         """Send a change whose checks fail on main back to its author, with the exact output."""
-        result, output = await self.store.read(partial(_last_failure, change.id))
+        result, output = await self.store.read(partial(last_failure, change.id))
         if result is None:  # its author has brought it again since
             view.trials.forget([change.id])
         else:
@@ -296,9 +304,12 @@ class Gate:
         """Move main to a stack that has passed, and record the receipts. Returns False if it has to wait a little."""
         project = view.project
         async with self.moves[project.id]:
-            if await self._is_closed(project.id):
+            (current, queue), past = await self.store.read(
+                lambda store: (queue_of(project.id, store), self.recent.of(project.id, store))
+            )
+            if await self._is_closed(current):
                 return True
-            if any([await self.holds.given_up(project, change) or await self._objected(change) for change in changes]):
+            if any([await self._is_unwanted(project, change) for change in changes]):
                 return True
             if any([await self.holds.in_doubt(change) for change in changes]):
                 return False
@@ -308,48 +319,44 @@ class Gate:
             if len(chain) > 1:
                 chain = [replace(candidate, top=top.commit, proof=top.tree) for candidate in chain]
             pairs = [*zip(changes, chain, strict=True)]
-            results = await self._results(project, top.tree, view.settings)
+            results = gate_rules.known_results(queue, top.tree, view.settings.checks)
             passed = [result for result in results if result.passed]
-            if passed and await self._must_count_first(view, pairs):
+            before = gate_rules.tests_of(past, current.health)
+            if passed and self._must_count_first(view, pairs, before):
                 return False
-            if passed and await self._lacks_tests(view, pairs, passed[-1]):
+            if passed and await self._lacks_tests(view, pairs, lost(before, passed[-1].tests)):
                 return True
             if not passed or not await self.record.chosen(pairs, passed[-1]):
                 view.trials.forget(stack)
                 return True
             try:
-                await self._move(view, pairs, passed[-1])
+                await self._move(view, pairs, passed[-1], before)
                 return True
             except Exception as error:  # whatever it is, the change answers for it
                 if await self._blame(changes[-1], error):
                     raise
                 return True
 
-    async def _must_count_first(self, view: QueueView, pairs: list[tuple[Change, Candidate]]) -> bool:
+    def _must_count_first(self, view: QueueView, pairs: list[tuple[Change, Candidate]], before: Tally | None) -> bool:
         """Whether main's tests must be counted before a stack that changes tests may land; if so, that begins."""
         files = [file for change, candidate in pairs if _is_unseen(change) for file in candidate.files]
-        if view.trials.sound is not None or not gate_rules.touches_tests(files):
-            return False
-        if await self._tests_before(view.project) is not None:
+        if before is not None or view.trials.sound is not None or not gate_rules.touches_tests(files):
             return False
         self._test_main(view)
         return True
 
-    async def _lacks_tests(self, view: QueueView, pairs: list[tuple[Change, Candidate]], proof: CheckResult) -> bool:
-        """Whether tests are gone with a stack. If so, its change is held; of several, each is tried by itself."""
+    async def _lacks_tests(self, view: QueueView, pairs: list[tuple[Change, Candidate]], gone: str) -> bool:
+        """Whether tests are `gone` with a stack. If so, its change is held; of several, each is tried by itself."""
         unseen = [change for change, _ in pairs if _is_unseen(change)]
-        gone = lost(await self._tests_before(view.project), proof.tests) if unseen else ""
-        if gone and len(pairs) > 1:
+        if gone and unseen and len(pairs) > 1:
             view.trials.alone = True
-        elif gone:
+        elif gone and unseen:
             await self.holds.for_tests(unseen[0], gone)
-        return bool(gone)
+        return bool(gone and unseen)
 
-    async def _tests_before(self, project: Project) -> Tally | None:
-        past = await self.store.read(partial(recent_changes, project.id))
-        return gate_rules.tests_of(past, (await self.projects.get(project.id)).health)
-
-    async def _move(self, view: QueueView, pairs: list[tuple[Change, Candidate]], proof: CheckResult) -> None:
+    async def _move(
+        self, view: QueueView, pairs: list[tuple[Change, Candidate]], proof: CheckResult, before: Tally | None
+    ) -> None:
         project, trials = view.project, view.trials
         chain = [candidate for _, candidate in pairs]
         try:
@@ -363,14 +370,10 @@ class Gate:
             if not trials.alone:
                 await self.holds.hold(pairs[0][0], Hold.CHECKOUT, str(error), error.hint)
             return
-        before = await self._tests_before(project)
         landings = [replace(await self.git.receipt(project, each), tests_before=before) for each in chain]
         await self.record.landed([*zip((change for change, _ in pairs), landings, strict=True)])
         trials.landed(tuple(change.id for change, _ in pairs), chain[-1].commit)
         await self.health.recovered(project, proof)
-
-    async def _results(self, project: Project, tree: str, settings: Settings) -> list[CheckResult]:
-        return gate_rules.known_results(await self._queue(project), tree, settings.checks)
 
     async def _queue(self, project: Project) -> list[Change]:
         return await self.store.read(lambda store: store.changes(project=project.id))
@@ -379,15 +382,6 @@ class Gate:
 def _is_unseen(change: Change) -> bool:
     """Whether no person has looked at these commits, or asked for them."""
     return change.allowed != change.head and not change.undoes
-
-
-def _last_failure(change: str, store: Reading) -> tuple[CheckResult | None, str]:
-    """The newest failed test with this change on top, and its output."""
-    found = store.find(Change, change)
-    failed = [check for check in found.checks if not check.passed] if found else []
-    if found is None or not failed:
-        return None, ""
-    return failed[-1], text_of(store, f"{found.project}/{failed[-1].document}")
 
 
 def _key(test: RunningCheck) -> str:

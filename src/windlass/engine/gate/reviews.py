@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,6 +11,7 @@ from windlass.core.gate import reviews
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.change import Change, ChangeState, Hold
 from windlass.core.nouns.message import Kind, Message
+from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import Task, TaskState
 from windlass.core.ports import Ports
 from windlass.core.ports.store import Reading, Writing
@@ -20,6 +21,7 @@ from windlass.engine.gate.changes import Changes
 from windlass.engine.messages.talk import Talk
 from windlass.engine.projects.tasks import Order, Tasks
 from windlass.engine.records.closing import end_task
+from windlass.engine.records.lookup import get
 from windlass.engine.troubles import Troubles
 
 REVIEWER = "reviewer"
@@ -53,17 +55,17 @@ class Reviews:
 
     async def objection(self, change: Change) -> str:
         """Why reviews keep a change from landing now, or nothing. Asked before staging, and right before main moves."""
-        wanted = await self._wanted(change)
-        return await self.store.read(lambda store: _objection(store, change, wanted=wanted))
+        return await self.store.read(partial(self.objection_to, change))
 
-    async def tend(self) -> None:
-        """End reviews that are settled, pass authors' answers on, and begin the reviews that settings want."""
-        for task in await self.store.read(_over):
+    def objection_to(self, change: Change, store: Reading) -> str:
+        """The same, within a read."""
+        return _objection(store, change, wanted=self._is_wanted(store, change))
+
+    async def tend(self, over: Iterable[Task], changes: Iterable[Change]) -> None:
+        """End the reviews that are `over`, pass authors' answers on, and begin the reviews that settings want."""
+        for task in over:
             await self.store.write(partial(_end, task.id, self.clock.now()))
-        absent = await self.changes.absences.all()
-        for change in await self.store.read(lambda store: store.changes()):
-            if change.project in absent:
-                continue
+        for change in changes:
             with self.troubles.noted("land"):
                 if change.hold is Hold.REVIEW:
                     await self._pass_on(change)
@@ -79,9 +81,7 @@ class Reviews:
 
     async def _see_to(self, change: Change) -> None:
         """Begin the review that the settings want, once for each commit."""
-        if not await self._wanted(change):
-            return
-        begun = await self.store.read(lambda store: _begun(store, change))
+        begun = await self.store.read(lambda store: _begun(store, change) if self._is_wanted(store, change) else None)
         if begun is None:
             return
         problem = "its review did not come to an end."
@@ -93,8 +93,8 @@ class Reviews:
                 problem = f"its review can't begin: {error} {error.hint}".strip()
         await self.store.write(lambda store: comments.ask_about_review(store, change, problem, self.clock.now()))
 
-    async def _wanted(self, change: Change) -> bool:
-        project = await self.projects.get(change.project)
+    def _is_wanted(self, store: Reading, change: Change) -> bool:
+        project = get(store, Project, change.project)
         return bool(change.agent) and self.settings.at(project.path).gate.review is Reviewing.AGENT
 
     async def start(self, key: str, look: Look) -> tuple[Task, Agent]:
@@ -186,7 +186,7 @@ def _objection(store: Reading, change: Change, *, wanted: bool) -> str:
     return reviews.objection(current, said, wanted=wanted, reviewers=busy)
 
 
-def _over(store: Reading) -> list[Task]:
+def settled(store: Reading) -> list[Task]:
     """Waiting reviews whose change has ended, or whose comments are settled."""
     waiting = [task for task in store.unfinished_tasks() if task.reviews and task.state is TaskState.WAITING]
     return [task for task in waiting if _is_over(store, task)]

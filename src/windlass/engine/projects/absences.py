@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 
 from windlass.core.display import word
 from windlass.core.nouns.agent import Agent
@@ -23,22 +22,22 @@ class Absences:
 
     async def all(self) -> dict[str, Absence]:
         """The projects that can't be worked on, by id, with the reason and its age."""
-        return await self._among(await self.store.read(lambda store: store.projects(forgotten=True)))
+        return await self.among(await self.store.read(lambda store: store.projects(forgotten=True)))
 
     async def of(self, agent: Agent) -> str:
         """Why nobody may start this agent now; nothing if someone may."""
         found = await self.store.read(lambda store: [store.find(Project, key) for key in agent.projects])
-        return first_of(agent, await self._among(project for project in found if project))
+        return first_of(agent, await self.among(project for project in found if project))
 
     async def why(self, project: Project) -> str:
         """Why a project can't be worked on; nothing if it can."""
         return project.forgotten or await self.git.absence(project)
 
-    async def notice(self) -> None:
+    async def notice(self, seen: Iterable[tuple[Project, float | None]]) -> None:
         """Record that a repository has gone or come back, once; tell the person if something waits for it."""
-        for project in await self.store.read(lambda store: store.projects()):
+        for project, noticed in seen:
             why = await self.git.absence(project)
-            if bool(why) != (await self.store.read(partial(_noticed, project)) is not None):
+            if bool(why) != (noticed is not None):
                 await self._record(project, why)
 
     async def _record(self, project: Project, why: str) -> None:
@@ -52,11 +51,12 @@ class Absences:
 
         await self.store.write(step)
 
-    async def _among(self, projects: Iterable[Project]) -> dict[str, Absence]:
+    async def among(self, projects: Iterable[Project]) -> dict[str, Absence]:
+        """Those of these projects that can't be worked on, by id."""
         reasons = [(project, why) for project in projects if (why := await self.why(project))]
         if not reasons:
             return {}
-        noticed = await self.store.read(lambda store: {project.id: _noticed(project, store) for project, _ in reasons})
+        noticed = await self.store.read(lambda store: {each.id: noticed_at(store, each) for each, _ in reasons})
         return {each.id: Absence(why, each.forgotten_at or noticed[each.id]) for each, why in reasons}
 
 
@@ -69,7 +69,7 @@ def _key(project: Project) -> str:
     return f"gone/{project.id}"
 
 
-def _noticed(project: Project, store: Reading) -> float | None:
+def noticed_at(store: Reading, project: Project) -> float | None:
     """When someone saw that the repository had gone; nothing if it is there, or nobody has looked."""
     kept = store.position(_key(project))
     return float(kept) if kept else None

@@ -10,7 +10,7 @@ from itertools import islice
 from windlass.core.errors import NotFound
 from windlass.core.nouns.run import Identity, Run, RunTrouble
 from windlass.core.ports import Ports
-from windlass.core.ports.store import Writing
+from windlass.core.ports.store import Reading, Writing
 from windlass.core.runs import retry_rules
 from windlass.core.runs.signal import BadSignal
 from windlass.core.runs.workdir import Site
@@ -49,15 +49,21 @@ class Watch:
 
     async def tick(self) -> bool:
         """Follow every live run, and look at what the kernel does not stir us for."""
-        last = await self.store.read(lambda store: store.last_seq())
-        if last != self._seen or self._unfollowed:
-            known = frozenset(self._tails)
-            found = await self.store.read(lambda store: [run for run in store.live_runs() if run.id not in known])
-            self._seen, self._unfollowed = last, bool(found)
+        found = await self.store.read(self._new_runs)
+        if found:
             await self._begin(found)
         for key in await self._due():
             self.stir(key)
         return False
+
+    def _new_runs(self, store: Reading) -> list[Run]:
+        """Live runs that nobody follows; where nothing has happened, there are none that we do not know of."""
+        last = store.last_seq()
+        if last == self._seen and not self._unfollowed:
+            return []
+        found = [run for run in store.live_runs() if run.id not in self._tails]
+        self._seen, self._unfollowed = last, bool(found)
+        return found
 
     async def _begin(self, runs: list[Run]) -> None:
         """Follow these. What has no process, or has lost its place, is looked at by itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -216,12 +217,12 @@ class Workflows:
     ) -> list[str]:
         stopped = await self.runs.stop_each(instance.agents, reason)
         await self.store.write(partial(steps.end, instance.id, ending, reason, self.clock.now()))
-        await self._give_up()
+        await self._give_up(await self.store.read(steps.unsettled))
         return stopped
 
-    async def _give_up(self) -> None:
+    async def _give_up(self, unsettled: Iterable[Instance]) -> None:
         """What those who were stopped wanted to land does not land any more."""
-        for instance in await self.store.read(steps.unsettled):
+        for instance in unsettled:
             await self.changes.give_up(instance.landing, instance.reason)
 
     async def drain(self, path: str, name: str) -> None:
@@ -232,9 +233,10 @@ class Workflows:
     async def tick(self) -> bool:
         """What is quiet lands what it has made; then it ends, unless it was started to stay."""
         now = self.clock.now()
+        unsettled, live = await self.store.read(lambda store: (steps.unsettled(store), store.instances(live=True)))
         with self.troubles.noted("workflows"):
-            await self._give_up()
-        for instance in await self.store.read(lambda store: store.instances(live=True)):
+            await self._give_up(unsettled)
+        for instance in live:
             with self.troubles.noted("workflows"):
                 if instance.deadline is not None:
                     self.bell.ring_in(instance.deadline - now)
