@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -174,3 +174,65 @@ def test_the_network_is_a_setting(person: Person, checks: bool, everyone: bool) 
             assert passed == (checks and everyone)
 
         asyncio.run(story())
+
+
+HAND_OVER = """
+import os, socket, sys
+with socket.socket(socket.AF_UNIX) as caller:
+    caller.connect("\\0" + sys.argv[1])
+    open_folders = [os.open(path, os.O_RDONLY) for path in (".", os.path.expanduser("~"))]
+    socket.send_fds(caller, [b"x"], open_folders)
+    caller.recv(1)
+"""
+
+
+@pytest.mark.parametrize("setup", ["", "mkdir -p .deps && echo lib > .deps/lib"])
+def test_a_folder_that_a_check_hands_out_is_not_read_by_the_next_one(person: Person, setup: str) -> None:
+    """An agent that gets the open folders of a check over an abstract socket changes no later check with them."""
+    name = f"windlass-test-{os.getpid()}"
+    got: list[int] = []
+    write = {"README.md": "forged\n", "sitecustomize.py": "", ".deps/lib": "forged\n", ".profile": "forged\n"}
+
+    def accept(listening: socket.socket) -> None:
+        caller, _ = listening.accept()
+        with closing(caller):
+            got.extend(socket.recv_fds(caller, 1, 2)[1])
+
+    async def story() -> None:
+        candidate = await person.candidate()
+        with closing(socket.socket(socket.AF_UNIX)) as listening:
+            listening.bind(f"\0{name}")
+            listening.listen()
+            accepted = asyncio.ensure_future(asyncio.to_thread(accept, listening))
+            passed, output = await person.check(f"python3 -c '{HAND_OVER}' {name}", candidate, setup=setup)
+            await accepted
+        assert passed, output
+        for folder in got:
+            for file, text in write.items():
+                with suppress(FileNotFoundError):
+                    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)
+                    os.write(handle, text.encode())
+                    os.close(handle)
+        _, output = await person.check("cat README.md .deps/lib; ls -A . ~", candidate, setup=setup)
+        assert "# A small project" in output
+        assert not [word for word in ("forged", "sitecustomize", ".profile") if word in output]
+
+    try:
+        asyncio.run(story())
+    finally:
+        for folder in got:
+            os.close(folder)
+
+
+def test_a_check_leaves_nothing_in_its_home_for_the_next_one(person: Person) -> None:
+    """Nor in what the set-up made: both are copies of what the set-up left."""
+
+    async def story() -> None:
+        setup = "mkdir -p .deps && echo lib > .deps/lib && echo cached > ~/cache && echo made >> ~/set-ups"
+        candidate = await person.candidate()
+        spoil = "echo x > ~/left; echo x >> ~/cache; echo x >> .deps/lib; ln -s / .deps/all"
+        assert (await person.check(spoil, candidate, setup=setup))[0]
+        passed, output = await person.check("cat ~/cache ~/set-ups .deps/*; ls ~", candidate, setup=setup)
+        assert (passed, output) == (True, "cached\nmade\nlib\ncache\nset-ups\n")
+
+    asyncio.run(story())

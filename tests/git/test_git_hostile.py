@@ -64,12 +64,12 @@ class TestPlanted:
         asyncio.run(story())
 
     def test_a_link_put_into_a_tree_of_checks_is_not_written_through(self, world: World) -> None:
-        """Whoever still holds that folder open, and is fast: the tree is refused; the person's file is as it was."""
+        """Whoever gets hold of that folder, and is fast: the tree is refused; the person's file is as it was."""
         place, precious = world.folder / "place", world.folder / "precious"
         precious.write_text("mine\n")
 
         def plant_link(step: str) -> None:
-            if step == "git.clean.after":
+            if step == "git.read-tree.after":
                 (place / ".git").mkdir()
                 (place / ".git/index").symlink_to(precious)
 

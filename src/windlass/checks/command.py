@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,6 +18,7 @@ from windlass.core.nouns.project import Project
 from windlass.core.runs.sandbox import Sandbox
 from windlass.core.runs.worktree_setup import LOCK_FILES, Shell, ShellResult, setup_key, visible
 from windlass.core.settings.schema import CheckSettings
+from windlass.system.copied_folders import copy_all, copy_part
 from windlass.system.files import write_whole
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
@@ -25,11 +27,8 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 class Trees(Protocol):
     """Puts exactly one commit's tree at a path."""
 
-    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
-        """Make the folder hold this commit; of what is not in it, only what is to be kept stays.
-
-        Says whether that was all still there.
-        """
+    async def place(self, project: Project, commit: str, path: Path) -> None:
+        """Make a new folder that holds this commit, and nothing else."""
         ...
 
     async def clear(self, path: Path) -> None:
@@ -54,14 +53,6 @@ class Trees(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedTree:
-    """A set-up that was done: for which key, and what it made beside the commit's own files."""
-
-    key: str
-    kept: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Bench:
     """A tree that one check at a time runs in. Several of a project stand side by side, each set up for itself."""
 
@@ -75,13 +66,18 @@ class Bench:
 
     @property
     def prepared(self) -> Path:
-        """The file that remembers its set-up."""
+        """The file that says for which key its set-up was done."""
         return self.folder / ("setup.json" if self.number == 1 else f"setup-{self.number}.json")
 
     @property
     def home(self) -> Path:
-        """The folder with what stands for the user's home in a sandbox. Kept, for the caches of set-ups."""
+        """The folder with what stands for the user's home in a sandbox."""
         return self.folder / ("home" if self.number == 1 else f"home-{self.number}")
+
+    @property
+    def made(self) -> Path:
+        """The folder with copies of what the set-up made, in the tree and in its home. No foreign code runs there."""
+        return self.folder / ("made" if self.number == 1 else f"made-{self.number}")
 
     @property
     def marker(self) -> str:
@@ -89,7 +85,7 @@ class Bench:
 
 
 class CommandChecks:
-    """Runs a project's checks, each in a tree of its own that is used again."""
+    """Runs a project's checks, each in a new tree, with copies of what the set-up made."""
 
     def __init__(self, home: Path, home_id: str, *, trees: Trees, shell: Shell, environment: Mapping[str, str]) -> None:
         self._home = home
@@ -155,31 +151,37 @@ class CommandChecks:
         self, bench: Bench, candidate: Candidate, settings: CheckSettings, sandbox: Sandbox | None
     ) -> ShellResult | None:
         """Put the candidate's tree in place, set up. Returns how the set-up ended, if it failed."""
-        project = bench.project
-        prepared = _read_prepared(bench.prepared)
-        locks = await self._trees.named(project, candidate.commit, LOCK_FILES) if settings.setup.strip() else {}
-        key = setup_key(settings.setup, locks)
-        usable = prepared if prepared and prepared.key == key else PreparedTree(key, ())
-        placed = await self._trees.place(project, candidate.commit, bench.tree, keep=usable.kept)
-        if not settings.setup.strip() or (usable is prepared and placed):
+        if not settings.setup.strip():
+            await self._place(bench, candidate)
             return None
-        bench.prepared.unlink(missing_ok=True)
-        await self._trees.clear(bench.tree)
-        await self._trees.place(project, candidate.commit, bench.tree)
-        return await self._set_up(bench, candidate, settings, key, sandbox)
+        locks = await self._trees.named(bench.project, candidate.commit, LOCK_FILES)
+        key = setup_key(settings.setup, locks)
+        if _read_prepared(bench.prepared) != key:
+            ended = await self._set_up(bench, candidate, settings, sandbox)
+            if ended.exit_code != 0 or ended.timed_out:
+                return ended
+            _write_prepared(bench.prepared, key)
+        await self._place(bench, candidate, "tree", "home")
+        return None
 
     async def _set_up(
-        self, bench: Bench, candidate: Candidate, settings: CheckSettings, key: str, sandbox: Sandbox | None
-    ) -> ShellResult | None:
+        self, bench: Bench, candidate: Candidate, settings: CheckSettings, sandbox: Sandbox | None
+    ) -> ShellResult:
+        """Run the set-up, which finds the caches of the last one in its home, and keep a copy of what it made."""
+        bench.prepared.unlink(missing_ok=True)
+        await self._place(bench, candidate, "home")
         ended = await self._execute(bench, settings.setup, settings, sandbox)
-        if ended.exit_code != 0 or ended.timed_out:
-            return ended
-        kept = await self._trees.leftovers(bench.project, bench.tree)
-        # Once more, because a set-up may have changed files of the commit.
-        if not await self._trees.place(bench.project, candidate.commit, bench.tree, keep=kept):
-            raise Unavailable(f"The set-up of {bench.project.name} left a tree that cannot be put right: {bench.tree}.")
-        _write_prepared(bench.prepared, PreparedTree(key, kept))
-        return None
+        if ended.exit_code == 0 and not ended.timed_out:
+            names = await self._trees.leftovers(bench.project, bench.tree)
+            await self._trees.clear(bench.made)
+            await asyncio.to_thread(_keep, bench, names)
+        return ended
+
+    async def _place(self, bench: Bench, candidate: Candidate, *parts: str) -> None:
+        """A new tree and a new home, with copies of these parts of what the last set-up made."""
+        await self._trees.place(bench.project, candidate.commit, bench.tree)
+        await self._trees.clear(bench.home)
+        await asyncio.to_thread(_give, bench, parts)
 
     async def _execute(
         self, bench: Bench, command: str, settings: CheckSettings, sandbox: Sandbox | None
@@ -195,17 +197,46 @@ class CommandChecks:
         )
 
 
-def _read_prepared(file: Path) -> PreparedTree | None:
-    """Read the memory of a set-up; None if it was never done, or not to its end."""
+def _read_prepared(file: Path) -> str | None:
+    """For which key a set-up was done; None if it was never done, or not to its end."""
     try:
-        value = json.loads(file.read_text("utf-8"))
-        return PreparedTree(value["key"], tuple(value["kept"]))
+        return str(json.loads(file.read_text("utf-8"))["key"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write_prepared(file: Path, prepared: PreparedTree) -> None:
-    write_whole(file, json.dumps({"key": prepared.key, "kept": prepared.kept}).encode())
+def _write_prepared(file: Path, key: str) -> None:
+    write_whole(file, json.dumps({"key": key}).encode())
+
+
+def _keep(bench: Bench, names: Iterable[str]) -> None:
+    """Copy what a set-up made."""
+    with _copying(bench):
+        for folder in (bench.made / "tree", bench.made / "home"):
+            folder.mkdir(parents=True, mode=0o700)
+        for name in names:
+            copy_part(bench.tree, bench.made / "tree", name)
+        copy_all(bench.home, bench.made / "home")
+
+
+def _give(bench: Bench, parts: Iterable[str]) -> None:
+    """Copy parts of what a set-up made into the bench."""
+    bench.home.mkdir(mode=0o700)
+    with _copying(bench):
+        for part in parts:
+            copy_all(bench.made / part, bench.tree if part == "tree" else bench.home)
+
+
+@contextmanager
+def _copying(bench: Bench) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = f"{error.strerror or error} ({error.filename})" if error.filename else error.strerror or error
+        raise Unavailable(
+            f"What the set-up of {bench.project.name} made could not be copied: {reason}.",
+            hint=f"Make room on the disk of {bench.folder}, or look at what `checks.setup` leaves there.",
+        ) from error
 
 
 def _verdict(

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from windlass.core.errors import NotAllowed, NotFound, WindlassError
+from windlass.core.errors import NotAllowed, NotFound, Unavailable, WindlassError
 from windlass.core.nouns.agent import Agent, Permissions
 from windlass.core.nouns.change import Landing
 from windlass.core.nouns.project import Project
 from windlass.core.radar.collisions import QuickLook
 from windlass.core.runs.workdir import WorktreeState
 from windlass.core.runs.worktree_setup import LOCK_FILES
-from windlass.git.files import NEW, exists, remove_tree, shown
+from windlass.git.files import GONE, NEW, exists, remove_tree, shown
 from windlass.git.hub import Hubs, Locks
 from windlass.git.inspect import Inspection
 from windlass.git.landing.forward import CheckoutMoves
@@ -36,8 +36,6 @@ from windlass.git.worktrees.worktree import Worktrees
 
 log = logging.getLogger("windlass")
 
-GONE = ".gone-"
-"""Prefix of a worktree that is saved and being removed."""
 MOST_NAMED = 10
 LONGEST_LISTING = 4 << 20
 MOST_LOOSE = 32
@@ -255,16 +253,14 @@ class HubGit:
 
     async def sweep(self) -> None:
         """Remove what a killed daemon left half made or half removed. Call it before anything else."""
-        kept = ("hubs/*.git/windlass/tmp*", "hubs/*.git/windlass/glimpses")
-        for pattern in (
-            f"worktrees/*/{GONE}*",
-            f"worktrees/*/{NEW}*",
-            f"worktrees/*/.spares/{NEW}*",
-            f"hubs/{NEW}*",
-            *kept,
-        ):
+        kept = ("hubs/*.git/windlass/tmp*", "hubs/*.git/windlass/glimpses", f"hubs/{NEW}*")
+        half = (f"{room}/*/{name}*" for room in ("worktrees", "checks") for name in (GONE, NEW, f".spares/{NEW}"))
+        for pattern in (*half, *kept):
             for path in self._home.glob(pattern):
-                await asyncio.to_thread(remove_tree, path)
+                try:
+                    await asyncio.to_thread(remove_tree, path)
+                except Unavailable as error:  # someone may hold it open, and write to it
+                    log.warning("%s", error)
 
     async def _described(self, hub: Path, sight: SeenWorktree, snapshot: str) -> WorktreeState:
         commits = await self._hubs.commits(hub, sight.main, sight.head)

@@ -15,6 +15,8 @@ from windlass.system.files import write_whole
 
 NEW = ".new-"
 """Prefix of a folder in which something is being made."""
+GONE = ".gone-"
+"""Prefix of a folder that is being removed."""
 
 
 def config_text(lines: Iterable[tuple[str, str, str]]) -> str:

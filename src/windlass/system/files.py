@@ -74,6 +74,16 @@ def open_folder(
 
 
 @contextmanager
+def open_folder_at(where: int, name: str) -> Iterator[int]:
+    """Open a folder in an open folder. Raises FileNotFoundError or NotPlain."""
+    handle = _open(where, name, _FOLDER, name)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def open_file(where: int | None, name: str | Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> Iterator[int]:
     """Open a plain file in an open folder, without waiting for anyone. Raises FileNotFoundError or NotPlain."""
     handle = _open(where, name, flags | _SAFE, "it", mode)

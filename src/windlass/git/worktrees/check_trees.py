@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+import secrets
 import shutil
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from windlass.core.errors import Unavailable
 from windlass.core.nouns.project import Project
-from windlass.git.files import beside, config_text, exclude_pattern, exists, make_folder, remove_tree, shown
+from windlass.git.files import GONE, beside, config_text, make_folder, remove_tree, shown
 from windlass.git.hub import Hubs
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserRepository
 from windlass.git.worktrees.clone import Clones, settings_lines
-from windlass.git.worktrees.untrusted import is_folder
+
+log = logging.getLogger("windlass")
 
 
 class CheckTrees:
-    """Trees that checks run in. Their `.git` is made anew each time: foreign code may have written to it."""
+    """Trees that checks run in. Each is new: code in an old one may have handed its open folder to an agent."""
 
     def __init__(self, git: GitProgram, hubs: Hubs, user: UserRepository) -> None:
         self._git = git
@@ -27,22 +29,17 @@ class CheckTrees:
         self._user = user
         self._clones = Clones(git, hubs)
 
-    async def place(self, project: Project, commit: str, path: Path, *, keep: Sequence[str] = ()) -> bool:
-        """A tree that git can't repair is made anew."""
+    async def place(self, project: Project, commit: str, path: Path) -> None:
         hub = await self._hubs.open(project)
-        kept = all(exists(path / name) for name in keep)
-        try:
-            await self._reset(hub, commit, path, keep)
-        except Unavailable:
-            await self.clear(path)
-            await self._reset(hub, commit, path, ())
-            kept = not keep
+        await self.clear(path)
+        make_folder(path)
+        await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=path, extra=_at(path))
         await self._give_git(project, hub, commit, path)
-        return kept
 
     async def clear(self, path: Path) -> None:
-        await asyncio.to_thread(remove_tree, path)
+        """Move the folder away and remove it there. Whoever still holds it open and writes to it does not keep us."""
         _index(path).unlink(missing_ok=True)
+        await asyncio.to_thread(_put_away, path)
 
     async def leftovers(self, project: Project, path: Path) -> tuple[str, ...]:
         hub = await self._hubs.open(project)
@@ -65,23 +62,25 @@ class CheckTrees:
     async def settings(self, project: Project) -> str:
         return config_text(settings_lines(await self._user.settings(project.path)))
 
-    async def _reset(self, hub: Path, commit: str, path: Path, keep: Iterable[str]) -> None:
-        if not is_folder(path):
-            await self.clear(path)
-            make_folder(path)
-        remove_tree(path / ".git")
-        spare = [part for name in keep for part in ("-e", exclude_pattern(name))]
-        await self._git.ours(hub, "read-tree", "--reset", "-u", commit, cwd=path, extra=_at(path))
-        await self._git.ours(hub, "clean", "-q", "-ffdx", *spare, cwd=path, extra=_at(path))
-
     async def _give_git(self, project: Project, hub: Path, commit: str, path: Path) -> None:
-        """A `.git` of its own, because many checks ask git something. Nothing is written by name where code was run."""
+        """A `.git` of its own, because many checks ask git something. It is made beside the tree."""
         settings = await self._user.settings(project.path)
         excludes = self._hubs.excludes(project, settings)
         with beside(path) as made:
             await self._clones.make(hub, made, project.main, commit=commit, settings=settings, excludes=excludes)
             shutil.copy2(_index(path), made / ".git" / "index")
             (made / ".git").rename(path / ".git")
+
+
+def _put_away(path: Path) -> None:
+    gone = path.with_name(f"{GONE}{path.name}-{secrets.token_hex(6)}")
+    try:
+        path.rename(gone)
+        remove_tree(gone)
+    except FileNotFoundError:
+        return
+    except Unavailable as error:
+        log.warning("%s It is tried again when the daemon starts.", error)
 
 
 def _index(path: Path) -> Path:
