@@ -53,13 +53,13 @@ def daemon(keyboard: Keyboard) -> Iterator[FakeDaemon]:
 class TestQueue:
     def test_shows_the_order_and_what_is_next(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
         """Who is tested, who follows, and what waits for a person."""
-        held = {**CHANGE, "id": "c2", "state": "held", "reason": "There is no check command."}
+        held = {**CHANGE, "id": "c2", "state": "held", "reason": "There is no check command.", "hold": "checks"}
         items = [CHANGE, {**CHANGE, "id": "c4", "state": "queued"}, held]
         daemon.teach("GET /queue", {"as_of": time.time(), "items": items})
 
         shown = keyboard.type("queue").stdout
 
-        assert "Next: c3, being tested; then c4. Held until someone acts: c2." in shown
+        assert "Next: c3, being tested; then c4. Held until someone acts: c2. Run `windlass config set checks" in shown
         assert "There is no check command." in shown
 
     def test_json_has_the_stable_keys(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:

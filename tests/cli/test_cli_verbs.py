@@ -117,11 +117,40 @@ class TestWork:
         assert "windlass receipt c1" in ended.stdout
 
     @pytest.mark.parametrize(
+        ("project", "sentence"),
+        [
+            ({"new": True}, "shop is a new project: what passes its checks lands on trunk."),
+            ({"checks": ""}, "It has no check command, so changes wait: `windlass init`"),
+            ({"waits": "trunk is red: exit code 1 (make)"}, "Nothing lands there now: trunk is red: exit code 1 (make)."),
+        ],
+    )
+    def test_what_is_set_up_and_why_nothing_would_land_is_said(
+        self, keyboard: Keyboard, daemon: FakeDaemon, project: dict[str, Any], sentence: str
+    ) -> None:
+        """Once, when the work is given; about a project that is ready, nothing."""
+        ready = {"name": "shop", "main": "trunk", "new": False, "checks": "make", "waits": ""}
+        given = {"agent": "kind-yak", "branch": "work/kind-yak", "task": {"id": "t1", "title": "Fix it"}}
+        daemon.teach("POST /tasks", {**given, "project": ready})
+        before = keyboard.type("work", "Fix it").stdout
+        daemon.teach("POST /tasks", {**given, "project": ready | project})
+
+        assert sentence in keyboard.type("work", "Fix it").stdout.removeprefix(before)
+        assert sentence not in before
+
+    @pytest.mark.parametrize(
         ("view", "sentence"),
         [
             (a_view("failed", settled=True), "t1 failed: because\nRun `windlass logs kind-yak`"),
             (a_view("waiting", settled=True), 'kind-yak asks: May I?\nRun `windlass answer kind-yak "…"`'),
             (a_view("landing", settled=True, state="held", reason="no checks"), "c1 is held: no checks"),
+            (
+                a_view("landing", settled=True, state="held", hold="guard", reason="it changes the Makefile"),
+                "`windlass change diff c1`; `windlass queue release c1` lets it land",
+            ),
+            (
+                a_view("landing", settled=True, state="held", hold="human", reason="held by hand: until Monday"),
+                "`windlass queue release c1` lets it go on",
+            ),
             (a_view("done", settled=True), "nothing to land"),
         ],
     )

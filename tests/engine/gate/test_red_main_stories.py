@@ -96,6 +96,27 @@ def test_it_is_tested_again_when_a_setting_that_checks_depend_on_changes(
     play(story)
 
 
+def test_a_project_that_was_forgotten_while_red_says_again_why_changes_wait(repo: Path, tmp_path: Path) -> None:
+    """What the gate had found out is forgotten, too: main is tested again, and the new change says what it waits for."""
+
+    async def story() -> None:
+        stage = Stage(repo, tmp_path / "home", checks=CHECK)
+        await reddened(stage, repo)
+        await stage.engine.forgetting.forget(await project_of(stage), sure=True, delete_hub=False)
+
+        name = await stage.order("New work")
+        await stage.move()
+        await stage.finish(name, "b.txt", "b\n")
+        await stage.move()
+
+        assert (await project_of(stage)).red
+        assert (await stage.change_of(name)).reason == "main is red"
+        [view] = [each for each in await stage.engine.status.every() if each.agent.id == name]
+        assert "main is red: exit code 1" in view.evidence
+
+    play(story)
+
+
 def test_one_agent_is_asked_to_mend_it_and_only_that_change_goes_on(repo: Path, tmp_path: Path) -> None:
     """It is told what fails; the others land after it. However often it is looked at, there is one such task."""
 

@@ -69,6 +69,30 @@ _RUNS = (
 
 _OUTPUT_LINES = 15
 
+_ENDS = "`windlass queue drop {change}` gives it up."
+_HELD = {
+    "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
+    "checkout": "Clear what is in the way; then it lands by itself.",
+    "trouble": "It is tried again by itself; `windlass doctor` says what is wrong.",
+    "review": "`windlass change show {change}` shows what was said, `windlass queue release {change}` lets it land.",
+    "guard": f"Look at `windlass change diff {{change}}`; `windlass queue release {{change}}` lets it land, {_ENDS}",
+    "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
+}
+"""The next step for a person about a held change, by its hold."""
+_OWN = f"`windlass queue retry {{change}}` tests it again, {_ENDS}"
+_BY_HAND = f"`windlass queue release {{change}}` lets it go on, {_ENDS}"
+
+
+def held_step(change: Row, name: str) -> str:
+    """What a person can do about a held change of an agent, or of their own; nothing if it is not held."""
+    from windlass.core.nouns.change import BY_HAND  # noqa: PLC0415 - few commands need it
+
+    hold = change.get("hold") or ""
+    words = _HELD.get(hold, "") if name or hold != "human" else _OWN
+    if hold == "human" and change["reason"].startswith(BY_HAND):
+        words = _BY_HAND
+    return words.format(name=name, change=change["id"])
+
 
 @command(
     "list",
@@ -165,6 +189,10 @@ def _steps(agent: Row) -> list[str]:
         steps += [f"windlass diff {name}", f"windlass stop {name}"]
     if change and change.get("hold") in ("review", "human"):
         steps += [f"windlass change show {change['id']}"]
+    if change and "queue release" in held_step(change, name):
+        steps += [f"windlass queue release {change['id']}"]
+    if change and change.get("hold") == "human" and not agent.get("questions"):
+        steps += [f"windlass queue retry {change['id']}"]
     if change and change.get("hold") == "checks":
         steps += ['windlass config set checks.command "…"']
     if saved := agent.get("rescue"):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from windlass.cli.arguments import all_of, change_argument, command, daemon_and_json, examples, here_option, json_option
-from windlass.cli.commands.agents import described
+from windlass.cli.commands.agents import described, held_step
 from windlass.cli.commands.watch import events, when_back
 from windlass.cli.connection.client import Client, here
 from windlass.cli.output import (
@@ -98,7 +98,7 @@ def _what_is_next(items: list[Row]) -> str:
     moving = [item for item in items if not item.get("paused")]
     testing = [item["id"] for item in moving if item["state"] == "testing"]
     queued = [item["id"] for item in moving if item["state"] == "queued"]
-    held = [item["id"] for item in items if item["state"] == "held"]
+    held = [item for item in items if item["state"] == "held"]
     if testing:
         words = f"Next: {', '.join(testing)}, being tested" + (f"; then {', '.join(queued)}" if queued else "") + "."
     elif queued:
@@ -106,7 +106,10 @@ def _what_is_next(items: list[Row]) -> str:
     else:
         paused = any(item.get("paused") and item["state"] == "queued" for item in items)
         words = "Nothing lands now." if paused else "Nothing waits to land."
-    return words + (f" Held until someone acts: {', '.join(held)}." if held else "")
+    if not held:
+        return words
+    step = held_step(held[0], held[0].get("agent") or "")
+    return f"{words} Held until someone acts: {', '.join(item['id'] for item in held)}. {step}".rstrip()
 
 
 # ── arranging it ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from windlass.cli.arguments import WORD, Duration, command, json_option
-from windlass.cli.commands.agents import described, given_text
+from windlass.cli.commands.agents import described, given_text, held_step
 from windlass.cli.connection.client import Client, here
 from windlass.cli.connection.follow import follow
 from windlass.cli.output import (
@@ -33,14 +33,6 @@ from windlass.core.display import age
 from windlass.core.errors import BadInput, NotFound, TimedOut, WindlassError
 from windlass.core.nouns.agent import Confinement, Permissions
 
-_HELD = {
-    "checks": 'Run `windlass config set checks.command "…"`; then it is tested, and lands.',
-    "checkout": "Clear what is in the way; then it lands by itself.",
-    "trouble": "It is tried again by itself; `windlass doctor` says what is wrong.",
-    "review": "Run `windlass change show {change}` to see what was said about it.",
-    "human": 'Run `windlass answer {name} "…"` to send it back with your advice, or `windlass stop {name}`.',
-}
-"""The next step for a person about a held change, by its hold."""
 _LONGEST_SCRIPT = 3_000_000
 """Bytes: the path may be a device that never ends."""
 
@@ -181,6 +173,18 @@ def _say_begun(added: Row) -> None:
     say(f"{bold(agent)} works on {task['id']}, {one_line(task['title'])}, on branch {added['branch']}.")
     look = f"windlass logs {agent} -f"
     say(f"  {look}    see it work\n  {'windlass queue'.ljust(len(look))}    see it land")
+    for note in _notes(added.get("project") or {}):
+        say(note)
+
+
+def _notes(project: Row) -> Iterator[str]:
+    """What someone who gives work should know about the project: that it is new, and why nothing would land."""
+    if project.get("new"):
+        yield f"{one_line(project['name'])} is a new project: what passes its checks lands on {one_line(project['main'])}."
+    if not project.get("checks", "?"):
+        yield "It has no check command, so changes wait: `windlass init` finds one and asks."
+    if project.get("waits"):
+        yield f"Nothing lands there now: {one_line(project['waits'])}. `windlass queue` says what waits, and what to do."
 
 
 def _wait(daemon: Client, added: Row, deadline: float | None, *, as_json: bool) -> None:
@@ -212,10 +216,8 @@ def _not_landed(view: Row) -> WindlassError:
     """The error for a task that ended without a landing, with what to do next."""
     name, task, change = view["agent"]["name"], view["task"], view.get("change")
     if change and change["state"] in ("held", "closed"):
-        hint = _HELD.get(change.get("hold"), "Run `windlass diff {name}` to see the change.")
-        return WindlassError(
-            f"{change['id']} is {change['state']}: {change['reason']}", hint=hint.format(name=name, change=change["id"])
-        )
+        hint = held_step(change, name) or f"Run `windlass diff {name}` to see the change."
+        return WindlassError(f"{change['id']} is {change['state']}: {change['reason']}", hint=hint)
     if task["state"] == "waiting":
         asked = " ".join(question["question"] for question in view["questions"]) or task["reason"]
         return WindlassError(f"{name} asks: {asked}", hint=f'Run `windlass answer {name} "…"`.')

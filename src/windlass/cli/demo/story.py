@@ -140,7 +140,9 @@ class Storyline:
         part.state, part.ended = "landed", time.monotonic()
         self.landed.append(change["id"])
         seconds = sum(check["seconds"] for check in change["checks"])
-        self._tell("gate", f"{change['id']} passed in {seconds:.1f} s and lands: main is now {short(event['after'])}")
+        below = (change["landing"].get("top") or event["after"]) != event["after"]  # main moves once for a whole stack
+        where = "lands, with the next" if below else f"lands: main is now {short(event['after'])}"
+        self._tell("gate", f"{change['id']} passed in {seconds:.1f} s and {where}")
         self._sign(f"{part.story.name}.landed")
 
     def _rejected(self, part: Part, change: Row, _event: Row) -> None:

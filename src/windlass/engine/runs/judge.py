@@ -205,12 +205,12 @@ def _leave_to_a_person(store: Writing, run: Run, task: Task, changes: Sequence[C
     mail = [delivery.move(Receipt.READ) for delivery in store.deliveries_of(run.id)]
     store.record("task.submitted", task.id, task.move(TaskState.LANDING, now=now), *mail)
     for change in changes:
-        reason = f"its checks fail, perhaps by chance, and {run.agent} could not mend it"
+        reason = f"its checks fail, and {run.agent} could not mend it"
         held = change.move(ChangeState.HELD, reason=reason, hold=Hold.HUMAN)
         store.record("change.held", held.id, held)
         ask = (
             f"{change.id} ({change.title}): {reason} ({run.reason}). `windlass queue retry {change.id}` tests it again"
-            f" as it is, `windlass queue drop {change.id}` gives it up."
+            f" as it is, if they may fail by chance; `windlass queue drop {change.id}` gives it up."
         )
         ask_about(store, held, ask, now)
 

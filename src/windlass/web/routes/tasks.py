@@ -13,6 +13,7 @@ from windlass.core import policy
 from windlass.core.errors import BadInput
 from windlass.core.nouns.agent import Confinement, Permissions, Status
 from windlass.core.nouns.change import ChangeState
+from windlass.core.nouns.project import halt
 from windlass.core.nouns.task import Mode, Task, TaskState
 from windlass.core.requests import Request
 from windlass.engine import Engine
@@ -41,8 +42,17 @@ async def add(call: Call, given: TaskRequest) -> Answer:
     """Give an agent a piece of work."""
     if given.mode is Mode.REVIEW:
         raise BadInput("A review is of a change.", hint="POST /changes/{id}/review begins one.")
+    known = await call.engine.projects.known_at(given.path)
     task, agent = await call.engine.tasks.add(Order(**asdict(given)))
-    return {"task": views.task(task), "agent": agent.id, "branch": agent.branch}
+    project = await call.engine.projects.get(task.project)
+    place = {
+        "name": project.name,
+        "main": project.main,
+        "new": known is None or bool(known.forgotten),
+        "checks": call.engine.ports.settings.at(project.path).checks.command,
+        "waits": halt(project, None, call.now),
+    }
+    return {"task": views.task(task), "agent": agent.id, "branch": agent.branch, "project": place}
 
 
 async def show(call: Call) -> Answer:
