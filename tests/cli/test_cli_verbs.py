@@ -121,7 +121,7 @@ class TestWork:
         [
             ({"new": True}, "shop is a new project: what passes its checks lands on trunk."),
             ({"checks": ""}, "It has no check command, so changes wait: `windlass init`"),
-            ({"waits": "trunk is red: exit code 1 (make)"}, "Nothing lands there now: trunk is red: exit code 1 (make)."),
+            ({"waits": "trunk is red: make failed"}, "Nothing lands there now: trunk is red: make failed."),
         ],
     )
     def test_what_is_set_up_and_why_nothing_would_land_is_said(

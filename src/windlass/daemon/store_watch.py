@@ -42,4 +42,3 @@ def is_due(home: Path) -> bool:
     except OSError:
         return True
     return not 0.0 <= age < AN_HOUR  # also after the clock was set back
-

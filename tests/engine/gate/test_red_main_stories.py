@@ -97,7 +97,7 @@ def test_it_is_tested_again_when_a_setting_that_checks_depend_on_changes(
 
 
 def test_a_project_that_was_forgotten_while_red_says_again_why_changes_wait(repo: Path, tmp_path: Path) -> None:
-    """What the gate had found out is forgotten, too: main is tested again, and the new change says what it waits for."""
+    """What the gate had found out is forgotten, too: main is tested again, and the change says what it waits for."""
 
     async def story() -> None:
         stage = Stage(repo, tmp_path / "home", checks=CHECK)

@@ -228,7 +228,16 @@ def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
     return text
 
 
-@command("stop", "windlass stop swift-otter\nwindlass stop reviewer@pr-123\nwindlass stop @pr-123\nwindlass stop --all\nwindlass stop --all --everywhere")
+@command(
+    "stop",
+    """
+    windlass stop swift-otter
+    windlass stop reviewer@pr-123
+    windlass stop @pr-123
+    windlass stop --all                  of the project here
+    windlass stop --all --everywhere
+    """,
+)
 @click.argument("names", nargs=-1, type=STOPPABLE, metavar="NAME…")
 @click.option(
     "--all",
@@ -239,9 +248,7 @@ def given_text(text: str, what: str, *, may_be_empty: bool = False) -> str:
 @click.option("--everywhere", is_flag=True, help="With --all: of all projects, wherever you are.")
 @json_option
 @click.pass_context
-def stop_command(
-    ctx: click.Context, names: tuple[str, ...], everyone: bool, everywhere: bool, as_json: bool
-) -> None:
+def stop_command(ctx: click.Context, names: tuple[str, ...], everyone: bool, everywhere: bool, as_json: bool) -> None:
     """Stop agents, with every process they started. Their work stays, and does not land any more.
 
     @NAME ends a whole instance of a workflow. Without a name, this shows what could be stopped.
@@ -250,27 +257,42 @@ def stop_command(
         raise click.UsageError("Say whom to stop: one or more names, or --all.", ctx)
     if everywhere and not everyone:
         raise click.UsageError("--everywhere says whom --all means, so it needs --all.", ctx)
-    if not names and not everyone:
+    if everyone:
+        _stop_everyone(ctx.obj, None if everywhere else repository(), as_json=as_json)
+    elif names:
+        _stop_named(ctx.obj, names, as_json=as_json)
+    else:
         _say_stoppable(ctx.obj, as_json=as_json)
-        return
-    kept: dict[str, Row] = {}
-    ended = ctx.obj.post("stop", path=None if everywhere else repository()) if everyone else {}
-    stopped, problems = (ended["stopped"], []) if everyone else _stop_each(ctx.obj, names, kept)
+
+
+def _stop_everyone(daemon: Client, path: str | None, *, as_json: bool) -> None:
+    """Stop those of the project at a path, or of all, and say who and what goes on."""
+    ended = daemon.post("stop", path=path)
+    stopped, going_on, elsewhere = (ended.get(part, []) for part in ("stopped", "going_on", "elsewhere"))
     if as_json:
-        told = {"going_on": ended.get("going_on", []), "elsewhere": ended.get("elsewhere", [])}
-        say_json({"stopped": stopped, **told})
+        say_json({"stopped": stopped, "going_on": going_on, "elsewhere": elsewhere})
+        return
+    where = f" in {one_line(ended['project'])}" if ended.get("project") else ""
+    say(f"Stopped {', '.join(map(one_line, stopped))}." if stopped else f"Nothing was running{where}.")
+    if elsewhere:
+        say(f"Of other projects {some(elsewhere)} go on: `windlass stop --all --everywhere` stops them, too.")
+    for change in going_on:
+        key, title = one_line(change["id"]), one_line(change["title"])
+        say(f"{key} ({title}) goes on: no agent wants to land it. `windlass queue drop {key}` closes it.")
+
+
+def _stop_named(daemon: Client, names: tuple[str, ...], *, as_json: bool) -> None:
+    kept: dict[str, Row] = {}
+    stopped, problems = _stop_each(daemon, names, kept)
+    if as_json:
+        say_json({"stopped": stopped, "going_on": []})
     elif stopped:
         say(f"Stopped {', '.join(map(one_line, stopped))}.")
         for name, files in kept.items():
             where = ", ".join(one_line(file) for file in files.values())
             say(f"The messages stay: `windlass peek --channel {name}`{f', and {where}' if where else ''}.")
     elif not problems:
-        say(f"Nothing was running{' in ' + one_line(ended['project']) if ended.get('project') else ''}.")
-    if (others := ended.get("elsewhere")) and not as_json:
-        say(f"Of other projects {some(others)} go on: `windlass stop --all --everywhere` stops them, too.")
-    for change in ended.get("going_on", []) if not as_json else []:
-        key, title = one_line(change["id"]), one_line(change["title"])
-        say(f"{key} ({title}) goes on: no agent wants to land it. `windlass queue drop {key}` closes it.")
+        say("Nothing was running.")
     for problem in problems[:-1]:
         tell(block(f"windlass: {problem}"))
     if problems:

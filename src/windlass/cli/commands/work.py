@@ -180,11 +180,12 @@ def _say_begun(added: Row) -> None:
 def _notes(project: Row) -> Iterator[str]:
     """What someone who gives work should know about the project: that it is new, and why nothing would land."""
     if project.get("new"):
-        yield f"{one_line(project['name'])} is a new project: what passes its checks lands on {one_line(project['main'])}."
+        name, main = one_line(project["name"]), one_line(project["main"])
+        yield f"{name} is a new project: what passes its checks lands on {main}."
     if not project.get("checks", "?"):
         yield "It has no check command, so changes wait: `windlass init` finds one and asks."
     if project.get("waits"):
-        yield f"Nothing lands there now: {one_line(project['waits'])}. `windlass queue` says what waits, and what to do."
+        yield f"Nothing lands there now: {one_line(project['waits'])}. `windlass queue` says what waits."
 
 
 def _wait(daemon: Client, added: Row, deadline: float | None, *, as_json: bool) -> None:
