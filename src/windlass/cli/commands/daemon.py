@@ -80,7 +80,7 @@ def stop_command(daemon: Client, force: bool) -> None:
         say(f"Stopped, pid {found.pid or status.get('pid', 0)}.{agents}")
 
 
-def _wait_until_gone(found: launch.Listener, within: float) -> None:
+def _wait_until_gone(found: launch.ListeningProcess, within: float) -> None:
     began, note = time.monotonic(), waiting_note("Waiting for the daemon to leave,")
     while not found.has_ended(_LOOK_SECONDS):
         waited = time.monotonic() - began

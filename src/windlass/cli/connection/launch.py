@@ -132,7 +132,7 @@ def listens(home: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class ListeningProcess:
     """The process that takes connections; nobody, if none does or it can't be seen from here."""
 
     pid: int = 0
@@ -151,14 +151,14 @@ class Listener:
 
 
 @contextmanager
-def listener(home: str) -> Iterator[Listener]:
+def listener(home: str) -> Iterator[ListeningProcess]:
     """Pin the process that takes connections now."""
-    found = Listener()
+    found = ListeningProcess()
     with suppress(OSError):  # nobody listens, or it has just ended
         connected = dial(home)
         try:
             pid = peer(connected)
-            found = Listener(pid, os.pidfd_open(pid)) if pid else found
+            found = ListeningProcess(pid, os.pidfd_open(pid)) if pid else found
         finally:
             connected.close()
     try:
