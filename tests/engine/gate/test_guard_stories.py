@@ -243,6 +243,33 @@ class TestFewerTests:
 
         play(story)
 
+    def test_a_main_that_is_green_without_a_count_is_counted_first(self, repo: Path, tmp_path: Path) -> None:
+        """Its last landing was tested by a Windlass that did not count."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home")
+            landed = await brought(stage, {"a": "1"})
+            older = replace(landed, checks=tuple(replace(check, tests=None) for check in landed.checks))
+            await stage.store.write(lambda store: store.record("change.landed", older.id, older))
+            await stage.restart()
+            stage.clock.time += 60
+            change = await brought(stage, {"test_one": None})
+            assert (change.state, change.reason) == (ChangeState.HELD, "1 tests run with it, and there were 2")
+
+        play(story)
+
+    def test_checks_that_count_nothing_are_not_run_again_for_it(self, repo: Path, tmp_path: Path) -> None:
+        """Main is tested at most once for each tip, and changes of tests land."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home")
+            commit(repo, "tools/run.sh", "echo ran >> {log}\n".format(log=tmp_path / "log"), dict(os.environ))
+            for name in ("test_three", "test_four"):
+                assert (await brought(stage, {name: "x"})).landing is not None
+            assert (tmp_path / "log").read_text().count("ran") == 3
+
+        play(story)
+
     def test_of_several_only_the_one_that_deletes_is_held(self, repo: Path, tmp_path: Path) -> None:
         """The others land without it."""
 

@@ -44,6 +44,8 @@ class KnownTrials:
     """Stacks whose stored results are among the finished trials."""
     sound: bool | None = None
     """Whether the tip itself passes the checks; None if that is unknown."""
+    counted: bool = False
+    """Whether the tip's checks ran since we look at it, so that its tests are counted if they count any."""
     looking: bool = False
     """Whether the tip is being tested."""
     doubted: bool = False
@@ -86,7 +88,7 @@ class KnownTrials:
         self._doubt()
         self.tip = tip
         self.alone = self.doubted = False
-        self.sound, self.refused = True, 0
+        self.sound, self.counted, self.refused = True, True, 0
 
     def all(self) -> list[Trial]:
         """All trials, finished and running."""
@@ -143,7 +145,7 @@ class KnownTrials:
             test.trial = replace(test.trial, old=True)
         self._doubt()
         self.tip = tip
-        self.sound, self.doubted, self.refused = None, False, 0
+        self.sound, self.counted, self.doubted, self.refused = None, False, False, 0
 
     def _doubt(self) -> None:
         """Main leaves a tip that was not found sound: no change is blamed for a failure on it."""

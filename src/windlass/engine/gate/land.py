@@ -196,7 +196,7 @@ class Gate:
             sound = await self.health.test(project, tip, view.settings)
             self.holds.tried(f"{project.id} red")
             if tip == trials.tip:
-                trials.sound = sound
+                trials.sound, trials.counted = sound, sound is not None
             if sound is False:
                 trials.pardon()
         finally:
@@ -340,7 +340,7 @@ class Gate:
     def _must_count_first(self, view: QueueView, pairs: list[tuple[Change, Candidate]], before: Tally | None) -> bool:
         """Whether main's tests must be counted before a stack that changes tests may land; if so, that begins."""
         files = [file for change, candidate in pairs if _is_unseen(change) for file in candidate.files]
-        if before is not None or view.trials.sound is not None or not gate_rules.touches_tests(files):
+        if before is not None or view.trials.counted or not gate_rules.touches_tests(files):
             return False
         self._test_main(view)
         return True
