@@ -12,7 +12,7 @@ from stage import Stage, play
 from windlass.core.address import HUMAN
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.settings.schema import WorkSettings
-from windlass.engine.records.messages import channel_of
+from windlass.engine.records.messages import channel_of, tell_person
 
 
 async def told(stage: Stage, name: str) -> list[str]:
@@ -46,6 +46,28 @@ class TestKeptWorktrees:
             assert "****************.log" in said and "tell-nobody" not in said
             events = await stage.store.read(lambda store: store.events(after=0, limit=1_000))
             assert [event.data["kept"] for event in events if event.kind == "agent.retired"] == [said]
+
+        play(story)
+
+    def test_a_report_for_the_person_alone_is_not_on_the_page_of_another_agent(
+        self, repo: Path, tmp_path: Path
+    ) -> None:
+        """The person sees it, and so does nobody else."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            name = await stage.order()
+            await stage.move()
+            channel = channel_of((await stage.task_of(name)).id)
+            for body, direct in (("for all", False), ("for you", True)):
+                await stage.store.write(
+                    lambda store, body=body, direct=direct: tell_person(
+                        store, body, channel=channel, now=1.0, direct=direct
+                    )
+                )
+            pages = [await stage.engine.status.page(name, viewer=viewer) for viewer in ("", "neighbour")]
+            seen = [[report.body for report in page.reports] for page in pages]
+            assert seen == [["for all", "for you"], ["for all"]]
 
         play(story)
 

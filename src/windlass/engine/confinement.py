@@ -12,6 +12,7 @@ from windlass.core.ports import Ports
 from windlass.core.runs.provider import Provider
 from windlass.core.runs.redact import Redactor, is_secret_name
 from windlass.core.runs.sandbox import (
+    DOOR,
     Sandbox,
     decide_sandbox,
     enclosure,
@@ -68,10 +69,12 @@ class Confinements:
         )
 
     def around_setup(self, site: Site, provider: Provider, *, worktree: str) -> Sandbox:
-        """The sandbox of a set-up: it may write to the worktree, and has no part in the provider's login."""
+        """The sandbox of a set-up: it may write to the worktree, and has no part in the provider's login, nor a way to
+        the daemon."""
         like = self.around(site, provider, (worktree,), folder=worktree)
         more = self.settings.at(site.project.path).sandbox.writable
-        return replace(like, writable=(worktree, *more), protected=())
+        readable = tuple(path for path in like.readable if path != f"{self.ports.home}/{DOOR}")
+        return replace(like, readable=readable, writable=(worktree, *more), protected=(), links=())
 
     async def around_checks(self, project: Project, settings: SandboxSettings) -> tuple[str, Sandbox | None]:
         """The program that keeps a project's checks in a sandbox, and that sandbox; nothing if they have none."""

@@ -11,6 +11,25 @@ from stage import Stage, play
 import patience
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
+from windlass.core.runs.sandbox import DOOR, SOCKET
+from windlass.core.runs.workdir import Site
+from windlass.engine.confinement import Confinements
+
+
+def test_a_set_up_does_not_reach_the_daemon(stage: Stage) -> None:
+    """It runs code of the repository for nobody: neither the socket nor its folder is in its sandbox."""
+
+    async def story() -> None:
+        await give(stage, "First")
+        await stage.move()
+        agent, project = await stage.agent("coder"), await stage.engine.projects.at(str(stage.repo))
+        site, provider = Site(agent, (project,)), stage.engine.ports.providers.get(agent.provider)
+        around = Confinements(stage.engine.ports).around_setup(site, provider, worktree="/w")
+        assert around.links == ()
+        assert not [path for path in (*around.readable, *around.writable) if path.endswith((DOOR, SOCKET))]
+        assert "/w" in around.writable
+
+    play(story)
 
 
 class TestSetup:

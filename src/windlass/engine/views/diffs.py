@@ -19,10 +19,11 @@ class Diffs:
         self.store = ports.store
         self.git = ports.git
 
-    async def of(self, name: str) -> str:
-        """An agent's difference from main, or the one it has landed."""
+    async def of(self, name: str, *, within: str = "") -> str:
+        """An agent's difference from main, or the one it has landed: in all of its projects, or within one."""
         site, landings = await self.store.read(lambda store: _about(store, name))
-        return "".join([await self._in(site, project, landings.get(project.id)) for project in site.projects])
+        shown = [project for project in site.projects if within in ("", project.id)]
+        return "".join([await self._in(site, project, landings.get(project.id)) for project in shown])
 
     async def of_change(self, change: Change) -> str:
         """What a change would do to main, or has done."""

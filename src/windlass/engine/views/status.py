@@ -146,10 +146,14 @@ class Statuses:
                 output=_failed_output(store, view.change),
                 questions=[each for each in open_questions(store, agent.id) if not each.hidden_from(viewer)],
                 setup=text_of(store, setup_document(agent)),
-                reports=[message for message in messages if str(HUMAN) in message.to and message.kind is Kind.REPORT],
+                reports=[said for said in messages if _is_report(said) and not said.hidden_from(viewer)],
             )
 
         return await self.store.read(question)
+
+
+def _is_report(message: Message) -> bool:
+    return str(HUMAN) in message.to and message.kind is Kind.REPORT
 
 
 def _failed_output(store: Reading, change: Change | None) -> str:

@@ -89,8 +89,10 @@ def _piece(piece: Piece) -> dict[str, Any]:
 
 
 async def diff(call: Call) -> Answer:
-    """What an agent has changed since main."""
-    return {"diff": await call.engine.diffs.of(await call.agent())}
+    """What an agent has changed since main: another agent sees it in its own project alone."""
+    name = await call.agent()
+    within = call.caller.project if call.viewer not in ("", name) else ""
+    return {"diff": await call.engine.diffs.of(name, within=within)}
 
 
 async def stop(call: Call) -> Answer:
