@@ -113,11 +113,11 @@ class Forgetting:
         )
 
     async def _drop_changes(self, project: Project) -> tuple[str, ...]:
-        waiting = await self.store.read(lambda store: store.changes(project=project.id))
-        for change in waiting:
+        dropped = []
+        for change in await self.store.read(lambda store: store.changes(project=project.id)):
             with suppress(Conflict):  # it has ended meanwhile
-                await self.queue.drop(change.id, REASON)
-        return tuple(change.id for change in waiting)
+                dropped.append((await self.queue.drop(change.id, REASON)).id)
+        return tuple(dropped)
 
     async def _may_hold(self, agent: Agent, places: list[Project]) -> bool:
         """Whether an agent may have a worktree: one that was retired long ago usually has none."""
@@ -130,9 +130,12 @@ class Forgetting:
 
 
 def _agents(project: Project, store: Reading) -> list[tuple[Agent, list[Project]]]:
-    """All agents that a project ever had, each with the projects where it may have a worktree."""
-    every = [*store.agents(project=project.id), *store.agents(project=project.id, retired=True)]
-    return [(agent, [place for key in agent.projects if (place := store.find(Project, key))]) for agent in every]
+    """All agents that a project ever had, each with the projects where it may have a worktree; of a retired guest from
+    another project, this one."""
+    own = [*store.agents(project=project.id), *store.agents(project=project.id, retired=True)]
+    guests = [each for each in store.agents(retired=True) if project.id in each.projects and each.project != project.id]
+    found = [(agent, [place for key in agent.projects if (place := store.find(Project, key))]) for agent in own]
+    return [*found, *((guest, [project]) for guest in guests)]
 
 
 def _refuse(project: Project, store: Reading) -> None:

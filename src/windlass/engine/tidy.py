@@ -125,8 +125,11 @@ class Tidy:
             ref = await self.ports.git.remove_worktree(project, agent)
             log.info("removed the worktree of %s; its files are saved as %s", agent.id, ref)
             return ref, ""
-        except NotFound:
-            return "", ""
+        except NotFound as error:
+            if not await self.ports.git.has_worktree(project, agent):
+                return "", ""
+            place = self.ports.git.worktree_path(project, agent)
+            return "", f"The worktree of {agent.id} is kept, because it can't be saved: {error} Look at {place}."
         except NotAllowed as error:
             return "", f"{error} {error.hint}".strip()
 

@@ -67,6 +67,8 @@ class McpCallers:
                 "It is not clear which project is meant.",
                 hint=f"Say so with the header {PATH_HEADER}, or use `windlass mcp` in the project's folder.",
             )
+        if known and (await self.engine.projects.get(known)).forgotten:
+            known = ""  # another may be at that path by now
         named = await self.engine.callers.identify(speaker, path=path, project=known or "", name=name)
         if len(self._places) >= MOST_PLACES:
             self._places.clear()

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from stage import DONE, Stage, commit, play
 
-from windlass.core.errors import BadInput
-from windlass.core.nouns.change import ChangeState
+from windlass.core.agents.grants import Grant
+from windlass.core.errors import BadInput, Conflict, NotFound
+from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.run import Outcome
 from windlass.core.nouns.task import TaskState
 
@@ -30,11 +31,11 @@ class PairStage(Stage):
         """Where the agent works."""
         return await self.worktree(self.name)
 
-    async def change(self, *names: str, text: str = "new\n") -> None:
+    async def change(self, *names: str, text: str = "new\n", file: str = "field.txt") -> None:
         """Commit a file in each of these repositories."""
         launch = self.processes.started[(await self.run_of(self.name)).id].launch
         for name in names:
-            commit(await self.folder() / name, "field.txt", text, os.environ | dict(launch.environment))
+            commit(await self.folder() / name, file, text, os.environ | dict(launch.environment))
 
     async def one_bad_and_one_in_the_way(self) -> Path:
         """Its change in `repo` fails there, and that in `web` meets a file of the user's, which is returned."""
@@ -51,6 +52,12 @@ class PairStage(Stage):
         await self.signal(self.name, DONE)
         await self.exit(self.name)
         await self.move()
+
+    async def look(self) -> None:
+        """Take in what the agent has committed so far."""
+        run = await self.run_of(self.name)
+        for project in await self.store.read(lambda store: store.projects()):
+            await self.engine.ports.git.look(project, await self.agent(self.name), run.id)
 
     async def states(self) -> list[ChangeState]:
         task = await self.task_of(self.name)
@@ -96,6 +103,59 @@ def test_both_are_found_by_name_and_both_land(stage: PairStage, tmp_path: Path) 
         events = await stage.store.read(lambda store: store.events(after=0, limit=1000))
         [retired] = [event for event in events if event.kind == "agent.retired"]
         assert len(retired.data["rescues"]) == 2
+
+    play(story)
+
+
+def test_who_looks_from_one_project_sees_nothing_of_the_other(stage: PairStage) -> None:
+    """An agent's differences are shown project by project; a person and the agent itself see them all."""
+
+    async def story() -> None:
+        await stage.begin()
+        await stage.change("repo", text="ours\n")
+        await stage.change("web", text="theirs\n")
+        await stage.look()
+        home = (await stage.agent(stage.name)).project
+        whole, part = [await stage.engine.diffs.of(stage.name, within=within) for within in ("", home)]
+        assert "+ours" in whole and "+theirs" in whole
+        assert "+ours" in part and "+theirs" not in part
+
+    play(story)
+
+
+def test_a_change_in_another_project_is_for_its_author_alone(stage: PairStage, tmp_path: Path) -> None:
+    """For the author's neighbours it does not exist, as nothing does of a project that is not theirs."""
+
+    async def story() -> None:
+        await stage.begin()
+        neighbour = await stage.order("Live beside them")
+        await stage.move()
+        author, other = [(await stage.run_of(name)).id for name in (stage.name, neighbour)]
+        web = (await stage.engine.projects.at(str(tmp_path / "web"))).id
+        change = Change(id="c9", project=web, agent=stage.name, task="", title="x", branch="x", head="x")
+        await stage.store.write(lambda store: store.record("change.queued", change.id, change))
+        admit = stage.engine.callers.admit
+        assert (await admit(author, Grant.CHANGE, "c9")).run == author
+        with pytest.raises(NotFound, match="c9"):
+            await admit(other, Grant.CHANGE, "c9")
+
+    play(story)
+
+
+def test_a_hub_is_not_deleted_under_the_worktree_of_a_retired_guest(stage: PairStage, tmp_path: Path) -> None:
+    """The agent belongs to another project, and its clone borrows objects from this one."""
+
+    async def story() -> None:
+        await stage.begin()
+        tree = (await stage.folder() / "web").resolve()
+        (tree / "results.log").write_text("hours of work\n")
+        await stage.change("web", text="*.log\n", file=".gitignore")
+        await stage.done()
+        assert (await stage.agent(stage.name)).retired_at is not None and tree.exists()
+        web = await stage.engine.forgetting.find(str(tmp_path / "web"))
+        with pytest.raises(Conflict, match=r"results\.log"):
+            await stage.engine.forgetting.forget(web, sure=True, delete_hub=True)
+        assert (tree / "results.log").exists()
 
     play(story)
 

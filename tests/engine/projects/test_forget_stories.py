@@ -11,10 +11,12 @@ from stage import Stage, play
 
 from windlass.core.errors import Conflict, NotFound
 from windlass.core.invariants import Finding
-from windlass.core.nouns.change import ChangeState
+from windlass.core.messages.members import Speaker
+from windlass.core.nouns.change import Change, ChangeState
 from windlass.core.nouns.project import Project
 from windlass.core.nouns.task import TaskState
 from windlass.engine.forgetting import Forgotten
+from windlass.engine.gate.queue import Queue
 from windlass.engine.views.audit import Audit
 
 
@@ -168,6 +170,57 @@ class TestForget:
             assert not tree.exists() and not [*(tmp_path / "home" / "hubs").iterdir()]
             assert (await stage.engine.rescue.every(landed=True)).items == ()
             assert await broken(stage) == []
+
+        play(story)
+
+    def test_a_worktree_without_repository_and_hub_is_kept_and_named(self, repo: Path, tmp_path: Path) -> None:
+        """Nothing can be saved there any more, so its files stay where they are."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            tree = await stage.worktree(await left_a_draft(stage))
+            carry(repo, tmp_path / "moved")
+            carry(tmp_path / "home" / "hubs", tmp_path / "lost")
+            await stage.restart()
+            done = await forget(stage, sure=True)
+            assert [str(tree) in each.kept for each in done.cleared] == [True]
+            assert (tree / "draft.txt").exists()
+
+        play(story)
+
+    def test_only_changes_that_were_given_up_are_named(self, repo: Path, tmp_path: Path) -> None:
+        """One that has ended meanwhile was not."""
+
+        class LateQueue(Queue):
+            async def drop(self, key: str, reason: str) -> Change:
+                raise Conflict(f"{key} has ended, {reason}.")
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            change = await stage.change_of(await a_held_change(stage))
+            forgetting = stage.engine.forgetting
+            assert await forgetting._drop_changes(await forgetting.find(str(repo))) == (change.id,)
+            queue = stage.engine.queue
+            await a_held_change(stage)
+            forgetting.queue = LateQueue(queue.ports, queue.projects, queue.changes, queue.moves)
+            assert await forgetting._drop_changes(await forgetting.find(str(repo))) == ()
+
+        play(story)
+
+    def test_a_person_stands_in_no_project_that_is_forgotten(self, repo: Path, tmp_path: Path) -> None:
+        """Neither by its id nor because it was the only one."""
+
+        async def story() -> None:
+            stage = Stage(repo, tmp_path / "home")
+            old = await stage.engine.projects.at(str(repo))
+            other = Project(id="p-2", name="other", path="/elsewhere", main="main")
+            await stage.store.write(lambda store: store.record("project.added", other.id, other))
+            callers = stage.engine.callers
+            assert await callers.only_project() == ""
+            await forget(stage, sure=True)
+            assert await callers.only_project() == "p-2"
+            with pytest.raises(NotFound, match="was forgotten"):
+                await callers.identify(Speaker("human"), project=old.id)
 
         play(story)
 

@@ -84,6 +84,10 @@ class Callers:
             found = await self.store.read(lambda store: get(store, Project, project))
         else:
             found, hint = await self.store.read(partial(_project_of_readers, [*readers], task))
+        if found.forgotten:
+            raise NotFound(
+                f"The project {found.name} was forgotten.", hint=f"`windlass init` in {found.path} begins anew."
+            )
         claims = str(Address.parse(name)) if name else ""
         if claims in ("", str(HUMAN)):
             return CallerInProject(speaker=speaker, project=found, hint=hint)
@@ -111,8 +115,8 @@ class Callers:
 
     async def only_project(self) -> str:
         """The id of the only project there is, or nothing."""
-        known = await self.store.read(lambda store: store.page(Project, after=0, limit=2))
-        return known[0][1].id if len(known) == 1 else ""
+        known = await self.store.read(lambda store: store.projects())
+        return known[0].id if len(known) == 1 else ""
 
     async def reader(self, own: Speaker, name: str, path: str) -> Speaker:
         """Whose mail a caller may look at: one's own, or, for a person, that of any agent. Raises NotFound."""
@@ -147,14 +151,14 @@ class Callers:
 
 def _admitted(run: str, grant: Grant, key: str, store: Reading) -> Speaker:
     speaker = speaker_of(run, store)
-    if not covers(grant, speaker.project, _owners(grant, key, store)):
+    if not covers(grant, speaker.project, _owners(grant, key, speaker, store)):
         known = [agent.id for agent in store.agents(project=speaker.project)] if grant is Grant.AGENT else []
         raise NotFound(f"There is no {grant} {key[:200]}.", hint=f"{near_miss(key, known)} {NotFound.hint}".strip())
     return speaker
 
 
-def _owners(grant: Grant, key: str, store: Reading) -> set[str]:
-    """The projects of what a call names: of a change also its author's, who may belong to another than it lands in."""
+def _owners(grant: Grant, key: str, speaker: Speaker, store: Reading) -> set[str]:
+    """The projects of what a call names: for a change's author also its own, which may be another than it lands in."""
     found: list[Agent | Task | Change | Message | None] = []
     match grant:
         case Grant.AGENT:
@@ -165,7 +169,7 @@ def _owners(grant: Grant, key: str, store: Reading) -> set[str]:
             found = [store.find(Message, key)]
         case Grant.CHANGE:
             change = store.find(Change, key)
-            found = [change, store.find(Agent, change.agent) if change and change.agent else None]
+            found = [change, store.find(Agent, speaker.address) if change and change.agent == speaker.address else None]
     return {noun.project for noun in found if noun}
 
 
