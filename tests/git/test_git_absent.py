@@ -6,10 +6,12 @@ import asyncio
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
+import patience
 from windlass.core.errors import NotFound
 from windlass.core.nouns.project import Project
 from windlass.git import HubGit
@@ -39,6 +41,31 @@ def test_a_linked_worktree_is_there_as_long_as_its_repository_is(repo: Path, tmp
     assert absence(tmp_path, linked) == ""
     shutil.rmtree(repo)
     assert "no git repository" in absence(tmp_path, linked)
+
+
+def test_a_disk_that_does_not_answer_stops_nobody_else(tmp_path: Path) -> None:
+    """Others go on while one waits for it."""
+    place = tmp_path / "slow"
+    place.mkdir()
+    os.mkfifo(place / ".git")
+    going_on = threading.Event()
+    answered: list[bool] = []
+
+    def answer() -> None:
+        with (place / ".git").open("w"):
+            answered.append(going_on.wait(patience.seconds(10)))
+
+    async def story() -> None:
+        project = Project(id="p-1", name="shop", path=str(place), main="main")
+        disk = asyncio.create_task(asyncio.to_thread(answer))
+        asked = asyncio.create_task(HubGit(tmp_path, environment=os.environ).absence(project))
+        await asyncio.sleep(0)
+        going_on.set()
+        await disk
+        assert "no git repository" in await asked
+
+    asyncio.run(story())
+    assert answered == [True]
 
 
 def test_without_hub_and_repository_the_error_names_both(tmp_path: Path) -> None:

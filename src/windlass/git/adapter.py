@@ -85,7 +85,7 @@ class HubGit:
         self._git.close()
 
     async def absence(self, project: Project, /) -> str:
-        return self._user.absence(project)
+        return await asyncio.to_thread(self._user.absence, project)  # a disk may keep one waiting
 
     async def delete_hub(self, project: Project, /) -> None:
         await self._worktrees.spares.drop(project)
