@@ -262,6 +262,13 @@ class TestDiff:
         assert keyboard.type("diff", "swift-otter").stdout == patch
         assert "\x0c" not in keyboard.on_terminal("diff", "swift-otter")[1]
 
+    def test_no_character_of_a_diff_makes_a_line_of_its_own(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:
+        """Or an added line could look like one that was there before; escapes are shown, and steer nothing."""
+        forged = "@@ -1 +1,2 @@\n+x\x0c y\x85-z\u2028 w\x1b]52;c;aGk=\x07\n"
+        daemon.teach("GET /agents/swift-otter/diff", {"diff": forged})
+        shown = keyboard.on_terminal("diff", "swift-otter", NO_COLOR="1")[1]
+        assert shown.replace("\r", "").splitlines()[1] == "+x\\x0c y\\x85-z\\u2028 w\\x1b]52;c;aGk=\\x07"
+
 
 class TestReceipt:
     def test_ends_with_the_command_that_undoes_it(self, keyboard: Keyboard, daemon: FakeDaemon) -> None:

@@ -131,8 +131,8 @@ def say_diff(answer: Row, none: str, *, as_json: bool) -> None:
 
 
 def paint_diff(diff: str) -> str:
-    """A difference, coloured and harmless."""
-    return "\n".join(map(_diff_line, diff.splitlines()))
+    """A difference, coloured and harmless: what is one line for git is one here, whatever is in it."""
+    return "\n".join(map(_diff_line, diff.replace("\r\n", "\n").removesuffix("\n").split("\n")))
 
 
 def _diff_line(line: str) -> str:
