@@ -14,7 +14,8 @@ from process_stage import Stage, play, until
 
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.run import Identity
-from windlass.process.caller_run import CallerTrace
+from windlass.daemon.doctor import about_callers
+from windlass.process.caller_run import CallerTrace, can_pin_callers
 from windlass.process.proc import boot_id, identify, is_alive
 from windlass.process.shell import sweep
 
@@ -197,3 +198,10 @@ class TestConnection:
             with connection, pytest.raises(NotAllowed, match="has gone"):
                 CallerTrace({}).identify(connection)
             caller.communicate()
+
+
+def test_the_doctor_names_a_kernel_that_does_not_hold_callers() -> None:
+    """Where it does, nothing is to be feared; this one is asked for real."""
+    assert "Linux 6.5" in about_callers(pinned=False).detail
+    assert "Linux" not in about_callers(pinned=True).detail
+    assert can_pin_callers() or tuple(map(int, os.uname().release.split(".")[:2])) < (6, 5)

@@ -18,6 +18,7 @@ from windlass.core.runs.sandbox import UNENFORCED, wanted_for_checks
 from windlass.daemon.lifecycle import STORE
 from windlass.engine import Engine
 from windlass.library.safe_files import is_top
+from windlass.process.caller_run import can_pin_callers
 from windlass.store.copies import copy_of
 
 LEAST_FREE = 500_000_000
@@ -47,6 +48,7 @@ class Doctor:
             await self._runs(),
             self._ticks(),
             await self._sandbox(),
+            about_callers(pinned=can_pin_callers()),
             await self._projects(),
             *(await self._repository(path) if path else []),
         ]
@@ -168,6 +170,16 @@ class Doctor:
         except WindlassError as error:
             return Finding(name="provider", ok=False, detail=str(error), hint=error.hint)
         return Finding(name="provider", ok=True, detail=f"{name}, by work.provider")
+
+
+def about_callers(*, pinned: bool) -> Finding:
+    """Whether a caller can be told for sure from a process that has its pid after it."""
+    if pinned:
+        return Finding(name="callers", ok=True, detail="each is held by the kernel while it is identified")
+    detail = (
+        "this kernel does not hold them (Linux 6.5 does): one that ends at once may be taken for another"
+    )
+    return Finding(name="callers", ok=True, detail=detail)
 
 
 def _in_repository(path: Path) -> bool:

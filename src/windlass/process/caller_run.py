@@ -61,14 +61,30 @@ class CallerTrace:
         return ""
 
 
+def can_pin_callers() -> bool:
+    """Whether this kernel holds a caller's very process (SO_PEERPIDFD)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    with ours, theirs:
+        try:
+            os.close(_peer(ours))
+        except OSError as error:
+            return error.errno != errno.ENOPROTOOPT
+    return True
+
+
+def _peer(connection: socket.socket) -> int:
+    """A descriptor of the process that connected."""
+    return int(struct.unpack("i", connection.getsockopt(socket.SOL_SOCKET, _PEERPIDFD, 4))[0])
+
+
 @contextmanager
 def _pinned(connection: socket.socket, pid: int) -> Iterator[Callable[[], bool]]:
     """Says whether the process that connected has ended: then another may have its pid.
 
-    A kernel that is too old for that says nothing, and only the start time tells one process from the next.
+    A kernel that is too old for that says nothing: who has the pid by now is taken for the one that connected.
     """
     try:
-        descriptor = struct.unpack("i", connection.getsockopt(socket.SOL_SOCKET, _PEERPIDFD, 4))[0]
+        descriptor = _peer(connection)
     except OSError as error:
         if error.errno != errno.ENOPROTOOPT:
             raise _gone(pid) from error
