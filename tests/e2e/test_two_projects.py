@@ -41,7 +41,7 @@ class Street:
         for repo in (self.one, self.two):
             house.wl("init", "--yes", cwd=repo)
         self.asked = self.ask("In one?", cwd=self.one)
-        until(lambda: house.wl("list", "--json").value, "the first one's coder")
+        until(lambda: "run.started" in {event["kind"] for event in house.events()}, "the first one's coder")
 
     def ask(self, question: str, *, cwd: Path) -> str:
         words = ("ask", question, "--agent-id", "coder", "--no-wait", "--json")
