@@ -177,3 +177,43 @@ class TestOwnObjects:
             assert files and {file.stat().st_nlink for file in files} == {1}
 
         asyncio.run(story())
+
+
+def private_objects(world: World) -> list[str]:
+    """Objects of the person's repository that main does not lead to: a stash, a private branch, a staged file."""
+    world.write({"a.txt": "stashed\n"})
+    world.run("stash", "-q")
+    world.run("checkout", "-q", "-b", "private")
+    world.commit({"p.txt": "private\n"})
+    world.run("checkout", "-q", "main")
+    world.write({"staged.txt": "staged\n"})
+    world.run("add", "staged.txt")
+    return [world.run("rev-parse", name) for name in ("stash@{0}", "stash@{0}:a.txt", "private", ":staged.txt")]
+
+
+def held_by_hub(world: World, names: list[str]) -> list[str]:
+    asked = world.run("--git-dir", str(world.hub), "cat-file", "--batch-check", "--batch-all-objects")
+    return [name for name in names if name in asked]
+
+
+def test_the_hub_has_only_what_main_leads_to(world: World) -> None:
+    """Neither a stash nor a private branch nor a staged file of the person's; all of main is there."""
+    names = private_objects(world)
+    assert held_by_hub(world, [asyncio.run(world.git.main(world.project))])
+    assert held_by_hub(world, names) == []
+    assert (asyncio.run(world.git.archive.examine(world.project))).foreign == ()
+
+
+def test_a_hub_that_began_with_everything_drops_it(world: World) -> None:
+    """When it is opened while nobody works; until then doctor names it."""
+    names = private_objects(world)
+    world.hub.parent.mkdir(parents=True)
+    world.run("clone", "-q", "--bare", "--template=", "--single-branch", str(world.repository), str(world.hub))
+    world.run("--git-dir", str(world.hub), "config", "include.path", "windlass.config")
+    for folder in ("info", "windlass/indexes"):
+        (world.hub / folder).mkdir(parents=True, exist_ok=True)
+    assert held_by_hub(world, names) == names
+    found = asyncio.run(world.git.archive.examine(world.project)).foreign
+    assert [problem for problem in found if "holds more of your repository than main" in problem]
+    tip = asyncio.run(world.git.main(world.project))
+    assert held_by_hub(world, [*names, tip]) == [tip]

@@ -21,12 +21,11 @@ def agent_git(world: World, path: Path, *args: str, ok: bool = True) -> str:
 
 
 class TestHub:
-    def test_it_shares_objects_by_hard_links_and_borrows_none(self, world: World) -> None:
-        """What the user's own gc removes is still there."""
-        world.run("repack", "-adq")
+    def test_it_shares_no_object_file_and_borrows_none(self, world: World) -> None:
+        """What the user's own gc removes is still there, and what happens to the user's files does not happen to it."""
         asyncio.run(world.git.main(world.project))
-        packs = list((world.hub / "objects/pack").glob("*.pack"))
-        assert packs and all(pack.stat().st_nlink > 1 for pack in packs)
+        files = [path for path in (world.hub / "objects").rglob("*") if path.is_file()]
+        assert files and all(file.stat().st_nlink == 1 for file in files)
         assert not (world.hub / "objects/info/alternates").exists()
 
     def test_it_survives_the_users_gc(self, world: World) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from windlass.core.did_you_mean import near_miss
-from windlass.core.errors import BadInput, NotFound
+from windlass.core.errors import BadInput, NotFound, WindlassError
 from windlass.core.nouns.project import Project
 from windlass.git.files import NEW, beside, config_text, exclude_pattern, quoted, remove_tree, write_text
 from windlass.git.paths import HubPaths
 from windlass.git.program import FSYNC, GitProgram
 from windlass.git.refs import HubRefs
 from windlass.git.user_repository import UPLOAD, UserGitSettings, UserRepository
+
+log = logging.getLogger("windlass")
 
 RUNTIME = "/.windlass/input/\n/.windlass/output/\n/.windlass/chat.md\n/.windlass/process-status.json\n"
 """Files that we put into a worktree ourselves: they are not work."""
@@ -25,6 +28,10 @@ LOST = "refs/windlass/lost/"
 TAKEN = "refs/windlass/taken/"
 """Commits of a person's own branches that were put into the queue."""
 
+ONLY_FETCHED = "windlass/only-fetched"
+"""The file that says that a hub holds only objects that its refs led to when it was made."""
+
+_SHA1 = 40
 _NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FEW = 20
 """Commits that are looked at one by one before git is asked about a history."""
@@ -75,6 +82,7 @@ class Hubs:
                 if not hub.is_dir():
                     await self._make(project, hub)
                 self.write_settings(project, await self._user.settings(project.path))
+                await self._drop_unasked(project, hub)
                 self._opened.add(project.id)
         return hub
 
@@ -216,20 +224,42 @@ class Hubs:
             write_text(self._places.hidden(project), "".join(f"{name}\n" for name in (*known, *new)))
 
     async def _make(self, project: Project, hub: Path) -> None:
-        """Clone into a folder beside it, then rename: a hub is whole, or does not exist."""
+        """Make it in a folder beside it, then rename: a hub is whole, or does not exist.
+
+        It gets what main leads to and nothing else, because agents read all that it has: not a stash, not a private
+        branch, not what is only staged. Nothing is borrowed, so that the user's own gc can't take it away.
+        """
+        tip = await self._user.tip(project)
         with beside(hub) as made:
-            # Objects are hard-linked and never borrowed, so that the user's own gc can't take them away.
-            how = ("--bare", "--single-branch", "--no-tags", "--template=", "--dissociate", "-q", UPLOAD)
-            source = (f"--branch={project.main}", "--", project.path, str(made))
+            how = ("--bare", "--template=", f"--object-format={object_format(tip)}", "-q")
             # Its refs are files, whatever a newer git prefers: we read them ourselves.
-            form = ("-c", "safe.directory=*", "-c", "init.defaultRefFormat=files")
-            await self._git.ours(None, *form, "clone", *how, *source)
-            await self._git.ours(made, "config", "--remove-section", "remote.origin", ok=(0, 128))
+            form = ("-c", "init.defaultRefFormat=files")
+            await self._git.ours(None, *form, "init", *how, f"--initial-branch={project.main}", "--", str(made))
             await self._git.ours(made, "config", "include.path", "windlass.config")
             for folder in ("info", "hooks", "windlass/indexes"):
                 (made / folder).mkdir(parents=True, exist_ok=True)
             write_text(made / "hooks" / "pre-receive", _REFUSAL, mode=0o755)
+            write_text(made / "windlass.config", _settings(project, await self._user.settings(project.path)))
+            main = f"refs/heads/{project.main}"
+            await self._fetch(made, project.path, main, main)
+            write_text(made / ONLY_FETCHED, "")
             made.rename(hub)
+
+    async def _drop_unasked(self, project: Project, hub: Path) -> None:
+        """A hub of an older Windlass began with all objects of the user's repository: drop those that no ref leads to.
+
+        Not while there are worktrees, whose clones may have come to borrow one of them.
+        """
+        worktrees = self._places.worktrees(project)
+        if (hub / ONLY_FETCHED).exists() or (worktrees.is_dir() and any(worktrees.iterdir())):
+            return
+        self._places.checkout_index(project).unlink(missing_ok=True)
+        try:
+            await self._git.ours(hub, "-c", f"core.fsync={FSYNC},pack-metadata", "repack", "-a", "-d", "-n", "-q")
+            await self._git.ours(hub, "prune", "--expire=now")
+            write_text(hub / ONLY_FETCHED, "")
+        except WindlassError as error:  # it is named by `doctor --check`, and tried again by the next daemon
+            log.warning("the hub of %s keeps objects that no ref leads to: %s", project.name, error)
 
     async def _fetch(self, hub: Path, path: str, source: str, ref: str) -> None:
         how = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow", "-q", UPLOAD)
@@ -259,6 +289,11 @@ def _settings(project: Project, settings: UserGitSettings) -> str:
         ("core", "eol", settings.eol),
     ]
     return config_text(lines)
+
+
+def object_format(name: str) -> str:
+    """How the objects of a repository are named in which one has this name."""
+    return "sha1" if len(name) == _SHA1 else "sha256"
 
 
 def own_objects(hub: Path, folder: Path | str, *lent: str) -> dict[str, str]:

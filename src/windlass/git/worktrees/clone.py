@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from windlass.git.files import config_text, write_text
-from windlass.git.hub import Hubs
+from windlass.git.hub import Hubs, object_format
 from windlass.git.program import GitProgram
 from windlass.git.user_repository import UserGitSettings
-
-_SHA1 = 40
 
 
 class Clones:
@@ -21,8 +19,8 @@ class Clones:
     def __init__(self, git: GitProgram, hubs: Hubs) -> None:
         self._git = git
         self._hubs = hubs
-        self._configs: dict[tuple[int, int], bytes] = {}
-        """The settings that git gives a new repository, by the disk and the length of its objects' names."""
+        self._configs: dict[tuple[int, str], bytes] = {}
+        """The settings that git gives a new repository, by the disk and the form of its objects' names."""
 
     async def make(
         self,
@@ -41,7 +39,7 @@ class Clones:
         none of their other settings. By hand, because `git clone --shared` copies everything when the hub is shallow.
         """
         tip = await self._hubs.ref(hub, f"refs/heads/{main}")
-        await self._begin(folder, len(tip))
+        await self._begin(folder, object_format(tip))
         refs = {
             "packed-refs": f"{tip} refs/remotes/origin/{main}",
             "refs/remotes/origin/HEAD": f"ref: refs/remotes/origin/{main}",
@@ -55,12 +53,12 @@ class Clones:
         with (folder / ".git/config").open("a", encoding="utf-8", errors="surrogateescape") as config:
             config.write(config_text([*lines, *settings_lines(settings)]))
 
-    async def _begin(self, folder: Path, length: int) -> None:
+    async def _begin(self, folder: Path, form: str) -> None:
         """An empty repository. Git makes the first on a disk, which it tries out; the others get the same settings."""
         inner = folder / ".git"
-        place = folder.parent.stat().st_dev, length
+        place = folder.parent.stat().st_dev, form
         if place not in self._configs:
-            how = ("-q", "--template=", f"--object-format={'sha1' if length == _SHA1 else 'sha256'}")
+            how = ("-q", "--template=", f"--object-format={form}")
             await self._git.ours(None, "init", *how, "--", str(folder), cwd=folder.parent)
             self._configs[place] = (inner / "config").read_bytes()
             return

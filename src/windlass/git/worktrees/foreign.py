@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from windlass.git.files import exists
+from windlass.git.hub import ONLY_FETCHED
 from windlass.git.worktrees.untrusted import is_folder, read_inside
 
 _ELSEWHERE = ("objects/info/http-alternates", "info/grafts", "commondir")
@@ -21,6 +22,8 @@ def foreign_in_hub(hub: Path, refs: Iterable[str]) -> Iterator[str]:
     for name in ("objects/info/alternates", *_ELSEWHERE):
         if exists(hub / name):
             yield f"{hub / name}: the hub looks elsewhere"
+    if not exists(hub / ONLY_FETCHED):
+        yield f"{hub}: holds more of your repository than main, until it is opened while no agent has a worktree"
     yield from (f"{hub}: a foreign ref, {ref}" for ref in refs if not ref.startswith(_OUR_REFS))
     yield from (f"{hub / 'hooks' / name}: a foreign hook" for name in _names(hub / "hooks") if name != _OUR_HOOK)
     yield from _links(hub, "objects", "refs")
