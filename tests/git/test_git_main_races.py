@@ -53,3 +53,22 @@ def test_a_checkout_moves_on_only_from_where_main_was_when_proven(world: World, 
         assert world.run("status", "--porcelain") == ("M dir/c.txt" if kept else "")
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "switch", [("switch", "-q", "-c", "feature"), ("switch", "-q", "--detach")], ids=lambda each: each[-1]
+)
+def test_another_branch_is_not_moved_in_the_place_of_main(world: World, switch: tuple[str, ...]) -> None:
+    """A person leaves main for another branch in that moment: it stays where they made it, and main where it was."""
+
+    async def story() -> None:
+        first = world.tip()
+        candidate = await world.git.stage(world.project, await world.change({"a.txt": "theirs\n"}), "Land")
+        world.write({"dir/c.txt": "my own\n"})
+        world.act_at("git.merge.before", lambda: world.run(*switch))
+        with pytest.raises(Conflict, match="moved while"):
+            await world.git.land(world.project, candidate)
+        assert world.run("rev-parse", "HEAD", "main").split() == [first, first]
+        assert world.run("status", "--porcelain") == "M dir/c.txt"
+
+    asyncio.run(story())

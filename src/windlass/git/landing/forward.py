@@ -72,14 +72,19 @@ class CheckoutMoves:
         move = Move(candidate.before, candidate.commit, checkout)
         begun = self._places.move(project)
         write_text(begun, f"{move.before}\n{move.after}\n{move.checkout}\n")
+        if await self._branch(checkout) != f"refs/heads/{project.main}":
+            begun.unlink()
+            raise _left(project)
         ran = await self._git.move_theirs(checkout, "-c", "submodule.recurse=false", "merge", *_HOW, candidate.commit)
         if ran.code:
             refused = _refusal(project, checkout, ran)
             kept = [] if refused else await self._put_back(project, move)
             begun.unlink()
             raise refused or _failure(project, checkout, ran, kept)
-        begun.unlink()
-        await self._require_expected(project, move)
+        try:
+            await self._require_expected(project, move)
+        finally:
+            begun.unlink()
 
     async def finish(self, project: Project) -> None:
         """Put back what a move has written that was broken off with the machine, or for lack of room."""
@@ -92,13 +97,22 @@ class CheckoutMoves:
         begun.unlink()
 
     async def _require_expected(self, project: Project, move: Move) -> None:
-        """Git moves on from wherever main is: where a person had moved it meanwhile, it goes back to there."""
-        tip = await self._user.tip(project)
-        origin = await self._user.ref(replace(project, path=move.checkout), "ORIG_HEAD")
-        if tip == move.after and origin not in ("", move.before):
+        """Git moves on from wherever the checkout is. Where a person had moved main meanwhile, or had left it for another
+        branch, that goes back to where it was."""
+        at = replace(project, path=move.checkout)
+        tip, head = await self._user.tip(project), await self._user.ref(at, "HEAD")
+        on_main = await self._branch(move.checkout) == f"refs/heads/{project.main}"
+        origin = await self._user.ref(at, "ORIG_HEAD")
+        if on_main and tip == move.after and origin in ("", move.before):
+            return
+        if head == move.after and origin:
             await self._git.move_theirs(move.checkout, "reset", "-q", "--keep", origin)
-        if tip != move.after or origin not in ("", move.before):
-            raise Conflict(f"{project.main} moved while the change was landing.")
+        if tip != move.after or on_main:
+            raise _left(project)
+
+    async def _branch(self, checkout: str) -> str:
+        """The branch that a checkout is on, or nothing."""
+        return (await self._git.theirs(checkout, "symbolic-ref", "-q", "HEAD", ok=(0, 1))).text
 
     async def _put_back(self, project: Project, move: Move) -> list[str]:
         """Bring the files that git has written back to what its index says. Returns those that are not git's.
@@ -217,6 +231,10 @@ def _failure(project: Project, checkout: str, ran: Ran, kept: list[str]) -> Unav
         f"git could not move {project.main} in {checkout}: {ran.words}. What it had written is put back{more}.",
         hint="Make room there if it lacks room; it is tried again by itself.",
     )
+
+
+def _left(project: Project) -> Conflict:
+    return Conflict(f"{project.main} moved while the change was landing.")
 
 
 def moved(project: Project, ran: Ran) -> Conflict:
