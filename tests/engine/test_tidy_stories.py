@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from stage import Stage, play
@@ -59,12 +60,9 @@ class TestKeptWorktrees:
             name = await stage.order()
             await stage.move()
             channel = channel_of((await stage.task_of(name)).id)
-            for body, direct in (("for all", False), ("for you", True)):
-                await stage.store.write(
-                    lambda store, body=body, direct=direct: tell_person(
-                        store, body, channel=channel, now=1.0, direct=direct
-                    )
-                )
+            tell = partial(tell_person, channel=channel, now=1.0)
+            await stage.store.write(lambda store: tell(store, "for all"))
+            await stage.store.write(lambda store: tell(store, "for you", direct=True))
             pages = [await stage.engine.status.page(name, viewer=viewer) for viewer in ("", "neighbour")]
             seen = [[report.body for report in page.reports] for page in pages]
             assert seen == [["for all", "for you"], ["for all"]]

@@ -176,9 +176,7 @@ def about_callers(*, pinned: bool) -> Finding:
     """Whether a caller can be told for sure from a process that has its pid after it."""
     if pinned:
         return Finding(name="callers", ok=True, detail="each is held by the kernel while it is identified")
-    detail = (
-        "this kernel does not hold them (Linux 6.5 does): one that ends at once may be taken for another"
-    )
+    detail = "this kernel does not hold them (Linux 6.5 does): one that ends at once may be taken for another"
     return Finding(name="callers", ok=True, detail=detail)
 
 

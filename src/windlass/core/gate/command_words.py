@@ -36,7 +36,7 @@ class CommandWords:
         wild = _WILD_WORD.findall(_CHOICE.sub("**", _VARIABLE.sub("**", command)))
         self._wild = {word: _shape(word.removeprefix("./")) for word in wild if re.search(r"\w", word)}
         glued = [_GLUED.sub("", word, count=1) for word in self._said if _GLUED.match(word)]
-        self.paths = {path for word in (*self._said, *glued, *_rows(self._said)) if (path := _path(word))}
+        self.paths = {path for word in (*self._said, *glued, *_rows(self._said)) if (path := as_path(word))}
 
     @cached_property
     def programs(self) -> set[str]:
@@ -70,7 +70,7 @@ class CommandWords:
         said = pairwise([*self._said, ""])
         modules = [found[1] or after for word, after in said if (found := _RUN.fullmatch(word))]
         plain = pairwise(word for word in self._said if not word.startswith("-"))
-        started = [_path(after) for word, after in plain if _INTERPRETER.fullmatch(word)]
+        started = [as_path(after) for word, after in plain if _INTERPRETER.fullmatch(word)]
         mains = {f"{path}{end}" for path in started for end in ("", "/__main__", "/index") if path}
         return mains | {path for word in modules for path in _stems(word)}
 
@@ -109,7 +109,7 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _path(word: str) -> str:
+def as_path(word: str) -> str:
     """A word as a path from some folder; what leads above that folder is left out."""
     parts: list[str] = []
     for part in word.split("/"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator, Mapping
+
+from windlass.core.gate.command_words import as_path
 
 _MOST_NAMES = 64
 """Of one file: a link to a folder above itself gives it as many as one likes."""
@@ -15,8 +16,8 @@ class Links:
     def __init__(self, links: Mapping[str, str]) -> None:
         self._leading: dict[str, list[str]] = {}
         for link, text in links.items():
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(link), text))
-            self._leading.setdefault("" if target == "." else target, []).append(link)
+            if not text.startswith("/"):
+                self._leading.setdefault(as_path(f"{link.rpartition('/')[0]}/{text}"), []).append(link)
 
     def names(self, file: str) -> Iterable[str]:
         """A file's own name, and those that it has through links."""
@@ -29,7 +30,7 @@ class Links:
     def _through(self, name: str) -> Iterator[str]:
         target, rest = name, ""
         while self._leading:
-            yield from (posixpath.join(link, rest) if rest else link for link in self._leading.get(target, ()))
+            yield from (f"{link}/{rest}" if rest else link for link in self._leading.get(target, ()))
             if not target:
                 return
             target = target.rpartition("/")[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec.toml
@@ -44,9 +43,19 @@ _HARMLESS = re.compile(
     r"[-!]?(diff|merge|binary|whitespace|encoding|delta|conflict-marker-size|linguist-.*|gitlab-.*)(=.*)?"
 )
 """Attributes that do not change what is in a file when git writes it."""
-_IMPORTED = sys.stdlib_module_names - {"test"} | {
-    *("pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "execnet", "hypothesis", "packaging", "tomli"),
-}
+_IMPORTED = frozenset(
+    "__future__ abc argparse ast asyncio atexit base64 bdb bisect builtins bz2 code codecs collections"
+    " concurrent configparser contextlib contextvars copy copyreg csv ctypes dataclasses datetime decimal"
+    " difflib dis doctest encodings enum errno faulthandler fnmatch functools gc genericpath getpass"
+    " gettext glob gzip hashlib heapq html http importlib inspect io ipaddress itertools json keyword"
+    " linecache locale logging lzma marshal math multiprocessing numbers opcode operator os pathlib pdb"
+    " pickle pkgutil platform posixpath pprint profile queue random re reprlib runpy select selectors"
+    " shlex shutil signal site socket sqlite3 ssl stat string struct subprocess sys sysconfig tempfile"
+    " textwrap threading time timeit token tokenize tomllib traceback types typing unicodedata unittest"
+    " urllib uuid warnings weakref xml zipfile zipimport zlib _pytest coverage execnet hypothesis"
+    " iniconfig packaging pluggy pygments pytest tomli xdist".split()
+)
+"""What Python and its test runners import before or while they test."""
 _MODULE = re.compile(r"(\w+)(/__init__)?(\.[\w-]+)*\.(py|so|pyd)")
 
 
