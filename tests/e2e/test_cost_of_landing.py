@@ -1,4 +1,4 @@
-"""What one order costs, from `work` to a landed change and a tidied agent: git processes and writes."""
+"""What one order costs, from `work` to a landed change and a tidied agent: git processes, writes and reads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from windlass.engine import Engine
 
 __all__ = ["costs"]
 
-MOST_GITS, MOST_WRITES = 30, 10
+MOST_GITS, MOST_WRITES, MOST_READS = 30, 10, 75
 
 
 def test_an_order_is_landed_and_tidied_with_few_git_processes_and_writes(repo: Path, costs: Costs) -> None:
-    """At most thirty and ten, once the first order has made what all of them use."""
+    """At most thirty and ten, and some questions, once the first order has made what all of them use."""
 
     async def story(engine: Engine) -> None:
         await land(engine, repo)
@@ -24,6 +24,7 @@ def test_an_order_is_landed_and_tidied_with_few_git_processes_and_writes(repo: P
             await land(engine, repo)
             assert len(costs.gits) <= MOST_GITS, Counter(costs.gits)
             assert costs.writes <= MOST_WRITES
+            assert costs.reads <= MOST_READS, costs.askers
 
     play(story)
 
