@@ -79,9 +79,8 @@ class MemoryReading(MemoryOutputReading):
         return _cut(over, limit)
 
     def agents_named(self, names: Iterable[str], /, *, project: str = "") -> list[Agent]:
-        wanted = {*names}
-        found = [each for each in self._newest(Agent) if each.name in wanted and project in ("", each.project)]
-        return sorted(found, key=lambda agent: agent.created_at, reverse=True)
+        every = (each for name in {*names} for each in self._newest(Agent) if each.name == name)
+        return sorted((each for each in every if project in ("", each.project)), key=lambda agent: -agent.created_at)
 
     def ready_tasks(self, *, limit: int | None = None) -> list[Task]:
         return _cut((task for task in self._all(Task) if task.state == TaskState.OPEN and self._met(task)), limit)
@@ -136,13 +135,12 @@ class MemoryReading(MemoryOutputReading):
         return _cut(sorted(found, key=lambda message: _number(message.id)), limit)
 
     def undoing(self, change: str, /) -> Change | None:
-        over = (ChangeState.REJECTED, ChangeState.CLOSED)
         undoing = (each for each in self._newest(Change) if change and each.undoes == change)
-        return next((each for each in undoing if each.state not in over), None)
+        return next((each for each in undoing if each.state not in (ChangeState.REJECTED, ChangeState.CLOSED)), None)
 
     def readers_waiting(self) -> list[str]:
-        owed = (each for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.wakes)
-        return sorted({each.reader for each in owed if each.reader not in _NOT_AGENTS})
+        owed = {each.reader for each in self._all(Delivery) if each.receipt in _UNDELIVERED and each.wakes}
+        return sorted(owed.difference(_NOT_AGENTS))
 
     def answer_to(self, question: str, /) -> Message | None:
         found = (each for each in self._all(Message) if each.kind is Kind.ANSWER and each.reply_to == question)
@@ -184,8 +182,8 @@ class MemoryReading(MemoryOutputReading):
             return mine and (not to or self._is_owed(message.id, to))
 
         here = (each for each in self._all(Message) if each.project == project and channel in ("", each.channel))
-        found = [each for each in here if _number(each.id) > after and seen(each)]
-        found.sort(key=lambda message: _number(message.id))
+        new = (each for each in here if _number(each.id) > after and seen(each))
+        found = sorted(new, key=lambda message: _number(message.id))
         return found[max(len(found) - max(limit, 0), 0) :] if newest else found[: max(limit, 0)]
 
     def _is_owed(self, message: str, reader: str) -> bool:

@@ -97,7 +97,7 @@ class CheckoutMoves:
         begun.unlink()
 
     async def _require_expected(self, project: Project, move: Move) -> None:
-        """Git moves on from wherever the checkout is. Where a person had moved main meanwhile, or had left it for another
+        """Git moves on from wherever the checkout is. Where a person has moved main meanwhile, or left it for another
         branch, that goes back to where it was."""
         at = replace(project, path=move.checkout)
         tip, head = await self._user.tip(project), await self._user.ref(at, "HEAD")
