@@ -52,10 +52,10 @@ def land_more_than_passed(patch: Patch) -> None:
         taller = [trial.stack for trial in trials if trial.stack[:-1] == decided.land and not trial.old]
         return replace(decided, land=taller[0]) if decided.land and taller else decided
 
-    async def lower(self: landing.Gate, project: Project, tree: str, settings: Any) -> Any:
-        top = next(stack for stack, it in self._trials[project.id].staged.items() if it.tree == tree)
-        chain = self._trials[project.id].chain(top)
-        return [found for each in chain for found in await results(self, project, each.tree, settings)]
+    def lower(self: landing.Gate, view: Any, queue: Any, tree: str) -> Any:
+        top = next(stack for stack, it in view.trials.staged.items() if it.tree == tree)
+        chain = view.trials.chain(top)
+        return [found for each in chain for found in results(self, view, queue, each.tree)]
 
     patch.setattr(landing, "plan", generous)
     patch.setattr(landing.Gate, "_results", lower)

@@ -319,7 +319,7 @@ class Gate:
             if len(chain) > 1:
                 chain = [replace(candidate, top=top.commit, proof=top.tree) for candidate in chain]
             pairs = [*zip(changes, chain, strict=True)]
-            results = gate_rules.known_results(queue, top.tree, view.settings.checks)
+            results = self._results(view, queue, top.tree)
             passed = [result for result in results if result.passed]
             before = gate_rules.tests_of(past, current.health)
             if passed and self._must_count_first(view, pairs, before):
@@ -336,6 +336,9 @@ class Gate:
                 if await self._blame(changes[-1], error):
                     raise
                 return True
+
+    def _results(self, view: QueueView, queue: list[Change], tree: str) -> list[CheckResult]:
+        return gate_rules.known_results(queue, tree, view.settings.checks)
 
     def _must_count_first(self, view: QueueView, pairs: list[tuple[Change, Candidate]], before: Tally | None) -> bool:
         """Whether main's tests must be counted before a stack that changes tests may land; if so, that begins."""
