@@ -253,7 +253,7 @@ def test_what_configures_tests_waits(file: str) -> None:
         (
             "web/.gitattributes",
             "*.sh eol=lf\n",
-            "# x\n*.sh eol=lf\n*.png binary\na linguist-vendored\n",
+            "# x\n*.sh eol=lf\n*.png binary\n*.zip filter=lfs diff=lfs merge=lfs -text\na linguist-vendored\n",
             "*.sh eol=crlf\n",
         ),
     ],

@@ -40,9 +40,9 @@ _HEADERS = (re.compile(r"^\[([^\]\n]*)\]", re.MULTILINE), re.compile(r"^[ \t]*\[
 """Some readers take a header that is indented for one, some for the line before going on."""
 _SECTIONS = re.compile(r"(tool:)?pytest|tox|testenv|coverage|aliases|DEFAULT")
 _HARMLESS = re.compile(
-    r"[-!]?(diff|merge|binary|whitespace|encoding|delta|conflict-marker-size|linguist-.*|gitlab-.*)(=.*)?"
+    r"[-!]?(diff|merge|filter|binary|whitespace|encoding|delta|conflict-marker-size|linguist-.*|gitlab-.*)(=.*)?|-text"
 )
-"""Attributes that do not change what is in a file when git writes it."""
+"""Attributes that do not change what is in a file when git writes it for a check: no filter is defined there."""
 _IMPORTED = frozenset(
     "__future__ abc argparse ast asyncio atexit base64 bdb bisect builtins bz2 code codecs collections"
     " concurrent configparser contextlib contextvars copy copyreg csv ctypes dataclasses datetime decimal"
