@@ -300,7 +300,7 @@ class TestStop:
             house.pid(name)
         assert set(house.wl("stop", "--all", "--json").value["stopped"]) == names
         until(lambda: {house.agent(each)["status"] for each in names} == {"stopped"}, "all to stop")
-        assert "Nothing was running." in house.wl("stop", "--all").out
+        assert "Nothing was running in repo." in house.wl("stop", "--all").out
 
 
 def _number(file: Path) -> int:
