@@ -17,8 +17,8 @@ from windlass.core.nouns.message import Receipt
 from windlass.core.nouns.run import Run
 from windlass.core.ports.processes import Launch
 from windlass.engine import background, slots, tidy
+from windlass.engine.gate import facts, reviews
 from windlass.engine.gate import record as gate_record
-from windlass.engine.gate import reviews
 from windlass.engine.messages import log
 from windlass.engine.records.messages import say as real_say
 from windlass.engine.runs import judge, output_intake, watch
@@ -126,16 +126,12 @@ def lose_a_refused_change(patch: Patch) -> None:
 
 def object_to_nothing(patch: Patch) -> None:
     """The gate does not ask what was said about a change."""
-
-    async def objection(*_: Any) -> str:
-        return ""
-
-    patch.setattr(reviews.Reviews, "objection", objection)
+    patch.setattr(reviews.Reviews, "objection_to", lambda *_: "")
 
 
 def forget_to_pass_on(patch: Patch) -> None:
     """A review whose comments are all settled waits for ever."""
-    patch.setattr(reviews, "_over", lambda _: [])
+    patch.setattr(facts, "settled", lambda _: [])
 
 
 def miss_the_last_words(patch: Patch) -> None:
