@@ -8,8 +8,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from measure import Result, interleaved
+from outside import outside
 
 FLOOR = """
 import argparse, json, os, socket
@@ -26,23 +28,14 @@ json.loads(answer.partition(b"\\r\\n\\r\\n")[2])
 
 def cli_command(*, quick: bool) -> Sequence[Result]:
     """`windlass list` with a daemon that runs already."""
-    with tempfile.TemporaryDirectory(prefix="wl") as home:
-        environment = os.environ | {"WINDLASS_HOME": home}
-        windlass = [sys.executable, "-c", "from windlass.cli.main import run; run()"]
-        _timed([*windlass, "daemon", "start"], environment)
-        try:
-            ours, floor = interleaved(
-                lambda: _timed([*windlass, "list"], environment),
-                lambda: _timed([sys.executable, "-I", "-c", FLOOR], environment),
-                rounds=9 if quick else 21,
-            )
-        finally:
-            _timed([*windlass, "daemon", "stop"], environment)
+    with tempfile.TemporaryDirectory(prefix="wl") as folder, outside(Path(folder) / "home") as asked:
+        ours, floor = interleaved(lambda: asked.windlass("list"), lambda: _floor(asked.home), rounds=9 if quick else 21)
     what = "a command that asks the daemon / bare Python on the socket"
     return [Result(name="cli", what=what, unit="ms", ours=ours, floor=floor, goal=2.0)]
 
 
-def _timed(argv: Sequence[str], environment: dict[str, str]) -> float:
+def _floor(home: Path) -> float:
+    environment = os.environ | {"WINDLASS_HOME": str(home)}
     began = time.perf_counter()
-    subprocess.run(argv, env=environment, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-I", "-c", FLOOR], env=environment, check=True, capture_output=True)
     return (time.perf_counter() - began) * 1000

@@ -32,17 +32,20 @@ def list_past_agents(*, quick: bool) -> Sequence[Result]:
 
 def _store(path: Path, count: int) -> SqliteStore:
     store = SqliteStore(str(path), SystemClock())
-
-    def fill(writing: Writing) -> None:
-        for number in range(count):
-            agent = Agent(name=f"a{number}", project="p", provider="command", created_at=float(number), retired_at=1e9)
-            run = Run(
-                id=f"r{number + 1}", agent=agent.id, task="t1", number=1, provider="command", outcome=Outcome.DONE
-            )
-            writing.record("agent.retired", agent.id, agent, run)
-
-    asyncio.run(store.write(fill))
+    asyncio.run(store.write(lambda writing: retire(writing, "p", count)))
     return store
+
+
+def retire(writing: Writing, project: str, count: int) -> None:
+    """So many agents who have done their work and gone."""
+    for number in range(count):
+        agent = Agent(
+            name=f"past{number}", project=project, provider="command", created_at=float(number), retired_at=1e9
+        )
+        run = Run(
+            id=writing.next_id(Run), agent=agent.id, task="t1", number=1, provider="command", outcome=Outcome.DONE
+        )
+        writing.record("agent.retired", agent.id, agent, run)
 
 
 def _timed(store: SqliteStore) -> float:

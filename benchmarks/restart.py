@@ -13,6 +13,7 @@ from pathlib import Path
 
 from crowd import daemon, populate, sleepers, wait_until_followed
 from measure import Result, interleaved
+from outside import Outside, answers, wait_for
 
 AGENTS = 1000
 
@@ -43,9 +44,12 @@ def restart(*, quick: bool) -> Sequence[Result]:
         populate(home, identities)
         path = _recording_git(Path(folder) / "bin", log)
         ours, floor = interleaved(lambda: _ours(home, agents, path), lambda: _floor(home, agents), rounds=5)
+        listed, bare = interleaved(lambda: _listed(home), lambda: _floor(home, agents), rounds=5)
         calls = log.read_text().splitlines() if log.exists() else []
     what = f"a daemon starts and follows {agents} agents again / bare Python reads and checks the same"
+    first = f"a daemon starts with {agents} agents → its first `list` / the same bare Python"
     return [
+        Result(name="restart-list", what=first, unit="ms", ours=listed, floor=bare, goal=5.0),
         Result(name="restart", what=what, unit="ms", ours=ours, floor=floor, goal=5.0),
         Result(name="restart-git", what="git processes on that way", unit="", ours=len(calls), goal=0),
     ]
@@ -55,6 +59,13 @@ def _ours(home: Path, agents: int, path: str) -> float:
     began = time.perf_counter()
     with daemon(home, path=path) as process:
         wait_until_followed(process.pid, agents)
+        return (time.perf_counter() - began) * 1000
+
+
+def _listed(home: Path) -> float:
+    began = time.perf_counter()
+    with daemon(home) as process:
+        wait_for(lambda: answers(Outside(home, process.pid)))
         return (time.perf_counter() - began) * 1000
 
 

@@ -1,72 +1,82 @@
-"""From an order to the first words of the agent, beside a bare shared clone of the same hub and an exec."""
+"""From an order to the first words of the agent, cold and warm, beside a bare shared clone of the hub and an exec."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
 from measure import Result
-from whole import git, repository, whole
-
-from windlass.engine import Engine
-from windlass.engine.projects.tasks import Order
+from outside import Outside, outside, wait_for
+from whole import SETTINGS, git, repository
 
 ROUNDS, FEWEST = 5, 2
-WAIT = 300.0
-"""Seconds for one start."""
 PATIENCE = 60.0
 """Seconds. A slow disk takes half a minute for one bare clone of 50,000 files; then fewer rounds must do."""
+COLD, WARM = {5_000: 1.1, 50_000: 0.8}, {5_000: 1 / 4, 50_000: 1 / 20}
+"""The goals by the number of files. Cold: a large checkout gains from several workers. Warm: one is kept ready."""
 
 
 def start_agent(*, quick: bool) -> Sequence[Result]:
-    """Cold, with 5,000 and 50,000 files. A large checkout should gain from several workers."""
-    sizes = ((5_000, 1.1),) if quick else ((5_000, 1.1), (50_000, 0.8))
-    return [asyncio.run(_start(files, goal)) for files, goal in sizes]
+    """With 5,000 and 50,000 files: each start a whole checkout, and with checkouts kept ready (`worktree.spare_mb`)."""
+    sizes = (5_000,) if quick else (5_000, 50_000)
+    return [result for files in sizes for result in _starts(files)]
 
 
-async def _start(files: int, goal: float) -> Result:
+def _starts(files: int) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="wl") as folder:
         place = Path(folder)
-        bell = place / "bell"
-        os.mkfifo(bell)
         source = repository(place / "repo", files)
-        async with whole(place / "home") as engine:
-            await _ours(engine, source, bell)
-            hub = next((place / "home" / "hubs").iterdir())
-            began, pairs = time.monotonic(), list[tuple[float, float]]()
-            while len(pairs) < FEWEST or (len(pairs) < ROUNDS and time.monotonic() - began < PATIENCE):
-                bare = await asyncio.to_thread(_floor, hub, place / "clone", bell)
-                pairs.append((bare, await _ours(engine, source, bell)))
-    bare, ours = (median(each) for each in zip(*pairs, strict=True))
-    rounds = "" if len(pairs) == ROUNDS else f" ({len(pairs)} rounds)"
-    what = f"order → the agent's first words, {files} files / git clone --shared + exec{rounds}"
-    return Result(name=f"start-{files // 1000}k", what=what, unit="ms", ours=ours, floor=bare, goal=goal)
+        cold = f"{SETTINGS}\n[worktree]\nspare_mb = 0\n"
+        with outside(place / "cold", settings=cold) as each_new, outside(place / "warm") as kept_ready:
+            pairs = {
+                "": _rounds(each_new, source, lambda: True),
+                "-warm": _rounds(kept_ready, source, lambda: _spares(kept_ready.home) > 0),
+            }
+    what = f"order → the agent's first words, {files} files"
+    return [
+        Result(
+            name=f"start-{files // 1000}k{how}",
+            what=f"{what}{', a checkout kept ready' if how else ''} / git clone --shared + exec",
+            unit="ms",
+            ours=ours,
+            floor=floor,
+            goal=(WARM if how else COLD)[files],
+        )
+        for how, (floor, ours) in pairs.items()
+    ]
 
 
-async def _ours(engine: Engine, source: Path, bell: Path) -> float:
+def _rounds(asked: Outside, source: Path, ready: Callable[[], bool]) -> tuple[float, float]:
+    """Medians of the floor and of ours. The first start makes what the others find."""
+    bell = asked.home.with_name(f"bell-{asked.home.name}")
+    os.mkfifo(bell)
+    _ours(asked, source, bell)
+    hub = next((asked.home / "hubs").iterdir())
+    began, pairs = time.monotonic(), list[tuple[float, float]]()
+    while len(pairs) < FEWEST or (len(pairs) < ROUNDS and time.monotonic() - began < PATIENCE):
+        wait_for(ready)
+        asked.until_quiet()
+        pairs.append((_floor(hub, asked.home.with_name("clone"), bell), _ours(asked, source, bell)))
+    floor, ours = (median(each) for each in zip(*pairs, strict=True))
+    return floor, ours
+
+
+def _spares(home: Path) -> int:
+    """Checkouts that are ready: one that is still made has a name that begins with a dot."""
+    return len(list(home.glob("worktrees/*/.spares/[!.]*")))
+
+
+def _ours(asked: Outside, source: Path, bell: Path) -> float:
     """The agent rings, and then stays: its end is not measured here."""
-    order = Order(
-        path=str(source), title="Ring", provider="command", options={"command": f"echo >{bell}; exec sleep 600"}
-    )
-    rung = asyncio.create_task(asyncio.to_thread(bell.read_bytes))
     began = time.perf_counter()
-    await engine.tasks.add(order)
-    await _wait(rung, bell)
+    asked.work(source, f"echo >{bell}; exec sleep 3600")
+    bell.read_bytes()
     return (time.perf_counter() - began) * 1000
-
-
-async def _wait(rung: asyncio.Task[bytes], bell: Path) -> None:
-    try:
-        await asyncio.wait_for(asyncio.shield(rung), WAIT)
-    except TimeoutError:
-        os.close(os.open(bell, os.O_RDWR | os.O_NONBLOCK))  # lets go of the thread that waits for the bell
-        raise
 
 
 def _floor(hub: Path, clone: Path, bell: Path) -> float:
