@@ -10,6 +10,10 @@ Timed = Callable[[], float]
 """Does the thing once, and returns what it took."""
 
 
+class CannotRun(Exception):
+    """A benchmark lacks something here; the words say what, for its line of the table."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """One line of the table. Without a floor, `ours` itself is held against the goal."""

@@ -6,14 +6,13 @@ import asyncio
 import itertools
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from measure import Result
+from measure import CannotRun, Result
 
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
@@ -41,8 +40,7 @@ async def _sandbox(rounds: int) -> Sequence[Result]:
         place = Place(Path(folder))
         try:
             if problem := (await place.processes.sandbox_keeper()).problem:
-                sys.stderr.write(f"left out: {problem} ")
-                return []
+                raise CannotRun(problem)
             samples = [await place.round() for _ in range(rounds)]
         finally:
             place.processes.close()
