@@ -138,6 +138,20 @@ class TestTwice:
 
         play(story)
 
+    def test_main_s_judge_finds_nothing_that_the_change_s_own_has_left(self, repo: Path, tmp_path: Path) -> None:
+        """Main's goes first: what the other would leave for it is not there yet."""
+
+        async def story() -> None:
+            stage = prepared(repo, tmp_path / "home", guard=Guarding.TWICE)
+            left = tmp_path / "left"
+            commit(repo, "tools/run.sh", f"test -e {left} || ! ls | grep -q bad\n", dict(os.environ))
+            change = await brought(stage, {"tools/run.sh": f"touch {left}\n", "bad": "x"})
+            assert change.state is ChangeState.REJECTED
+            assert change.reason == "exit code 1, with main's tools/run.sh"
+            assert not left.exists()
+
+        play(story)
+
     def test_what_passes_with_both_lands(self, repo: Path, git: Git, tmp_path: Path) -> None:
         """The very tree with its own script; a new judge is tested without."""
 
