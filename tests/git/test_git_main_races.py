@@ -72,3 +72,16 @@ def test_another_branch_is_not_moved_in_the_place_of_main(world: World, switch: 
         assert world.run("status", "--porcelain") == "M dir/c.txt"
 
     asyncio.run(story())
+
+
+def test_a_branch_that_is_made_on_what_has_just_landed_stays_there(world: World) -> None:
+    """A person leaves main for a new branch right after it has moved: the change has landed, and the branch stays."""
+
+    async def story() -> None:
+        candidate = await world.git.stage(world.project, await world.change({"a.txt": "theirs\n"}), "Land")
+        world.act_at("git.merge.after", lambda: world.run("switch", "-q", "-c", "feature"))
+        await world.git.land(world.project, candidate)
+        assert world.run("rev-parse", "feature", "main").split() == [candidate.commit, candidate.commit]
+        assert world.run("status", "--porcelain") == ""
+
+    asyncio.run(story())

@@ -100,15 +100,12 @@ class CheckoutMoves:
         """Git moves on from wherever the checkout is. Where a person has moved main meanwhile, or left it for another
         branch, that goes back to where it was."""
         at = replace(project, path=move.checkout)
-        tip, head = await self._user.tip(project), await self._user.ref(at, "HEAD")
-        on_main = await self._branch(move.checkout) == f"refs/heads/{project.main}"
-        origin = await self._user.ref(at, "ORIG_HEAD")
-        if on_main and tip == move.after and origin in ("", move.before):
+        tip, origin = await self._user.tip(project), await self._user.ref(at, "ORIG_HEAD")
+        if tip == move.after and origin in ("", move.before):
             return
-        if head == move.after and origin:
+        if origin and await self._user.ref(at, "HEAD") == move.after:
             await self._git.move_theirs(move.checkout, "reset", "-q", "--keep", origin)
-        if tip != move.after or on_main:
-            raise _left(project)
+        raise _left(project)
 
     async def _branch(self, checkout: str) -> str:
         """The branch that a checkout is on, or nothing."""
