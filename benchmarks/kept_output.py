@@ -10,7 +10,7 @@ from pathlib import Path
 
 from landing_many import size
 from measure import Result
-from outside import outside
+from outside import outside, wait_for
 from whole import repository
 
 PRINTS = """
@@ -24,7 +24,7 @@ LINES, FEWER = 200_000, 20_000
 
 
 def kept_output(*, quick: bool) -> Sequence[Result]:
-    """The growth of the whole home, when the agent is tidied and the daemon rests, for each byte printed."""
+    """The growth of the whole home, when the run is judged and the daemon rests, for each byte printed."""
     lines = FEWER if quick else LINES
     with tempfile.TemporaryDirectory(prefix="wl") as folder:
         place, source = Path(folder), repository(Path(folder) / "repo", 10)
@@ -32,9 +32,9 @@ def kept_output(*, quick: bool) -> Sequence[Result]:
             for count in (1, lines):  # the first one makes what the second finds
                 before = size(asked.home)
                 words = [sys.executable, "-I", "-c", PRINTS, str(count)]
-                with asked.events() as journal:
-                    agent = asked.work(source, f"{shlex.join(words)} | tee {place}/printed")
-                    journal.until("agent.retired", agent)
+                asked.work(source, f"{shlex.join(words)} | tee {place}/printed; touch {place}/ended{count}")
+                wait_for((place / f"ended{count}").exists)
+                wait_for(lambda: asked.live() == 0)
                 asked.until_quiet()
             grown, printed = size(asked.home) - before, (place / "printed").stat().st_size
     return [
