@@ -69,7 +69,7 @@ class FakeWorktreeGit(GitState):
         worktree = self.worktrees.get(self.worktree_path(project, agent))
         return worktree.branches.get(agent.branch, "") if worktree else ""
 
-    async def keep_spares(self, project: Project, agent: Agent, room: int, /) -> None:
+    async def keep_spares(self, project: Project, room: int, /, *, like: Agent | None = None) -> None:
         """A world in memory makes worktrees at once."""
 
     async def hide(self, project: Project, agent: Agent, names: Sequence[str], /) -> None:

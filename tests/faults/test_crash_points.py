@@ -29,6 +29,7 @@ QUESTIONS = {
         "branch_taken",
         "files",
         "texts",
+        "links",
         "locks",
         "has_worktree",
         "commit_there",

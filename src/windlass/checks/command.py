@@ -80,6 +80,11 @@ class Bench:
         return self.folder / ("made" if self.number == 1 else f"made-{self.number}")
 
     @property
+    def half_made(self) -> Path:
+        """The same, until all is copied: what is left of it was broken off, and nobody reads it."""
+        return self.made.with_name(f"half-{self.made.name}")
+
+    @property
     def marker(self) -> str:
         return f"check-{self.project.id}" + (f"-{self.number}" if self.number > 1 else "")
 
@@ -173,8 +178,10 @@ class CommandChecks:
         ended = await self._execute(bench, settings.setup, settings, sandbox)
         if ended.exit_code == 0 and not ended.timed_out:
             names = await self._trees.leftovers(bench.project, bench.tree)
-            await self._trees.clear(bench.made)
+            await self._trees.clear(bench.half_made)
             await asyncio.to_thread(_keep, bench, names)
+            await self._trees.clear(bench.made)
+            bench.half_made.rename(bench.made)
         return ended
 
     async def _place(self, bench: Bench, candidate: Candidate, *parts: str) -> None:
@@ -212,17 +219,17 @@ def _write_prepared(file: Path, key: str) -> None:
 def _keep(bench: Bench, names: Iterable[str]) -> None:
     """Copy what a set-up made."""
     with _copying(bench):
-        for folder in (bench.made / "tree", bench.made / "home"):
+        for folder in (bench.half_made / "tree", bench.half_made / "home"):
             folder.mkdir(parents=True, mode=0o700)
         for name in names:
-            copy_part(bench.tree, bench.made / "tree", name)
-        copy_all(bench.home, bench.made / "home")
+            copy_part(bench.tree, bench.half_made / "tree", name)
+        copy_all(bench.home, bench.half_made / "home")
 
 
 def _give(bench: Bench, parts: Iterable[str]) -> None:
     """Copy parts of what a set-up made into the bench."""
-    bench.home.mkdir(mode=0o700)
     with _copying(bench):
+        bench.home.mkdir(mode=0o700)
         for part in parts:
             copy_all(bench.made / part, bench.tree if part == "tree" else bench.home)
 

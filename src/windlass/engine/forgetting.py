@@ -91,6 +91,7 @@ class Forgetting:
                 hint="Move what you need, remove that worktree, and say it again; or leave out --delete-hub.",
             )
         forgotten = await self.store.write(partial(_forget, project, cleared, self.clock.now(), delete_hub=delete_hub))
+        await self.git.keep_spares(forgotten, 0)
         if delete_hub:
             await self.git.delete_hub(forgotten)
         return Forgotten(project=forgotten, cleared=tuple(cleared), changes=changes)

@@ -88,12 +88,15 @@ class HubGit:
         return await asyncio.to_thread(self._user.absence, project)  # a disk may keep one waiting
 
     async def delete_hub(self, project: Project, /) -> None:
-        await self._worktrees.spares.drop(project)
+        await self.keep_spares(project, 0)
         await self._hubs.delete(project)
 
-    async def keep_spares(self, project: Project, agent: Agent, room: int, /) -> None:
+    async def keep_spares(self, project: Project, room: int, /, *, like: Agent | None = None) -> None:
         async with self._locks(str(self._places.spares(project))):
-            await self._worktrees.spares.keep(project, agent, room)
+            try:
+                await self._worktrees.spares.keep(project, room, like)
+            except OSError as error:
+                raise Unavailable(f"No checkout of {project.name} could be kept ready: {error.strerror}.") from error
 
     async def branch_taken(self, project: Project, branch: str, /) -> bool:
         hub = await self._hubs.open(project)
@@ -254,7 +257,11 @@ class HubGit:
     async def sweep(self) -> None:
         """Remove what a killed daemon left half made or half removed. Call it before anything else."""
         kept = ("hubs/*.git/windlass/tmp*", "hubs/*.git/windlass/glimpses", f"hubs/{NEW}*")
-        half = (f"{room}/*/{name}*" for room in ("worktrees", "checks") for name in (GONE, NEW, f".spares/{NEW}"))
+        half = (
+            f"{room}/*/{name}*"
+            for room in ("worktrees", "checks")
+            for name in (GONE, NEW, f".spares/{GONE}", f".spares/{NEW}")
+        )
         for pattern in (*half, *kept):
             for path in self._home.glob(pattern):
                 try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -93,9 +95,18 @@ def remove_tree(path: Path) -> None:
         if path.is_symlink() or path.is_file():
             path.unlink()
         elif path.exists():
-            shutil.rmtree(path, onerror=_unlock)
+            _remove_folder(path)
     except OSError as error:
         raise Unavailable(f"{path} could not be removed: {error.strerror}.") from error
+
+
+def _remove_folder(path: Path) -> None:
+    try:
+        shutil.rmtree(path, onerror=_unlock)
+    except RecursionError:  # deeper than Python goes; the program goes as deep as folders do, and follows no link
+        subprocess.run(("rm", "-rf", "--", str(path)), stderr=subprocess.DEVNULL, check=False)
+        if path.exists():
+            raise OSError(errno.ENOTEMPTY, "something in it can't be removed") from None
 
 
 def _unlock(_function: object, name: str, _problem: object) -> None:

@@ -251,7 +251,9 @@ class Hubs:
         Not while there are worktrees, whose clones may have come to borrow one of them.
         """
         worktrees = self._places.worktrees(project)
-        if (hub / ONLY_FETCHED).exists() or (worktrees.is_dir() and any(worktrees.iterdir())):
+        if (hub / ONLY_FETCHED).exists() or (
+            worktrees.is_dir() and any(path.name[0] != "." for path in worktrees.iterdir())
+        ):
             return
         self._places.checkout_index(project).unlink(missing_ok=True)
         try:

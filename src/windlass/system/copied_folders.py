@@ -5,6 +5,7 @@ Every step is taken from an open folder, and no link is followed: what is copied
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import ExitStack, suppress
@@ -18,8 +19,16 @@ _PIECE = 1 << 30
 
 def copy_all(source: Path, target: Path) -> None:
     """Copy all that a folder holds into another. What stands there already stays; what is missing is nothing."""
-    with suppress(FileNotFoundError), open_folder(source) as old, open_folder(target) as new:
-        _copy_each(old, new)
+    with ExitStack() as opened:
+        try:
+            old = opened.enter_context(open_folder(source))
+        except FileNotFoundError:
+            return
+        new = opened.enter_context(open_folder(target))
+        try:
+            _copy_each(old, new)
+        except RecursionError:
+            raise OSError(errno.ENAMETOOLONG, "a folder in it lies too deep to be copied") from None
 
 
 def copy_part(source: Path, target: Path, name: str) -> None:

@@ -63,10 +63,10 @@ class WorktreeGit(Protocol):
         """Make or verify an agent's worktree. Returns its path and the commit of main it starts from."""
         ...
 
-    async def keep_spares(self, project: Project, agent: Agent, room: int, /) -> None:
+    async def keep_spares(self, project: Project, room: int, /, *, like: Agent | None = None) -> None:
         """Keep checkouts of main ready for new worktrees, within so many bytes; 0: none.
 
-        Only in a repository so large that it saves time, which the agent's worktree shows.
+        Only in a repository so large that it saves time, which an agent's new worktree shows.
         """
         ...
 

@@ -74,7 +74,7 @@ class WorktreeSetups:
         for project in site.projects:
             room = self.ports.settings.at(project.path).worktree.spare_mb * 1_000_000
             try:
-                await self.git.keep_spares(project, site.agent, room)
+                await self.git.keep_spares(project, room, like=site.agent)
             except WindlassError as error:
                 log.warning("no checkout of %s is kept ready: %s", project.name, error)
 

@@ -6,11 +6,13 @@ import asyncio
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from windlass.core.nouns.agent import Agent
 from windlass.core.nouns.project import Project
-from windlass.git.files import beside, remove_tree
+from windlass.git.files import GONE, beside, remove_tree
 from windlass.git.hub import Hubs
 from windlass.git.paths import HubPaths
 from windlass.git.program import GitProgram
@@ -30,44 +32,37 @@ class Spares:
         self._places = places
         self._hubs = hubs
 
-    async def keep(self, project: Project, agent: Agent, room: int) -> None:
-        """Keep as many ready as the room has bytes for, in a repository as large as this agent's worktree shows it."""
-        index = self._places.index(project, agent)
-        if room <= 0 or not index.is_file() or index.stat().st_size < SMALL_INDEX:
-            await self.drop(project)
+    async def keep(self, project: Project, room: int, like: Agent | None) -> None:
+        """Keep as many ready as the room has bytes for, in a repository as large as an agent's worktree shows it."""
+        folder, size = self._places.spares(project), 0
+        if like is not None and room > 0 and _is_large(self._places.index(project, like)):
+            size = await asyncio.to_thread(_size, self._places.worktree(project, like))
+        if not size:
+            await self._remove(_all(folder))
             return
-        folder, hub = self._places.spares(project), await self._hubs.open(project)
-        how = _how(hub)
-        for old in [spare for spare in _all(folder) if not spare.name.startswith(how)]:
-            await asyncio.to_thread(remove_tree, old)
-        for number in range(MOST_SPARES):
-            spare = folder / f"{how}-{number}"
-            if not spare.exists() and not await self._make(project, hub, spare, room // (number + 1)):
-                return
+        hub, how = await self._hubs.open(project), _how(self._places.hub(project))
+        fitting = min(MOST_SPARES, room // size, shutil.disk_usage(hub).free // (SHARE_OF_DISK * size))
+        wanted = [folder / f"{how}-{number}" for number in range(fitting)]
+        await self._remove(spare for spare in _all(folder) if spare not in wanted)
+        for spare in wanted:
+            if not spare.exists():
+                await self._make(project, hub, spare)
 
-    async def _make(self, project: Project, hub: Path, spare: Path, room: int) -> bool:
-        """Make one; returns whether the room and the disk have space for it."""
+    async def _make(self, project: Project, hub: Path, spare: Path) -> None:
         main = await self._hubs.main(project)
         with beside(spare) as made:
             (made / "files").mkdir(parents=True, mode=0o700)
             await self.fill(hub, made / "files", made / "index", main)
-            size = await asyncio.to_thread(_size, made)
-            if size > room or shutil.disk_usage(made).free < SHARE_OF_DISK * size:
-                return False
             made.rename(spare)
-        return True
 
-    def take(self, project: Project, hub: Path, made: Path) -> bool:
-        """Put the files of a checkout at a path, and its index into the `.git` there, if one is ready."""
-        for spare in _all(self._places.spares(project)):
-            claimed = made.with_name("spare")
-            if spare.name.startswith(_how(hub)):
-                spare.rename(claimed)
-                (claimed / "files").rename(made)
-                (made / ".git").mkdir(mode=0o700)
-                (claimed / "index").rename(made / ".git" / "index")
-                return True
-        return False
+    def take(self, project: Project, hub: Path, made: Path) -> None:
+        """If one is ready, put its files at a path, and its index into the `.git` there."""
+        ready = [spare for spare in _all(self._places.spares(project)) if spare.name.startswith(_how(hub))]
+        if ready:
+            claimed = ready[0].rename(made.with_name("spare"))
+            (claimed / "files").rename(made)
+            (made / ".git").mkdir(mode=0o700)
+            (claimed / "index").rename(made / ".git" / "index")
 
     async def fill(self, hub: Path, files: Path, index: Path, commit: str) -> None:
         """Bring files and their index to a commit. Git works on the hub, where no filter is defined."""
@@ -75,10 +70,11 @@ class Spares:
         filling = ("-c", "checkout.workers=0", "read-tree", "--reset", "-u", commit)
         await self._git.ours(hub, *filling, cwd=files, extra=extra)
 
-    async def drop(self, project: Project) -> None:
-        """Keep none."""
-        for spare in _all(self._places.spares(project)):
-            await asyncio.to_thread(remove_tree, spare)
+    async def _remove(self, spares: Iterable[Path]) -> None:
+        """Rename each first: nobody may take one while it is removed."""
+        for spare in list(spares):
+            with suppress(FileNotFoundError):  # someone has just taken it
+                await asyncio.to_thread(remove_tree, spare.rename(spare.with_name(f"{GONE}{spare.name}")))
 
 
 def _all(folder: Path) -> list[Path]:
@@ -90,6 +86,15 @@ def _how(hub: Path) -> str:
     return hashlib.sha256((hub / "windlass.config").read_bytes()).hexdigest()[:12]
 
 
+def _is_large(index: Path) -> bool:
+    return index.is_file() and index.stat().st_size >= SMALL_INDEX
+
+
 def _size(folder: Path) -> int:
-    """Bytes that a folder takes on the disk."""
-    return sum((Path(place) / name).lstat().st_blocks * 512 for place, _, names in os.walk(folder) for name in names)
+    """Bytes that the files in a folder take on the disk, as far as they can be looked at."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(place) / name).lstat().st_blocks * 512
+    return total
