@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(bool(Bubblewrap().keeper().problem), reason="bub
 SETTINGS = "[daemon]\nstop_grace_seconds = 0.3\n[sandbox]\n"
 """With a sandbox table of its own, so that the stage shares nothing."""
 NOT_ALLOWED = "5"
-CHECK = 'for t in test_*; do [ ! -e "$t" ] || sh "$t"; done'
+CHECK = 'for t in tests/test_*; do [ ! -e "$t" ] || sh "$t"; done'
 """It runs what an agent has written, as checks do."""
 CHECK_READS = ("worktree", "store", "settings", "account", "ssh", "checkout")
 CHECK_WRITES = ("home", "checkout", "settings", "hub")
@@ -82,7 +82,7 @@ def _try(house: Stage, other: str, places: dict[str, Path]) -> dict[str, str]:
     words = f"windlass stop {other}; echo $? > human.code"
     leave = f"""(setsid env -i PATH="$PATH" HOME="$HOME" WINDLASS_HOME="$WINDLASS_HOME" sh -c 'sleep 0.5; {words}' &)"""
     steps = [f"({command}) >/dev/null 2>&1; echo '{name}='$? >> codes" for name, command in probes.items()]
-    steps += [f"cat > test_probe <<'END'\n{_probe(places, other)}\nEND\n"]
+    steps += [f"mkdir -p tests; cat > tests/test_probe <<'END'\n{_probe(places, other)}\nEND\n"]
     wait = "until [ -s human.code ]; do sleep 0.05; done; echo human=$(cat human.code) >> codes; rm human.code"
     done = house.land("Be hostile", "\n".join([*steps, leave, wait, adds("done.txt")]))
     assert done["landed"], done

@@ -45,7 +45,7 @@ class CommandWords:
 
     def names(self, file: str) -> bool:
         """Whether a word is this file or leads through it, from the top or from any folders that other words name."""
-        ends = list(self._ends(file))
+        ends = list(self.ends(file))
         literal = [shape for word, shape in self._wild.items() if not _WILD.search(_name(word))]
         return any(end in self._folders or any(shape.fullmatch(end) for shape in literal) for end in ends)
 
@@ -53,17 +53,17 @@ class CommandWords:
         """The folders of the words whose wildcards mean this file, if it is a script: most that they mean is source."""
         if not _SCRIPT.fullmatch(_name(file)):
             return []
-        ends = list(self._ends(file))
+        ends = list(self.ends(file))
         return [word.rpartition("/")[0] for word, shape in self._wild.items() if any(map(shape.fullmatch, ends))]
 
     def names_module(self, file: str) -> bool:
         """Whether a dotted word is this file as a module, or a package that it is in."""
         named = {path for word in self._said if "." in word for path in _stems(word)}
-        return any(end in named for end in self._ends(_stem(file)))
+        return any(end in named for end in self.ends(_stem(file)))
 
     def runs_module(self, file: str) -> bool:
         """Whether this file is, or would become, the module of an `-m`: a new one hides the one that was meant."""
-        return any(end in self._run for end in self._ends(_stem(file)))
+        return any(end in self._run for end in self.ends(_stem(file)))
 
     @cached_property
     def _run(self) -> set[str]:
@@ -79,7 +79,7 @@ class CommandWords:
         """All paths, and the folders above them, where a `..` may lead."""
         return {folder for path in self.paths for folder in _upwards(path)}
 
-    def _ends(self, file: str) -> Iterator[str]:
+    def ends(self, file: str) -> Iterator[str]:
         """A path as it is from the top, and from each place that folders lead to, one after the other."""
         parts = " ".join(_WORD.findall(file)).split("/")
         starts = [0]

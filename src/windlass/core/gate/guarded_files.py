@@ -74,7 +74,7 @@ class Guards:
             return True
         if any(not touches_tests([folder]) for folder in self._words.folders_of_scripts(file)):
             return True
-        if before is None and tests_configuration.hides_module(file):
+        if before is None and any(map(tests_configuration.hides_module, self._words.ends(file))):
             return True
         if before is not None and (self._words.names(file) or self._words.names_module(file)):
             return True

@@ -18,12 +18,15 @@ _TESTERS = (
     r"conftest\.py|\.?pytest\.(ini|toml)|\.coveragerc|\.mocharc\..*|\.nycrc(\..*)?|phpunit\.xml(\.dist)?|\.rspec"
     r"|(jest|vitest|playwright|cypress|karma|ava)\.(config|conf|workspace|setup)\..*|vite\.config\..*|nextest\.toml"
 )
-_LANGUAGES = r"(site|user)customize\.py|.*\.py[co]|\.npmrc|\.yarnrc(\.yml)?|\.pnpmfile\.c?js|bunfig\.toml"
+_LANGUAGES = (
+    r"(site|user)customize\.py|.*\.py[co]|.*\.pth|.*\.egg-link|\.npmrc|\.yarnrc(\.yml)?|\.pnpmfile\.c?js|bunfig\.toml"
+)
 """What a language runs, or lets choose what runs, before anything of a test. Compiled Python hides its source."""
 _FILES = re.compile(f"{_RUNNERS}|{_TESTERS}|{_LANGUAGES}", re.IGNORECASE)
 _PLACES = re.compile(
     r"(.*/)?(\.cargo/config(\.toml)?|\.mvn/.*|\.yarn/(releases|plugins)/.*|node_modules/.*|vendor/bin/.*"
-    r"|\.?venv/(bin|lib|lib64|pyvenv\.cfg)(/.*)?|(.*/)?site-packages/.*)"
+    r"|\.?venv/(bin|lib|lib64|pyvenv\.cfg)(/.*)?|(.*/)?site-packages/.*"
+    r"|[^/]+\.(dist|egg)-info/.*)"
 )
 """Also where a set-up puts the programs that test."""
 _OWN_SETTINGS = re.compile(
@@ -52,7 +55,8 @@ _IMPORTED = frozenset(
     " pickle pkgutil platform posixpath pprint profile queue random re reprlib runpy select selectors"
     " shlex shutil signal site socket sqlite3 ssl stat string struct subprocess sys sysconfig tempfile"
     " textwrap threading time timeit token tokenize tomllib traceback types typing unicodedata unittest"
-    " urllib uuid warnings weakref xml zipfile zipimport zlib _pytest coverage execnet hypothesis"
+    " _colorize attr calendar email exceptiongroup getopt optparse plistlib py quopri readline sre_compile zipp"
+    " pytest_cov urllib uuid warnings weakref xml zipfile zipimport zlib _pytest coverage execnet hypothesis"
     " iniconfig packaging pluggy pygments pytest tomli xdist".split()
 )
 """What Python and its test runners import before or while they test."""

@@ -132,9 +132,10 @@ class Talk:
         return Sent(sent, await self._hint(everyone, lambda known: known.hint_about_instances(new.to)))
 
     async def _with_past(self, known: Members) -> Members:
-        """The same, with all who have finished."""
+        """The same, with all who have finished; not with those who began since."""
         found = await self.store.read(partial(members, known.project))
-        return replace(known, agents=found.agents)
+        past = {agent.id: agent for agent in found.agents if agent.retired_at is not None}
+        return replace(known, agents=[*({agent.id: agent for agent in known.agents} | past).values()])
 
     async def _hint(self, known: Members, hint: Callable[[Members], str]) -> str:
         """A hint about a name that seems to be nobody's: only then it is held against all who ever were."""

@@ -19,7 +19,8 @@ from windlass.git.worktrees.untrusted import LARGEST_INDEX, read_inside
 LARGEST_FILE = 50 << 20
 _STUCK = re.compile(r"Unable to process path (.+)")
 _IGNORED = re.compile(r"Ignoring path (.+)")
-_CLOSED = re.compile(r"could not open directory '(.+?)/?': ")
+_CLOSED = re.compile(r"could not open directory '(.+?)(?:/?': |$)", re.MULTILINE)
+"""Git cuts its line at some length: then the name is only the beginning of the folder's."""
 _NESTED = b"H 160000 "
 _MOST_STUCK = 50
 

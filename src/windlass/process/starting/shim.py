@@ -89,7 +89,7 @@ def locate(argv: Sequence[str], environment: Mapping[str, str], cwd: str) -> str
     places = [""] if "/" in name else environment.get("PATH", DEFAULT_PATH).split(":")
     for place in places:
         path = Path(cwd, place, name)
-        if path.is_file() and os.access(path, os.X_OK):
+        if os.access(path, os.X_OK) and path.is_file():  # in this order: a folder on PATH may be closed to us
             return str(path)
     raise BadInput(
         f"The program {name!r} is not there, or can't be executed.",
