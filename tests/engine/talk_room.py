@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 from stage import Stage
 
-import patience
 from windlass.core.messages.members import Speaker
 from windlass.core.messages.new_message import NewMessage
 from windlass.core.nouns.message import Message
@@ -55,7 +51,3 @@ class Room(Stage):
     async def receipts(self, message: Message) -> dict[str, tuple[str, str]]:
         found = await self.store.read(lambda store: store.receipts(message.id))
         return {each.reader: (str(each.receipt), each.reason) for each in found}
-
-
-def play(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(story(), patience.seconds(60)))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from stage import SetClock
-from talk_room import Room, play
+from stage import SetClock, play
+from talk_room import Room
 
 import patience
 from fakes.store import MemoryStore

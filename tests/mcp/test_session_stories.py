@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stage import play
 from starlette.datastructures import Headers
 from starlette.types import Message
-from talk_room import Room, play
+from talk_room import Room
 
 import patience
 from windlass.mcp import sessions

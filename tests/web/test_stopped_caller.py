@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from talk_room import Room, play
+from stage import play
+from talk_room import Room
 from two_projects import RUN_HEADER, NamedCallers
 from walk import NEWER
 

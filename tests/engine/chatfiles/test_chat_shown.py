@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from talk_room import Room, play
+from stage import play
+from talk_room import Room
 
 from windlass.core.nouns.project import Project
 from windlass.engine.chatfiles import files

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from talk_room import Room, play
+from stage import play
+from talk_room import Room
 
 import patience
 from windlass.core.errors import Conflict, NotFound

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from talk_room import AGENT, Room, play
+from stage import play
+from talk_room import AGENT, Room
 
 from windlass.core.errors import NotAllowed
 from windlass.core.nouns.message import Kind, Message

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from talk_room import Room, play
+from stage import play
+from talk_room import Room
 
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.messages.members import Speaker

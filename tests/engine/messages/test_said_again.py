@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from talk_room import Room, play
+from stage import play
+from talk_room import Room
 
 from windlass.core.errors import BadInput, Conflict, NotFound
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from talk_room import Room, play
+from stage import play
+from talk_room import Room
 
 from windlass.core.nouns.change import ChangeState
 from windlass.core.nouns.run import Cause

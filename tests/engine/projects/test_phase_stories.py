@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from talk_room import Room, play
+from stage import play
+from talk_room import Room
 
 from windlass.core.errors import BadInput, NotFound
 from windlass.core.nouns.message import Message
