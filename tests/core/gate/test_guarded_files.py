@@ -151,6 +151,17 @@ def test_a_new_module_that_hides_one_of_python_s_waits(file: str) -> None:
     assert not held(file)
     assert not held(f"app/{file}", before=None)
     assert not held("test/__init__.py", before=None)
+    assert held(f"app/{file}", "PYTHONPATH=app python -m pytest", before=None)
+    assert held(f"app/{file}", "cd app && python -m pytest", before=None)
+
+
+@pytest.mark.parametrize(
+    "file", ["helper-1.dist-info/entry_points.txt", "src/x.egg-info/entry_points.txt", "a.pth", "lib/x.egg-link"]
+)
+def test_what_python_finds_beside_the_tests_waits(file: str) -> None:
+    """A plugin of pytest's is found by such a folder, and such a file names more folders."""
+    assert guards().suspects([file]) == [file]
+    assert held(file, before=None)
 
 
 @pytest.mark.parametrize(
