@@ -176,5 +176,5 @@ class TestAgents:
         until(lambda: house.wl("send", "Something for all.") and out.exists() and out.read_text(), "what it heard")
         assert {load["message"] for load in json.loads(out.read_text())} == {"Something for all."}
         house.flag("silence").touch()
-        until(house.flag("waited.late").exists, "the second wait")
-        assert house.flag("waited.late").read_text() == "7\n"
+        late = house.flag("waited.late")
+        assert until(lambda: late.exists() and late.read_text(), "the second wait") == "7\n"

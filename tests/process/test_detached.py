@@ -236,6 +236,7 @@ class TestStart:
         async def story(stage: Stage) -> None:
             with pytest.raises(BadInput):
                 await stage.port.start(stage.launch("r1", "true", argument))
+            await until(lambda: not stage.stamped())  # who said that it can't begin is about to end
 
         play(tmp_path, story)
 
